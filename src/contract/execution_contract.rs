@@ -1,0 +1,132 @@
+use std::ops::Deref;
+
+use serde_json::Value;
+
+use super::Terms;
+use crate::message::Digest;
+
+/// The immutable contract of a run (002 §4.1). Made only by the factory, or read back from its own canonical text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionContract {
+    contract_hash: Digest,
+    contract_id: String,
+    terms: Terms,
+}
+
+/// Why a text is not a stored contract.
+#[derive(Debug, thiserror::Error)]
+pub enum ContractDecodeError {
+    /// It is not JSON, or not of the contract's shape: an unknown or a missing field.
+    #[error("the contract does not decode: {0}")]
+    Shape(#[from] serde_json::Error),
+    /// It has no `contract_id` or `contract_hash` of the right form.
+    #[error("the contract has no valid {field}")]
+    Provenance {
+        /// The field that is missing or malformed.
+        field: &'static str,
+    },
+}
+
+impl ExecutionContract {
+    /// Seals terms: derives the id and the hash. Only the factory calls this.
+    pub(in crate::contract) fn seal(terms: Terms) -> Self {
+        let contract_id = derive_id(&terms);
+        let contract_hash = derive_hash(&terms, &contract_id);
+        Self {
+            contract_hash,
+            contract_id,
+            terms,
+        }
+    }
+
+    /// Reads a contract back from its stored form. The hash in it is taken as it stands: PRECHECK judges it.
+    ///
+    /// # Errors
+    /// [`ContractDecodeError`] where the text is not of the contract's shape.
+    pub fn decode(text: &str) -> Result<Self, ContractDecodeError> {
+        let mut value: Value = serde_json::from_str(text)?;
+        let mut take = |field: &'static str| {
+            value
+                .as_object_mut()
+                .and_then(|map| map.remove(field))
+                .and_then(|v| v.as_str().map(str::to_owned))
+                .ok_or(ContractDecodeError::Provenance { field })
+        };
+        let contract_id = take("contract_id")?;
+        let contract_hash =
+            take("contract_hash")?
+                .parse()
+                .map_err(|_| ContractDecodeError::Provenance {
+                    field: "contract_hash",
+                })?;
+        Ok(Self {
+            contract_hash,
+            contract_id,
+            terms: serde_json::from_value(value)?,
+        })
+    }
+
+    /// `c-` and the first 16 hex digits of BLAKE3 over the RFC 8785 form without id and hash.
+    #[must_use]
+    pub fn contract_id(&self) -> &str {
+        &self.contract_id
+    }
+
+    /// BLAKE3 over the RFC 8785 form of everything but the hash itself, as stated in the document.
+    #[must_use]
+    pub const fn contract_hash(&self) -> Digest {
+        self.contract_hash
+    }
+
+    /// The hash computed anew; differs from [`Self::contract_hash`] exactly where the document was changed.
+    #[must_use]
+    pub fn rehash(&self) -> Digest {
+        derive_hash(&self.terms, &self.contract_id)
+    }
+
+    /// The document in RFC 8785 form, id and hash included.
+    #[must_use]
+    pub fn canonical_text(&self) -> String {
+        let mut value = value_of(&self.terms);
+        insert(&mut value, "contract_id", &self.contract_id);
+        insert(&mut value, "contract_hash", &self.contract_hash.to_string());
+        canonical(&value)
+    }
+}
+
+impl Deref for ExecutionContract {
+    type Target = Terms;
+
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
+}
+
+/// RFC 8785 text of a JSON value.
+#[must_use]
+pub(crate) fn canonical(value: &Value) -> String {
+    // A Value holds only string keys and finite numbers, the two things this can fail on.
+    serde_json_canonicalizer::to_string(value).unwrap_or_default()
+}
+
+fn value_of(terms: &Terms) -> Value {
+    // Terms hold string keys and no map with other keys: serialising them into a Value cannot fail.
+    serde_json::to_value(terms).unwrap_or(Value::Null)
+}
+
+fn insert(value: &mut Value, key: &str, text: &str) {
+    if let Some(map) = value.as_object_mut() {
+        map.insert(key.to_owned(), Value::String(text.to_owned()));
+    }
+}
+
+fn derive_id(terms: &Terms) -> String {
+    let digest = Digest::of(canonical(&value_of(terms)).as_bytes());
+    format!("c-{}", digest.short(16))
+}
+
+fn derive_hash(terms: &Terms, contract_id: &str) -> Digest {
+    let mut value = value_of(terms);
+    insert(&mut value, "contract_id", contract_id);
+    Digest::of(canonical(&value).as_bytes())
+}

@@ -1,0 +1,81 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::ServerKind;
+use super::execution_contract::canonical;
+use crate::message::Digest;
+
+/// What bring-up found: which servers answered with which tools, and what is known of each target's model.
+///
+/// Holds no address, path, process id or time, so two machines that find the same thing have the same manifest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CapabilityManifest {
+    /// Servers by name; built-in tools are the server `builtin`.
+    pub servers: BTreeMap<String, ServerCapability>,
+    /// One for each target of the file, in its order.
+    pub targets: Vec<TargetCapability>,
+}
+
+/// One tool server as bring-up found it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerCapability {
+    /// Whether it started and listed its tools.
+    pub available: bool,
+    /// What it is.
+    pub kind: ServerKind,
+    /// What it offers; empty where it is not available.
+    pub tools: Vec<ToolCapability>,
+}
+
+/// One tool as its server describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCapability {
+    /// The server's own hints, or null.
+    pub annotations: Value,
+    /// What the tool says of itself; empty where it says nothing.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// The name at its server, without a prefix.
+    pub name: String,
+    /// Estimated tokens of its definition in a request.
+    pub schema_tokens: u64,
+}
+
+/// What is known of one target's model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetCapability {
+    /// The window that the model's header or server states, where it does.
+    pub context_window: Option<u64>,
+    /// What identifies the weights; empty lets the factory use provider type and model name.
+    pub fingerprint: Option<String>,
+}
+
+/// The pin of one tool: BLAKE3 over the RFC 8785 form of
+/// `{annotations, description, inputSchema, name, origin}` (semantics §8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ToolPin(pub Digest);
+
+impl ToolPin {
+    /// Pins `tool` as offered by `origin` (`builtin` or `mcp:<server>`).
+    #[must_use]
+    pub fn of(origin: &str, tool: &ToolCapability) -> Self {
+        let identity = json!({
+            "annotations": tool.annotations,
+            "description": tool.description,
+            "inputSchema": tool.input_schema,
+            "name": tool.name,
+            "origin": origin,
+        });
+        Self(Digest::of(canonical(&identity).as_bytes()))
+    }
+
+    /// The pin of a server: BLAKE3 over its tools' pins as text, sorted, joined by line feeds.
+    #[must_use]
+    pub fn of_server(mut pins: Vec<Self>) -> Digest {
+        pins.sort_unstable();
+        let lines: Vec<String> = pins.iter().map(|pin| pin.0.to_string()).collect();
+        Digest::of(lines.join("\n").as_bytes())
+    }
+}

@@ -1,0 +1,479 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::message::Digest;
+
+/// The contract format this build writes.
+pub const CONTRACT_FORMAT: &str = "monolith-contract/1";
+/// The version of the machine's decisions that this build implements.
+pub const SEMANTICS_VERSION: u32 = 1;
+
+/// A count that may outgrow what JSON numbers hold exactly: a decimal string in the contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BigCount(pub u64);
+
+impl Serialize for BigCount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for BigCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let count: u64 = text.parse().map_err(serde::de::Error::custom)?;
+        if count.to_string() == text {
+            Ok(Self(count))
+        } else {
+            Err(serde::de::Error::custom("not a canonical decimal"))
+        }
+    }
+}
+
+/// Whether the run must, may or must not call tools (002 §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolPolicy {
+    /// Success needs at least one validated and executed call.
+    Required,
+    /// Calls are allowed and not needed.
+    Optional,
+    /// Any requested call violates the contract.
+    Forbidden,
+}
+
+/// The page a request came from; it selects the tool policy where given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Page {
+    /// Conversation: tools are forbidden.
+    Chat,
+    /// Work on a workspace: required with explicit intent, optional otherwise.
+    Code,
+}
+
+/// What ends a run well (semantics §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Completion {
+    /// A canonical assistant message without calls.
+    Message,
+    /// An accepted `agent__final_report`.
+    FinalReport,
+}
+
+/// Which executed calls prove that a tool was used under `required`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolProof {
+    /// Any call with a valid envelope, ok or error.
+    Executed,
+    /// Only calls whose envelope is ok.
+    Succeeded,
+}
+
+/// How calls travel between model and adapter (000 §11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolTransport {
+    /// The provider's own tool calls.
+    Native,
+    /// Native calls, the final report as XML.
+    XmlFinal,
+    /// Everything as XML.
+    Xml,
+}
+
+/// The wire protocol of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderType {
+    /// OpenAI chat completions, and every server that speaks them.
+    Openai,
+    /// OpenAI responses.
+    OpenaiResponses,
+    /// Anthropic messages.
+    Anthropic,
+    /// Google Gemini.
+    Google,
+    /// OpenRouter: OpenAI chat with its own errors.
+    Openrouter,
+    /// Ollama chat.
+    Ollama,
+    /// The embedded model.
+    Local,
+    /// Canned responses from a file.
+    Scripted,
+}
+
+impl ProviderType {
+    /// The type as it is written in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Anthropic => "anthropic",
+            Self::Google => "google",
+            Self::Openrouter => "openrouter",
+            Self::Ollama => "ollama",
+            Self::Local => "local",
+            Self::Scripted => "scripted",
+        }
+    }
+}
+
+/// Context accounting limits, all in tokens (002 §4.1, semantics §5).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextBudget {
+    /// Safety margin subtracted from every window.
+    pub buffer: u64,
+    /// The window the run counts with; 0 where neither file nor profile knows one.
+    pub context_window: u64,
+    /// Share of the window above which the closing turn begins; 0 to 1.
+    pub force_synthesis_at_ratio: f64,
+    /// What at least must be left for the loop to be worth starting.
+    pub minimum_loop_margin: u64,
+    /// Reserved for the final answer.
+    pub reserved_synthesis: u64,
+    /// Reserved for the system prompt.
+    pub reserved_system: u64,
+}
+
+impl ContextBudget {
+    /// `force_synthesis_at_ratio` in millionths.
+    #[must_use]
+    pub fn ratio_ppm(&self) -> u64 {
+        // 0 ≤ ratio ≤ 1 is checked by PRECHECK; the cast saturates for anything else.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "float-to-int casts saturate"
+        )]
+        let ppm = (self.force_synthesis_at_ratio * 1_000_000.0).round() as u64;
+        ppm
+    }
+}
+
+/// What a tool result may weigh in the conversation (002 §4.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolOutputBudget {
+    /// Bytes of one observation, the marker included.
+    pub max_bytes_per_call: u64,
+    /// Model that summarises oversized results; not built yet, so only null is compatible.
+    pub summarizer_model: Option<String>,
+    /// Text put before a cut result; `{original}` and `{kept}` are replaced.
+    pub truncation_marker: String,
+}
+
+/// Limits on the number of calls; null means none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallLimits {
+    /// Calls of one tool over the run.
+    pub per_tool: BTreeMap<String, u64>,
+    /// Calls of the run.
+    pub run: Option<u64>,
+}
+
+/// An allowed occurrence of a pair that `cycle_forbid` names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CycleException {
+    /// The first tool of the pair.
+    pub from: String,
+    /// How often the pair may occur in the run.
+    pub max: u64,
+    /// The second tool of the pair.
+    pub to: String,
+}
+
+/// Contract metadata that the machine reads (002 §4.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContractMetadata {
+    /// Exceptions to `cycle_forbid`.
+    pub cycle_exceptions: Vec<CycleException>,
+}
+
+/// Why the resolver chose a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grounds {
+    /// No page: the file's own `tool_policy`.
+    Given,
+    /// No page and no policy: optional.
+    Default,
+    /// Page chat.
+    ChatPage,
+    /// Page code and a word of explicit file, command or workspace intent.
+    CodeIntent,
+    /// Page code without such a word.
+    CodeConceptual,
+}
+
+/// The traceable decision of the IntentPolicyResolver (002 Phase 2b).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyDecision {
+    /// Why.
+    pub grounds: Grounds,
+    /// The words of the task that the rules matched, in order of appearance.
+    pub matched: Vec<String>,
+    /// The chosen policy.
+    pub policy: ToolPolicy,
+    /// BLAKE3 of the rule set's file.
+    pub rules_hash: Digest,
+    /// Version of the rule set.
+    pub rules_version: u32,
+}
+
+/// Decoding parameters, resolved for one target and clamped (001 §2). Null is not sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// Prompt caching: `full` or `none`.
+    pub caching: String,
+    /// Tokens a response may have.
+    pub max_output_tokens: u64,
+    /// `minimal`, `low`, `medium` or `high`.
+    pub reasoning: Option<String>,
+    /// Tokens for reasoning.
+    pub reasoning_tokens: Option<u64>,
+    /// At least 0.
+    pub repeat_penalty: Option<f64>,
+    /// The seed; sent where the protocol has one.
+    pub seed: BigCount,
+    /// Whether responses are streamed.
+    pub stream: bool,
+    /// 0 to 2.
+    pub temperature: Option<f64>,
+    /// 0 to 1.
+    pub top_p: Option<f64>,
+}
+
+/// One model that may be asked; attempts cycle through them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TargetTerms {
+    /// The adapter that encodes and decodes, such as `openai-chat/1`.
+    pub adapter_version: String,
+    /// This model's window in tokens.
+    pub context_window: u64,
+    /// The model's name at the provider.
+    pub model: String,
+    /// What identifies the weights: a file's hash, or provider and name for a remote model.
+    pub model_fingerprint: String,
+    /// The profile that describes the model.
+    pub model_profile_id: String,
+    /// A key of `providers`.
+    pub provider: String,
+    /// Parameters for this target.
+    pub sampling: Sampling,
+}
+
+/// How a provider is reached; never a secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderTerms {
+    /// Name of the environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// Where it is; null for embedded and scripted providers.
+    pub base_url: Option<String>,
+    /// The script of a scripted provider, as the author wrote it.
+    pub file: Option<String>,
+    /// Names of extra headers; their values are resolved when a request is sent.
+    pub header_names: Vec<String>,
+    /// The wire protocol.
+    #[serde(rename = "type")]
+    pub provider_type: ProviderType,
+}
+
+/// How a tool server is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerKind {
+    /// Inside monolith.
+    Builtin,
+    /// A child process that speaks MCP over its standard streams.
+    Stdio,
+    /// MCP over streamable HTTP.
+    Http,
+}
+
+/// A tool server as the contract sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTerms {
+    /// Arguments as the author wrote them.
+    pub args: Vec<String>,
+    /// Whether bring-up reached it.
+    pub available: bool,
+    /// The command as the author wrote it.
+    pub command: Option<String>,
+    /// Names of environment variables handed to it.
+    pub env_names: Vec<String>,
+    /// The pin that the author demands, where one is given.
+    pub expected_pin: Option<Digest>,
+    /// Names of headers sent to it.
+    pub header_names: Vec<String>,
+    /// How it is reached.
+    pub kind: ServerKind,
+    /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
+    pub pin: Option<Digest>,
+    /// Its address.
+    pub url: Option<String>,
+}
+
+/// A tool as the contract pins it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolTerms {
+    /// The tool's own hints, as its server gave them.
+    pub annotations: serde_json::Value,
+    /// What it says of itself.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: serde_json::Value,
+    /// The name the model sees: the tool's own, or `<server>__<tool>` for MCP.
+    pub name: String,
+    /// `builtin` or `mcp:<server>`.
+    pub origin: String,
+    /// BLAKE3 over the RFC 8785 form of {annotations, description, inputSchema, name, origin}.
+    pub pin: Digest,
+    /// Estimated tokens of its definition in a request.
+    pub schema_tokens: u64,
+}
+
+/// Every field of an execution contract but its id and its hash (002 §4.1, semantics §4).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "002 §4.1 names each of them as a flag of its own"
+)]
+pub struct Terms {
+    /// Version of the adapter of the first target.
+    pub adapter_version: String,
+    /// Exposed names that may be called; null means all, empty means none.
+    pub allowed_tools: Option<Vec<String>>,
+    /// How long an approval may be waited for.
+    pub approval_timeout_ms: u64,
+    /// A signed checkpoint is written at least every so many entries.
+    pub checkpoint_every: u64,
+    /// What ends the run well.
+    pub completion: Completion,
+    /// Context accounting limits.
+    pub context_budget: ContextBudget,
+    /// Ordered pairs of tool names that may not follow each other.
+    pub cycle_forbid: Vec<(String, String)>,
+    /// Format of this document.
+    pub format: String,
+    /// Compiled grammar of the closed token gate, where a profile has one.
+    pub grammar: Option<String>,
+    /// Grammar profile, where the model profile has one.
+    pub grammar_profile: Option<String>,
+    /// Exposed names of tools that may be run again with the same idempotency key.
+    pub idempotent: Vec<String>,
+    /// Time without a chunk after which an inference has failed.
+    pub llm_timeout_ms: u64,
+    /// Token mask for local targets.
+    pub logits_mask: Option<Vec<f64>>,
+    /// Attempts in one turn, whatever they fail of.
+    pub max_attempts_per_turn: u32,
+    /// Limits on calls.
+    pub max_calls: CallLimits,
+    /// Cost limit in millionths of a US dollar.
+    pub max_cost_micro_usd: Option<BigCount>,
+    /// Format retries of the run, never refilled.
+    pub max_format_retries: u32,
+    /// How often the same call with the same arguments may be made in the run.
+    pub max_identical_calls: Option<u64>,
+    /// Inferences of the run.
+    pub max_inferences: u64,
+    /// How often the run may be resumed after a crash.
+    pub max_resumes: u32,
+    /// Tokens of the run: input, output and cache reads of every attempt.
+    pub max_tokens_consumed: BigCount,
+    /// Calls of one message that are executed.
+    pub max_tool_calls_per_turn: u64,
+    /// Turns of the run, the closing one included.
+    pub max_turns: u32,
+    /// Data the machine reads beside the fields above.
+    pub metadata: ContractMetadata,
+    /// Profile of the first target.
+    pub model_profile_id: String,
+    /// The page the request came from.
+    pub page: Option<Page>,
+    /// Whether adjacent calls named in `parallel_safe` may run together.
+    pub parallel_tool_calls: bool,
+    /// Exposed names of tools that may run beside each other.
+    pub parallel_safe: Vec<String>,
+    /// The contract of the run that delegated, where one did.
+    pub parent_contract_hash: Option<Digest>,
+    /// How `tool_policy` was chosen.
+    pub policy_decision: PolicyDecision,
+    /// Providers by name.
+    pub providers: BTreeMap<String, ProviderTerms>,
+    /// Exposed names of tools whose calls wait for an approval.
+    pub require_approval: Vec<String>,
+    /// Version of the machine's decisions.
+    pub semantics_version: u32,
+    /// Tool servers by name.
+    pub servers: BTreeMap<String, ServerTerms>,
+    /// Whether a call may start while its message is still streaming.
+    pub speculative_exec: bool,
+    /// Time for one turn, waits included.
+    pub step_timeout_ms: u64,
+    /// Whether nothing is repaired and any fault of form rejects the whole message.
+    pub strict_mode: bool,
+    /// The system prompt, unexpanded.
+    pub system: String,
+    /// Models to ask, in the order of attempts.
+    pub targets: Vec<TargetTerms>,
+    /// Whether text is held back until a call has been validated (Invariant F).
+    pub token_gate: bool,
+    /// Tokenizer that estimates are made with; null is bytes / 4.
+    pub tokenizer: Option<String>,
+    /// What a tool result may weigh.
+    pub tool_output_budget: ToolOutputBudget,
+    /// Whether the run must, may or must not call tools.
+    pub tool_policy: ToolPolicy,
+    /// Which executed calls count as proof.
+    pub tool_proof: ToolProof,
+    /// Time for one call.
+    pub tool_timeout_ms: u64,
+    /// How calls travel.
+    pub tool_transport: ToolTransport,
+    /// Every tool the servers offered, sorted by name.
+    pub tools: Vec<ToolTerms>,
+    /// Time for the run.
+    pub total_timeout_ms: u64,
+}
+
+impl Terms {
+    /// The pinned tool of that exposed name.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&ToolTerms> {
+        self.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// Whether `allowed_tools` lets that exposed name be called.
+    #[must_use]
+    pub fn allows(&self, name: &str) -> bool {
+        self.allowed_tools
+            .as_ref()
+            .is_none_or(|allowed| allowed.iter().any(|a| a == name))
+    }
+
+    /// The tools a request offers outside the closing turn: none under `forbidden`.
+    pub fn exposed_tools(&self) -> impl Iterator<Item = &ToolTerms> {
+        let none = self.tool_policy == ToolPolicy::Forbidden;
+        self.tools
+            .iter()
+            .filter(move |tool| !none && self.allows(&tool.name))
+    }
+}

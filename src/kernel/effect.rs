@@ -1,0 +1,71 @@
+use super::{ClosingReason, EntryDraft, Outcome};
+use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ToolInvocation};
+
+/// What the driver has to do, in the order in which the machine gives it.
+///
+/// [`Effect::Append`] always comes first, and no other effect may start before its entries are durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Make these entries durable, as one batch.
+    Append(Vec<EntryDraft>),
+    /// Ask every target whether it answers; raise `Probed`.
+    Probe,
+    /// Send a request; raise `InferenceReturned` or `InferenceFailed`.
+    Infer(InferRequest),
+    /// Start a call; raise `ToolReturned`.
+    Execute(CallOrder),
+    /// Ask a person; raise `ApprovalGiven` or `ApprovalDenied`.
+    AwaitApproval(CallOrder),
+    /// Raise nothing but `TimerFired` at [`Run::next_deadline`](super::Run::next_deadline).
+    Wait {
+        /// The end of the wait, in milliseconds since the run began.
+        until_ms: u64,
+    },
+    /// Give up what is in flight; its results no longer matter.
+    Cancel,
+    /// The run is over: sign, answer, stop.
+    Finish(Outcome),
+}
+
+/// A request to one target. The conversation is the run's own; this says what goes with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InferRequest {
+    /// The attempt in this turn, from 1.
+    pub attempt: u32,
+    /// Why this is the closing turn, where it is.
+    pub closing: Option<ClosingReason>,
+    /// Prompt tokens that the machine expects: context + pending + schema.
+    pub expected_tokens: u64,
+    /// Which inference of the run this is.
+    pub inference: InferenceSeq,
+    /// Messages after the conversation, in this request only.
+    pub notices: Vec<AgentMessage>,
+    /// Index into the contract's targets.
+    pub target: usize,
+    /// Whether and how tools are offered.
+    pub tools: ToolExposure,
+    /// The turn, from 1.
+    pub turn: u32,
+}
+
+/// How tools are offered in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolExposure {
+    /// No tools: forbidden, or the closing turn.
+    Withheld,
+    /// The contract's exposed tools, the model chooses.
+    Auto,
+    /// The contract's exposed tools, and a call is asked for (token gate closed).
+    Forced,
+}
+
+/// A call to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallOrder {
+    /// BLAKE3 over the argument text.
+    pub arguments_hash: Digest,
+    /// Which call of the run.
+    pub call: CallSeq,
+    /// The call itself.
+    pub invocation: ToolInvocation,
+}

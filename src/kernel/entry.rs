@@ -1,0 +1,253 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Event, Outcome, Predicate, State};
+use crate::contract::PolicyDecision;
+use crate::message::{CallSeq, Digest, InferenceSeq};
+
+/// One transcript entry as the machine decided it, before the transcript chains it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryDraft {
+    /// What the machine did.
+    pub action: Action,
+    /// The event that began the step; only the first entry of a step carries it.
+    pub event: Option<Event>,
+}
+
+/// Which kind of entry this is (semantics §1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// Entry 0.
+    Start,
+    /// The machine went from one state to another.
+    Transition,
+    /// An event that changed no state.
+    Noted,
+    /// A late or unknown event; nothing changed but reported usage.
+    Ignored,
+    /// The last entry: outcome, counters, length.
+    Seal,
+}
+
+/// What the machine did: the decision, what it stood on, and what it set going.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Action {
+    /// Adapter version of the attempt's target.
+    pub adapter_version: String,
+    /// The attempt in this turn, from 1; 0 in PRECHECK.
+    pub attempt: u32,
+    /// The results of PRECHECK, on the entry that leaves it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// Why the closing turn was begun, once it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closing: Option<ClosingReason>,
+    /// The context account of the request that this entry issues, or of the result that it judges.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<ContextAccount>,
+    /// Rolling digest of the conversation after this entry.
+    pub conversation_digest: Digest,
+    /// Counters after this entry.
+    pub counters: Counters,
+    /// What was set going, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<EffectRecord>,
+    /// The state before.
+    pub from: State,
+    /// Which kind of entry this is.
+    pub kind: EntryKind,
+    /// Number of entries, this one included; only on the seal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// Fingerprint of the attempt's target.
+    pub model_fingerprint: String,
+    /// Profile of the attempt's target.
+    pub model_profile_id: String,
+    /// What is worth a person's eye in this entry: a machine-made sentence, never matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The outcome, from the entry that decides it on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// How the tool policy was chosen, on the entry that leaves PRECHECK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyDecision>,
+    /// The predicate of semantics §2 that fired, on entries that leave COMMIT or PRECHECK.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicate: Option<Predicate>,
+    /// The entry's number, from 0.
+    pub seq: u64,
+    /// Digest of the whole machine after this entry.
+    pub state_digest: Digest,
+    /// 0 in PRECHECK, then the turn.
+    pub step_id: u32,
+    /// Index of the attempt's target.
+    pub target: u32,
+    /// The state after: the `state` of the chain.
+    pub to: State,
+}
+
+/// One check of PRECHECK.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// What was found, for people.
+    pub detail: String,
+    /// The check.
+    pub name: CheckName,
+    /// Whether it passed.
+    pub ok: bool,
+}
+
+/// The checks of PRECHECK, in their order (semantics §1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckName {
+    /// The document's numbers and names make sense together.
+    Structure,
+    /// Id, hash and profile are present.
+    Provenance,
+    /// The hash is the document's.
+    Hash,
+    /// The format is one this build reads.
+    Format,
+    /// The semantics version is one this build implements.
+    Semantics,
+    /// Every needed tool is there and is the pinned one.
+    Tools,
+    /// The model profile goes with policy, grammar and transport.
+    Profile,
+    /// The reserves fit the window.
+    Context,
+    /// A target answers.
+    Backend,
+}
+
+/// Why the closing turn was begun (semantics §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClosingReason {
+    /// It is the last turn.
+    MaxTurns,
+    /// The context is used up.
+    Context,
+    /// Somebody asked the run to stop.
+    Stop,
+    /// The final report failed.
+    FinalReportFailed,
+}
+
+/// Tokens as the machine counts them (semantics §5; 000 §2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextAccount {
+    /// `provider/model` of the target that was blocked, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<String>,
+    /// Tokens committed by the last successful response.
+    pub ctx: u64,
+    /// `ctx + pending + schema`, on the entry of a request.
+    pub expected: u64,
+    /// What fits the target.
+    pub limit: u64,
+    /// Tokens of messages appended since, ephemeral notices included.
+    pub pending: u64,
+    /// What was judged against the limit.
+    pub projected: u64,
+    /// `limit - projected`, or 0.
+    pub remaining: u64,
+    /// Tokens of the exposed tools' definitions.
+    pub schema: u64,
+}
+
+/// What has been used (semantics §1, §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counters {
+    /// Calls that were authorised.
+    pub calls: u64,
+    /// Cost in millionths of a US dollar, as far as providers report it.
+    pub cost_micro_usd: u64,
+    /// Calls that were executed: a valid envelope came back.
+    pub executed: u64,
+    /// Executed calls whose envelope is ok.
+    pub executed_ok: u64,
+    /// Format retries spent.
+    pub format_retries: u32,
+    /// Requests issued.
+    pub inferences: u64,
+    /// Times the run was resumed.
+    pub resumes: u32,
+    /// Prompt tokens read from a cache.
+    pub tokens_cache_read: u64,
+    /// Prompt tokens.
+    pub tokens_in: u64,
+    /// Generated tokens.
+    pub tokens_out: u64,
+    /// Turns begun.
+    pub turns: u32,
+}
+
+impl Counters {
+    /// All tokens of the run; saturating.
+    #[must_use]
+    pub const fn tokens(&self) -> u64 {
+        self.tokens_in
+            .saturating_add(self.tokens_out)
+            .saturating_add(self.tokens_cache_read)
+    }
+}
+
+/// What an entry set going: enough to see and compare, small enough to hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum EffectRecord {
+    /// The targets are probed.
+    Probe,
+    /// A request is sent.
+    Infer {
+        /// The attempt in this turn.
+        attempt: u32,
+        /// Which inference.
+        inference: InferenceSeq,
+        /// Digests of the ephemeral notices in this one request.
+        notices: Vec<Digest>,
+        /// Index of the target.
+        target: u32,
+        /// Whether the tools are offered.
+        tools: bool,
+    },
+    /// A call is started.
+    Execute {
+        /// BLAKE3 over its argument text.
+        arguments_hash: Digest,
+        /// Which call.
+        call: CallSeq,
+        /// Its id in the message.
+        id: String,
+        /// The exposed tool name.
+        name: String,
+    },
+    /// An approval is asked for.
+    AwaitApproval {
+        /// BLAKE3 over the argument text that must be approved.
+        arguments_hash: Digest,
+        /// Which call.
+        call: CallSeq,
+    },
+    /// Nothing is sent before this moment, in milliseconds since the run began.
+    Wait {
+        /// The moment.
+        until_ms: u64,
+    },
+    /// What is in flight is given up.
+    Cancel,
+    /// The run is over.
+    Finish,
+}

@@ -1,0 +1,204 @@
+use serde::{Deserialize, Serialize};
+
+use crate::message::{
+    AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId,
+    ToolOutcome, Usage,
+};
+
+/// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Event {
+    /// Milliseconds since the run began, never decreasing, not counting time in which no process drove the run.
+    pub at_ms: u64,
+    /// What happened.
+    pub event: EventKind,
+}
+
+/// What happened. Each variant says who raises it and what follows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum EventKind {
+    /// Raised by the driver once, first: the inputs of the run. PRECHECK begins.
+    RunStarted(Box<RunStarted>),
+    /// Raised by the driver after the probe of the targets: PRECHECK is judged.
+    Probed(Probed),
+    /// Raised by the driver when an inference came back and the adapter has judged it.
+    InferenceReturned(Box<InferenceReturned>),
+    /// Raised by the driver when an inference brought no message: a failed attempt.
+    InferenceFailed(InferenceFailed),
+    /// Raised by the driver when a started call ended, however it ended.
+    ToolReturned(Box<ToolReturned>),
+    /// Raised by the driver when the moment of [`Run::next_deadline`](super::Run::next_deadline) has come.
+    TimerFired,
+    /// Raised by the driver when somebody asked the run to come to an end. A second one is an abort.
+    StopRequested,
+    /// Raised by the driver when the run must end now.
+    Interrupted(Interrupter),
+    /// Raised by the shell when a person approved exactly these arguments.
+    ApprovalGiven(Approval),
+    /// Raised by the shell when a person denied the call.
+    ApprovalDenied(Approval),
+    /// Raised by the driver on resume, once for each issued effect without a result.
+    EffectLost(LostEffect),
+    /// Raised by the driver on resume, before any [`EventKind::EffectLost`].
+    Resumed(Resumed),
+}
+
+/// The inputs of a run (semantics §8): what is not part of the contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunStarted {
+    /// What bring-up could not bring up, for people; sorted by server.
+    pub bring_up: Vec<BringUpFault>,
+    /// The hash of the contract as the driver computed it.
+    pub contract_hash: Digest,
+    /// The conversation at the start: system, prior messages, task.
+    pub messages: Vec<AgentMessage>,
+    /// The run this one was forked from or delegated by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentRun>,
+    /// The name of the run.
+    pub run_id: RunId,
+    /// Wall-clock time of the start, in milliseconds since 1970-01-01 UTC. Nothing is decided by it.
+    pub started_unix_ms: u64,
+    /// BLAKE3 over the resolved workspace path, where there is a workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Digest>,
+}
+
+/// A tool server that did not come up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BringUpFault {
+    /// What the system or the server said; at most 2,048 bytes.
+    pub detail: String,
+    /// The server's name in the contract.
+    pub server: String,
+}
+
+/// Where a child run comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParentRun {
+    /// Head of the parent's chain at the point of the fork.
+    pub head: Digest,
+    /// The parent's id.
+    pub run_id: RunId,
+}
+
+/// What the probe of the targets found; never an inference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probed {
+    /// One for each target, in the contract's order.
+    pub targets: Vec<ProbedTarget>,
+}
+
+/// One target's answer to the probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbedTarget {
+    /// What was seen, for people; at most 2,048 bytes.
+    pub detail: String,
+    /// Whether it answered at all; any HTTP answer counts.
+    pub responsive: bool,
+}
+
+/// A response, judged by the adapter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InferenceReturned {
+    /// Set by a local backend whose mask was closed and which nevertheless returned prose.
+    pub gate_breached: bool,
+    /// Which inference this answers.
+    pub inference: InferenceSeq,
+    /// BLAKE3 over the request body as sent; its bytes lie in the blob store.
+    pub request_hash: Digest,
+    /// The adapter's verdict, with the text held back where the token gate is closed.
+    pub result: ProtocolAdapterResult,
+    /// What the inference used: the provider's numbers, or an estimate marked as such.
+    pub usage: Usage,
+}
+
+/// An inference that brought no message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InferenceFailed {
+    /// Why.
+    pub fault: ProviderFault,
+    /// Which inference this answers.
+    pub inference: InferenceSeq,
+    /// BLAKE3 over the request body; absent where no request could be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_hash: Option<Digest>,
+    /// What the provider reported of usage, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// A started call that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolReturned {
+    /// Which call.
+    pub call: CallSeq,
+    /// How it ended.
+    pub outcome: ToolOutcome,
+}
+
+/// Who ends the run now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interrupter {
+    /// A person, asking twice.
+    Abort,
+    /// The process is being ended.
+    Shutdown,
+    /// The run that delegated.
+    Parent,
+}
+
+/// A person's answer to a call that waits for one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Approval {
+    /// BLAKE3 over the exact argument text that the person saw.
+    pub arguments_hash: Digest,
+    /// Which call.
+    pub call: CallSeq,
+}
+
+/// An issued effect without a recorded result (semantics §9).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum LostEffect {
+    /// The probe: repeated.
+    Probe,
+    /// An inference: counts as an inference, not as an attempt.
+    Inference(InferenceSeq),
+    /// A wait: re-armed for the rest.
+    Wait,
+    /// A call: run again only where the contract calls it idempotent.
+    Call(CallSeq),
+}
+
+/// A new process took over the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resumed {
+    /// The hash of the contract, computed anew.
+    pub contract_hash: Digest,
+    /// Exposed names whose pin no longer holds.
+    pub tools_changed: Vec<String>,
+}

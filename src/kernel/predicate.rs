@@ -1,0 +1,97 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Which predicate decided, by its number in semantics §2 and its name. Item 0 is PRECHECK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Predicate {
+    /// 1 to 7 as in semantics §2; 0 for the checks of PRECHECK.
+    pub item: u8,
+    /// What held.
+    pub name: PredicateName,
+}
+
+/// What a predicate of semantics §2 states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PredicateName {
+    /// A check of PRECHECK failed.
+    CheckFailed,
+    /// Every check of PRECHECK passed.
+    ChecksPassed,
+    /// Abort, shutdown or parent.
+    Interrupted,
+    /// The run took longer than `total_timeout_ms`.
+    TotalTimeout,
+    /// The turn took longer than `step_timeout_ms`.
+    StepTimeout,
+    /// A budget is already exceeded.
+    BudgetExceeded,
+    /// The contract was broken.
+    ContractViolation,
+    /// `required`, a terminal response, and no proof.
+    RequiredWithoutProof,
+    /// A tool's answer was no valid envelope.
+    MalformedEnvelope,
+    /// The provider's fault allows no retry.
+    FatalProviderFault,
+    /// A rejection, and no format retry left.
+    FormatRetriesExhausted,
+    /// Every target of the turn refused, or its attempts were used up by refusals.
+    Refused,
+    /// The turn's attempts were used up.
+    AttemptsExhausted,
+    /// The context is used up: closing turn.
+    Context,
+    /// An acceptable terminal response, and the policy is satisfied.
+    TerminalResponse,
+    /// A stop was asked for: closing turn, or the end where none is possible.
+    Stop,
+    /// The next request would exceed a limit.
+    NextExceedsBudget,
+    /// The closing turn is due and may not begin without proof.
+    SynthesisWithoutProof,
+    /// Again in the same turn.
+    Retry,
+    /// The next turn.
+    NextTurn,
+    /// The last turn: closing.
+    LastTurn,
+}
+
+impl PredicateName {
+    /// A sentence fragment for people.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::CheckFailed => "a preflight check failed",
+            Self::ChecksPassed => "every preflight check passed",
+            Self::Interrupted => "interrupted",
+            Self::TotalTimeout => "total timeout exceeded",
+            Self::StepTimeout => "step timeout exceeded",
+            Self::BudgetExceeded => "budget exceeded",
+            Self::ContractViolation => "contract violated",
+            Self::RequiredWithoutProof => "terminal response without the required tool proof",
+            Self::MalformedEnvelope => "malformed tool envelope",
+            Self::FatalProviderFault => "fatal provider fault",
+            Self::FormatRetriesExhausted => "rejected, no format retry left",
+            Self::Refused => "refused by every target asked",
+            Self::AttemptsExhausted => "attempts of the turn used up",
+            Self::Context => "context used up",
+            Self::TerminalResponse => "terminal response, policy satisfied",
+            Self::Stop => "stop requested",
+            Self::NextExceedsBudget => "the next request would exceed a budget",
+            Self::SynthesisWithoutProof => "closing turn due without the required tool proof",
+            Self::Retry => "retry",
+            Self::NextTurn => "next turn",
+            Self::LastTurn => "last turn",
+        }
+    }
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "predicate {}: {}", self.item, self.name.describe())
+    }
+}

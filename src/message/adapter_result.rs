@@ -1,0 +1,87 @@
+use serde::{Deserialize, Serialize};
+
+use super::{AgentMessage, Digest, FailureCode, Usage};
+
+/// What the adapter made of a response (002 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdapterStatus {
+    /// The response was canonical as it came.
+    Native,
+    /// The response is canonical after a recorded repair; never under `strict_mode`.
+    Recovered,
+    /// The response is not a canonical message.
+    Rejected,
+}
+
+/// Why the model stopped, as far as the machine may know. It never proves that a call exists or is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It came to an end: stop, end of turn, tool calls.
+    End,
+    /// The output was cut by a length limit.
+    Length,
+    /// The model or the provider refused.
+    Refusal,
+    /// A content filter stopped the output.
+    ContentFilter,
+    /// The provider gave no reason, or one that the adapter does not know.
+    Unknown,
+}
+
+/// Text that the token gate holds back (002 Invariant F): its bytes are in no entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Withheld {
+    /// Whether the text is nothing but white space.
+    pub blank: bool,
+    /// Size of the text in bytes.
+    pub bytes: u64,
+    /// BLAKE3 over the text; its bytes lie in the blob store under this name.
+    pub hash: Digest,
+}
+
+/// What a repair changed: recorded with every recovered message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repair {
+    /// The payload as it came.
+    pub original: String,
+    /// The payload after the repair.
+    pub repaired: String,
+    /// The steps taken, in order.
+    pub steps: Vec<String>,
+}
+
+/// An adapter's verdict on one raw response (002 §4.2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProtocolAdapterResult {
+    /// The version of the adapter that judged, such as `openai-chat/1`.
+    pub adapter_version: String,
+    /// The message, unless rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canonical_message: Option<AgentMessage>,
+    /// The reason, exactly when rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_code: Option<FailureCode>,
+    /// Where in the response the fault lies: an RFC 6901 pointer into the raw body or folded stream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
+    /// BLAKE3 over the bytes as received.
+    pub raw_hash: Digest,
+    /// The repair, exactly when recovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
+    /// The verdict.
+    pub status: AdapterStatus,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// What the provider reported of usage, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Set where the text of the message is held back by the token gate; its `content` is then empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Withheld>,
+}

@@ -1,0 +1,97 @@
+use serde::{Deserialize, Serialize};
+
+use super::ObjectText;
+
+/// Who speaks (002 §4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Instructions of the contract.
+    System,
+    /// The task, and what monolith says in the conversation.
+    User,
+    /// The model.
+    Assistant,
+    /// The observation of one tool call.
+    Tool,
+}
+
+/// A message of the canonical conversation (002 §4.3). The runtime executes nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentMessage {
+    /// The text; empty where there is none.
+    pub content: String,
+    /// What the model reported of its reasoning; never an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// Who speaks.
+    pub role: Role,
+    /// Estimated tokens of this message, stamped outside the machine.
+    pub tokens: u64,
+    /// On role `tool`: the call that this answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// On role `assistant`: the calls it requests, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolInvocation>,
+}
+
+/// A requested tool call (002 §4.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolInvocation {
+    /// The arguments exactly as the model wrote them: the text of one JSON object.
+    pub arguments: ObjectText,
+    /// The provider's id, or one made deterministically by the adapter.
+    pub id: String,
+    /// The exposed tool name, byte for byte as the model wrote it.
+    pub name: String,
+    /// What the adapter repaired this call from, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_payload: Option<String>,
+    /// The model that asked, as the provider named it.
+    pub source_model: String,
+}
+
+impl AgentMessage {
+    /// A message of `role` with text only.
+    #[must_use]
+    pub fn text(role: Role, content: impl Into<String>, tokens: u64) -> Self {
+        Self {
+            content: content.into(),
+            reasoning: None,
+            role,
+            tokens,
+            tool_call_id: None,
+            tool_calls: Vec::new(),
+        }
+    }
+
+    /// The observation that answers the call `tool_call_id`.
+    #[must_use]
+    pub fn observation(
+        tool_call_id: impl Into<String>,
+        content: impl Into<String>,
+        tokens: u64,
+    ) -> Self {
+        Self {
+            tool_call_id: Some(tool_call_id.into()),
+            ..Self::text(Role::Tool, content, tokens)
+        }
+    }
+
+    /// Whether the text holds nothing but white space.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.content.trim().is_empty()
+    }
+
+    /// Whether the model reported reasoning that is more than white space.
+    #[must_use]
+    pub fn has_reasoning(&self) -> bool {
+        self.reasoning
+            .as_deref()
+            .is_some_and(|r| !r.trim().is_empty())
+    }
+}

@@ -1,0 +1,117 @@
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+
+/// Whether the tool reported success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvelopeStatus {
+    /// The tool did what it was asked.
+    Ok,
+    /// The tool ran and reported an error.
+    Error,
+}
+
+/// One block of a tool's result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum ContentBlock {
+    /// Text, as the model will see it; at most the output budget's bytes over all blocks.
+    Text(String),
+    /// Anything else: kept by hash, described to the model in one line.
+    Resource {
+        /// BLAKE3 of the bytes in the blob store.
+        blob: Digest,
+        /// Size in bytes.
+        bytes: u64,
+        /// Its media type, such as `image/png`.
+        mime_type: String,
+    },
+}
+
+/// What a tool said of its own failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnvelopeError {
+    /// A short code; `TOOL_ERROR` where the tool gave none.
+    pub code: String,
+    /// The tool's own words; at most the output budget's bytes.
+    pub message: String,
+}
+
+/// The result of one executed call, immutable once made (semantics §6, 003 INV-TOOL-002).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolEnvelope {
+    /// Size of the argument text in bytes.
+    pub bytes_in: u64,
+    /// Size of the whole text result in bytes, also where `content` holds only its beginning.
+    pub bytes_out: u64,
+    /// The result. Text beyond the output budget is not here but in `full`.
+    pub content: Vec<ContentBlock>,
+    /// How long the call took, in milliseconds.
+    pub duration_ms: u64,
+    /// Present exactly when `status` is `error`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<EnvelopeError>,
+    /// BLAKE3 of the whole text result in the blob store, where it did not fit the output budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<Digest>,
+    /// When the call began, in milliseconds since the run began.
+    pub started_at_ms: u64,
+    /// Whether the tool reported success.
+    pub status: EnvelopeStatus,
+    /// Estimated tokens of the observation made of this, stamped outside the machine.
+    pub tokens: u64,
+    /// The exposed tool name.
+    pub tool: String,
+    /// The call that this answers.
+    pub tool_call_id: String,
+}
+
+impl ToolEnvelope {
+    /// The text the model is shown before any cut: text blocks joined by line feeds, other blocks as one
+    /// line each, the error's message where the tool failed and gave no content.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut lines: Vec<String> = Vec::with_capacity(self.content.len());
+        for block in &self.content {
+            lines.push(match block {
+                ContentBlock::Text(text) => text.clone(),
+                ContentBlock::Resource {
+                    bytes, mime_type, ..
+                } => format!("[{mime_type}, {bytes} bytes, kept in the transcript's blobs]"),
+            });
+        }
+        match (&self.error, lines.is_empty()) {
+            (Some(error), true) => error.message.clone(),
+            _ => lines.join("\n"),
+        }
+    }
+}
+
+/// How one call that was started came to an end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum ToolOutcome {
+    /// A valid envelope came back: the call is executed, ok or error.
+    Returned(ToolEnvelope),
+    /// The answer does not decode as the tool protocol's result: FAILED_VALIDATION(tool_envelope).
+    Malformed {
+        /// What was wrong with it; at most 2,048 bytes.
+        detail: String,
+        /// The answer as received, where there was one.
+        raw_hash: Option<Digest>,
+    },
+    /// `tool_timeout_ms` passed; whether the tool acted is unknown.
+    TimedOut,
+    /// The tool's transport closed before an answer; whether the tool acted is unknown.
+    ConnectionLost {
+        /// What the transport said; at most 2,048 bytes.
+        detail: String,
+    },
+    /// Cancelled by monolith; whether the tool acted is unknown.
+    Cancelled,
+    /// Not started: the server no longer offers the tool that the contract pins.
+    ToolChanged,
+}

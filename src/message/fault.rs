@@ -1,0 +1,66 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Why an adapter rejected a response: a closed list (semantics §6, structural faults).
+///
+/// Every one is a fault of structure and so leads to FAILED_PROTOCOL_MALFORMED when no format retry is
+/// left. Unknown names and schema violations are not here: the adapter cannot judge them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FailureCode {
+    /// A call's argument text is not JSON: cut off, unquoted, with something after it.
+    ArgsInvalidJson,
+    /// A call's arguments are JSON, but not an object.
+    ArgsNotObject,
+    /// An object in a call's arguments names a key twice.
+    ArgsDuplicateKey,
+    /// A call's arguments nest deeper than 64 levels.
+    ArgsTooDeep,
+    /// A call has no name.
+    CallNameMissing,
+    /// A call is not of the shape that the protocol prescribes.
+    CallShape,
+    /// Two calls of one message carry the same id.
+    CallIdDuplicate,
+    /// The message holds more calls than the adapter reads.
+    TooManyCalls,
+    /// The body, or one line of the stream, is larger than the adapter reads.
+    TooLarge,
+    /// The body is not JSON.
+    BodyInvalidJson,
+    /// The body is JSON, but holds no message where the protocol puts it.
+    BodyShape,
+    /// The stream ended before the message did.
+    StreamIncomplete,
+    /// The adapter repaired the message, and strict mode allows no repair.
+    RecoveredInStrict,
+}
+
+impl FailureCode {
+    /// The code as it is written in files: upper case, words joined by `_`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ArgsInvalidJson => "ARGS_INVALID_JSON",
+            Self::ArgsNotObject => "ARGS_NOT_OBJECT",
+            Self::ArgsDuplicateKey => "ARGS_DUPLICATE_KEY",
+            Self::ArgsTooDeep => "ARGS_TOO_DEEP",
+            Self::CallNameMissing => "CALL_NAME_MISSING",
+            Self::CallShape => "CALL_SHAPE",
+            Self::CallIdDuplicate => "CALL_ID_DUPLICATE",
+            Self::TooManyCalls => "TOO_MANY_CALLS",
+            Self::TooLarge => "TOO_LARGE",
+            Self::BodyInvalidJson => "BODY_INVALID_JSON",
+            Self::BodyShape => "BODY_SHAPE",
+            Self::StreamIncomplete => "STREAM_INCOMPLETE",
+            Self::RecoveredInStrict => "RECOVERED_IN_STRICT",
+        }
+    }
+}
+
+impl fmt::Display for FailureCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

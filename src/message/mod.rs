@@ -1,0 +1,31 @@
+//! The canonical boundary: the vocabulary in which rooms speak to each other.
+//!
+//! Knows messages, tool invocations, adapter verdicts, tool-result envelopes, provider fault
+//! classes, usage, ids and digests, and the UTF-8 cut of an oversized result (002 §4.2–4.4, 003
+//! INV-TOOL-002). It deliberately does not know any provider's JSON, any contract, any clock.
+//!
+//! Everything here that is recorded is canonical by construction: fields are declared in the sorted
+//! order of their JSON keys, enums are `kind` / `value` pairs, numbers are integers, foreign JSON is
+//! text. Plain `serde_json` output is then already RFC 8785.
+
+mod adapter_result;
+mod agent_message;
+mod cut;
+mod digest;
+mod envelope;
+mod fault;
+mod ids;
+mod object_text;
+mod provider_fault;
+mod usage;
+
+pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, Repair, StopReason, Withheld};
+pub use agent_message::{AgentMessage, Role, ToolInvocation};
+pub use cut::{Cut, DEFAULT_TRUNCATION_MARKER, cut_to_limit};
+pub use digest::{Digest, DigestParseError, framed};
+pub use envelope::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, ToolOutcome};
+pub use fault::FailureCode;
+pub use ids::{CallSeq, InferenceSeq, RunId, RunIdError};
+pub use object_text::{ObjectFault, ObjectText};
+pub use provider_fault::{ProviderFault, ProviderFaultClass};
+pub use usage::{Usage, estimate_tokens};

@@ -1,0 +1,197 @@
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use super::Digest;
+
+/// How deeply arguments may nest. Deeper text is refused before anything is built from it.
+const MAX_DEPTH: usize = 64;
+
+/// The text of exactly one JSON object without duplicate keys, kept bit for bit as it was written.
+///
+/// The only way to make one is [`ObjectText::parse`], so a call whose arguments are truncated, null
+/// or an array cannot be represented (semantics §6, structural faults).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct ObjectText(String);
+
+/// Why a text is not the text of one JSON object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ObjectFault {
+    /// The text is not JSON: cut off, or with something after the value.
+    #[error("not valid JSON (line {line}, column {column})")]
+    InvalidJson {
+        /// Line in the text, from 1.
+        line: usize,
+        /// Column in the text, from 1.
+        column: usize,
+    },
+    /// The text is JSON, but of another type: null, an array, a string, a number.
+    #[error("not a JSON object")]
+    NotObject,
+    /// An object in it names the same key twice.
+    #[error("the same key stands twice in one object")]
+    DuplicateKey,
+    /// It nests deeper than 64 levels.
+    #[error("nested deeper than 64 levels")]
+    TooDeep,
+}
+
+impl ObjectText {
+    /// Accepts the text of one JSON object; surrounding white space is allowed and kept.
+    ///
+    /// # Errors
+    /// [`ObjectFault`] says which rule the text breaks.
+    pub fn parse(text: impl Into<String>) -> Result<Self, ObjectFault> {
+        let text = text.into();
+        let whole: &RawValue = serde_json::from_str(&text).map_err(|e| invalid(&e))?;
+        if !whole.get().starts_with('{') {
+            return Err(ObjectFault::NotObject);
+        }
+        walk(whole, 0)?;
+        Ok(Self(text))
+    }
+
+    /// The empty object.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self("{}".to_owned())
+    }
+
+    /// The text as written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// BLAKE3 over the text as written: what an approval binds to.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.0.as_bytes())
+    }
+
+    /// The parsed value. Numbers keep their text's precision only as far as JSON numbers in memory
+    /// can; what is sent to a tool is the text, not this.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).unwrap_or(serde_json::Value::Null)
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(text).map_err(D::Error::custom)
+    }
+}
+
+impl fmt::Display for ObjectText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn invalid(error: &serde_json::Error) -> ObjectFault {
+    ObjectFault::InvalidJson {
+        line: error.line(),
+        column: error.column(),
+    }
+}
+
+/// Walks a JSON value level by level, noticing duplicate keys and depth. Numbers are never converted, so a number
+/// that no machine type holds passes as the text it is. Costs at most one scan of the text per level.
+fn walk(value: &RawValue, depth: usize) -> Result<(), ObjectFault> {
+    if depth > MAX_DEPTH {
+        return Err(ObjectFault::TooDeep);
+    }
+    let text = value.get();
+    let children: Vec<&RawValue> = if text.starts_with('{') {
+        let members: Members = serde_json::from_str(text).map_err(|e| invalid(&e))?;
+        members.0.ok_or(ObjectFault::DuplicateKey)?
+    } else if text.starts_with('[') {
+        serde_json::from_str(text).map_err(|e| invalid(&e))?
+    } else {
+        return Ok(());
+    };
+    children
+        .into_iter()
+        .try_for_each(|child| walk(child, depth + 1))
+}
+
+/// The values of an object's members; none where a key stands twice.
+struct Members<'a>(Option<Vec<&'a RawValue>>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut seen = HashSet::new();
+                let mut values = Some(Vec::new());
+                while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
+                    if !seen.insert(key) {
+                        values = None;
+                    }
+                    if let Some(values) = &mut values {
+                        values.push(value);
+                    }
+                }
+                Ok(Members(values))
+            }
+        }
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_object_is_kept_bit_for_bit() {
+        for text in [
+            "{}",
+            " {\"b\":1,\"a\":1e400}\n",
+            "{\"x\":\"\\u0000\",\"y\":\"x86\"}",
+        ] {
+            let parsed = ObjectText::parse(text);
+            assert_eq!(parsed.as_ref().map(ObjectText::as_str), Ok(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_structural_fault_has_its_name() {
+        let check = |text: &str, expect: ObjectFault| {
+            assert_eq!(ObjectText::parse(text), Err(expect), "{text}");
+        };
+        for text in ["null", "[]", "\"str\"", "1", "[{}]"] {
+            check(text, ObjectFault::NotObject);
+        }
+        for text in ["", "{\"a\":", "{}}", "{} {}", "{'a':1}", "{\"a\":1,}"] {
+            assert!(
+                matches!(
+                    ObjectText::parse(text),
+                    Err(ObjectFault::InvalidJson { .. })
+                ),
+                "{text}"
+            );
+        }
+        check("{\"a\":1,\"a\":2}", ObjectFault::DuplicateKey);
+        check("{\"o\":{\"a\":1,\"\\u0061\":2}}", ObjectFault::DuplicateKey);
+        check(
+            &format!("{{\"a\":{}{}}}", "[".repeat(100), "]".repeat(100)),
+            ObjectFault::TooDeep,
+        );
+        let bomb = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
+        check(&bomb, ObjectFault::TooDeep);
+    }
+}

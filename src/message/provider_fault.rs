@@ -1,0 +1,87 @@
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+
+/// What kind of fault a provider had: a closed list, the same for every provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProviderFaultClass {
+    /// Too many requests; the target may be tried again later.
+    RateLimit,
+    /// The key is missing, wrong or not allowed. Fatal.
+    Auth,
+    /// Billing or quota is used up. Fatal.
+    Quota,
+    /// No answer, or no further chunk, within `llm_timeout_ms`.
+    Timeout,
+    /// The connection was refused, reset or cut.
+    Network,
+    /// The provider or the model failed: 5xx, overload, unknown model.
+    Model,
+    /// The provider says that the prompt does not fit its window.
+    ContextOverflow,
+    /// The answer is not one that the protocol knows, and not the model's doing.
+    InvalidResponse,
+    /// The provider refused the request on grounds of content.
+    Refusal,
+    /// A content filter stopped the request or the response.
+    ContentFilter,
+}
+
+impl ProviderFaultClass {
+    /// The class as it is written in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RateLimit => "rate_limit",
+            Self::Auth => "auth",
+            Self::Quota => "quota",
+            Self::Timeout => "timeout",
+            Self::Network => "network",
+            Self::Model => "model",
+            Self::ContextOverflow => "context_overflow",
+            Self::InvalidResponse => "invalid_response",
+            Self::Refusal => "refusal",
+            Self::ContentFilter => "content_filter",
+        }
+    }
+}
+
+/// A failed inference: no message came back, for this reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderFault {
+    /// The class that decides what follows.
+    pub class: ProviderFaultClass,
+    /// What the provider or the transport said; at most 2,048 bytes, for people.
+    pub message: String,
+    /// The raw answer, where one arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw_hash: Option<Digest>,
+    /// Milliseconds that the provider asked to wait; only where it was readable and positive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// The HTTP status, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+}
+
+impl ProviderFault {
+    /// A fault of `class` with a message for people, cut to 2,048 bytes.
+    #[must_use]
+    pub fn new(class: ProviderFaultClass, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        let mut end = message.len().min(2048);
+        while !message.is_char_boundary(end) {
+            end -= 1;
+        }
+        message.truncate(end);
+        Self {
+            class,
+            message,
+            raw_hash: None,
+            retry_after_ms: None,
+            status: None,
+        }
+    }
+}

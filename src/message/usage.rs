@@ -1,0 +1,34 @@
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one inference, as the provider reported them or as they were estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Prompt tokens read from the provider's cache; not part of `input`.
+    pub cache_read: u64,
+    /// The provider's own price in millionths of a US dollar, where it reports one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<u64>,
+    /// True where the provider reported nothing and the numbers are estimates.
+    pub estimated: bool,
+    /// Prompt tokens, without those read from the cache.
+    pub input: u64,
+    /// Generated tokens, reasoning included.
+    pub output: u64,
+}
+
+impl Usage {
+    /// All tokens of the inference; saturating.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.input
+            .saturating_add(self.output)
+            .saturating_add(self.cache_read)
+    }
+}
+
+/// Tokens of a text without a tokenizer: its bytes divided by 4, rounded up.
+#[must_use]
+pub fn estimate_tokens(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX).div_ceil(4)
+}
