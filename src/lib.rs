@@ -2,7 +2,9 @@
 //! behind a transcript that anyone can verify and replay.
 //!
 //! A pure core decides, an imperative shell does, surfaces show. The rooms are numbered: a room imports only
-//! rooms with a smaller number (docs/architecture.md; `tests/tidy` checks it).
+//! rooms with a smaller number (docs/architecture.md; `tests/it/tidy` checks it).
+
+#![cfg_attr(test, recursion_limit = "256")]
 
 pub mod adapter;
 pub mod contract;
