@@ -28,4 +28,4 @@ pub use fault::FailureCode;
 pub use ids::{CallSeq, InferenceSeq, RunId, RunIdError};
 pub use object_text::{ObjectFault, ObjectText};
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
-pub use usage::{Usage, estimate_tokens};
+pub use usage::{MAX_EXACT, Usage, estimate_tokens, exact_sum};
