@@ -39,6 +39,12 @@ impl ExecutionContract {
         }
     }
 
+    /// Seals terms as they are, for tests of other rooms.
+    #[cfg(test)]
+    pub(crate) fn of_terms(terms: Terms) -> Self {
+        Self::seal(terms)
+    }
+
     /// Reads a contract back from its stored form. The hash in it is taken as it stands: PRECHECK judges it.
     ///
     /// # Errors

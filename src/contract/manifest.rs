@@ -28,6 +28,15 @@ pub struct ServerCapability {
     pub tools: Vec<ToolCapability>,
 }
 
+impl ServerCapability {
+    /// The server's pin, where its tools come from `origin`.
+    #[must_use]
+    pub fn pin(&self, origin: &str) -> Digest {
+        let pins = self.tools.iter().map(|tool| ToolPin::of(origin, tool));
+        ToolPin::of_server(pins.collect())
+    }
+}
+
 /// One tool as its server describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCapability {

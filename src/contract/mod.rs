@@ -12,17 +12,42 @@
 //! bring-up ─▶ manifest┘
 //! ```
 
+mod check;
+mod document_schema;
 mod execution_contract;
+mod factory;
+mod factory_error;
+mod intent;
 mod manifest;
+mod profile;
+mod schema_bounds;
+mod spec;
+mod targets;
 mod terms;
+#[cfg(test)]
+mod tests;
+mod validators;
 
+pub use check::{ToolFault, context_feasible, profile_faults, structure_faults, tool_faults};
+pub use document_schema::contract_schema;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
+pub use factory::ContractFactory;
+pub use factory_error::FactoryError;
+pub use intent::IntentPolicyResolver;
 pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
+pub use profile::{ModelProfile, ProfileMatch};
+pub use spec::{
+    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
+    SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+};
+pub use targets::{ProviderTerms, ProviderType, Sampling, TargetTerms};
 pub use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    CycleException, Grounds, Page, PolicyDecision, ProviderTerms, ProviderType, SEMANTICS_VERSION,
-    Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof,
-    ToolTerms, ToolTransport,
+    CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,
+    Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
+pub use validators::{ArgumentFault, Validators};
+
+use spec::UNSAFE_INTEGER;

@@ -1,7 +1,10 @@
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::{ProviderTerms, TargetTerms};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -31,8 +34,39 @@ impl<'de> Deserialize<'de> for BigCount {
     }
 }
 
+impl JsonSchema for BigCount {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "BigCount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^(0|[1-9][0-9]{0,19})$"})
+    }
+}
+
+/// How a [`Digest`] is written, for the JSON Schema.
+pub(super) struct HexDigest;
+
+impl JsonSchema for HexDigest {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "HexDigest".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
+    }
+}
+
 /// Whether the run must, may or must not call tools (002 §4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolPolicy {
     /// Success needs at least one validated and executed call.
@@ -44,7 +78,7 @@ pub enum ToolPolicy {
 }
 
 /// The page a request came from; it selects the tool policy where given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Page {
     /// Conversation: tools are forbidden.
@@ -54,7 +88,7 @@ pub enum Page {
 }
 
 /// What ends a run well (semantics §2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Completion {
     /// A canonical assistant message without calls.
@@ -64,7 +98,7 @@ pub enum Completion {
 }
 
 /// Which executed calls prove that a tool was used under `required`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolProof {
     /// Any call with a valid envelope, ok or error.
@@ -74,7 +108,7 @@ pub enum ToolProof {
 }
 
 /// How calls travel between model and adapter (000 §11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolTransport {
     /// The provider's own tool calls.
@@ -85,47 +119,8 @@ pub enum ToolTransport {
     Xml,
 }
 
-/// The wire protocol of a provider.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProviderType {
-    /// OpenAI chat completions, and every server that speaks them.
-    Openai,
-    /// OpenAI responses.
-    OpenaiResponses,
-    /// Anthropic messages.
-    Anthropic,
-    /// Google Gemini.
-    Google,
-    /// OpenRouter: OpenAI chat with its own errors.
-    Openrouter,
-    /// Ollama chat.
-    Ollama,
-    /// The embedded model.
-    Local,
-    /// Canned responses from a file.
-    Scripted,
-}
-
-impl ProviderType {
-    /// The type as it is written in files.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Openai => "openai",
-            Self::OpenaiResponses => "openai_responses",
-            Self::Anthropic => "anthropic",
-            Self::Google => "google",
-            Self::Openrouter => "openrouter",
-            Self::Ollama => "ollama",
-            Self::Local => "local",
-            Self::Scripted => "scripted",
-        }
-    }
-}
-
 /// Context accounting limits, all in tokens (002 §4.1, semantics §5).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextBudget {
     /// Safety margin subtracted from every window.
@@ -158,7 +153,7 @@ impl ContextBudget {
 }
 
 /// What a tool result may weigh in the conversation (002 §4.1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolOutputBudget {
     /// Bytes of one observation, the marker included.
@@ -170,7 +165,7 @@ pub struct ToolOutputBudget {
 }
 
 /// Limits on the number of calls; null means none.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallLimits {
     /// Calls of one tool over the run.
@@ -180,7 +175,7 @@ pub struct CallLimits {
 }
 
 /// An allowed occurrence of a pair that `cycle_forbid` names.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CycleException {
     /// The first tool of the pair.
@@ -192,7 +187,7 @@ pub struct CycleException {
 }
 
 /// Contract metadata that the machine reads (002 §4.1).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContractMetadata {
     /// Exceptions to `cycle_forbid`.
@@ -200,7 +195,7 @@ pub struct ContractMetadata {
 }
 
 /// Why the resolver chose a policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grounds {
     /// No page: the file's own `tool_policy`.
@@ -216,7 +211,7 @@ pub enum Grounds {
 }
 
 /// The traceable decision of the IntentPolicyResolver (002 Phase 2b).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDecision {
     /// Why.
@@ -226,74 +221,14 @@ pub struct PolicyDecision {
     /// The chosen policy.
     pub policy: ToolPolicy,
     /// BLAKE3 of the rule set's file.
+    #[schemars(with = "HexDigest")]
     pub rules_hash: Digest,
     /// Version of the rule set.
     pub rules_version: u32,
 }
 
-/// Decoding parameters, resolved for one target and clamped (001 §2). Null is not sent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sampling {
-    /// Prompt caching: `full` or `none`.
-    pub caching: String,
-    /// Tokens a response may have.
-    pub max_output_tokens: u64,
-    /// `minimal`, `low`, `medium` or `high`.
-    pub reasoning: Option<String>,
-    /// Tokens for reasoning.
-    pub reasoning_tokens: Option<u64>,
-    /// At least 0.
-    pub repeat_penalty: Option<f64>,
-    /// The seed; sent where the protocol has one.
-    pub seed: BigCount,
-    /// Whether responses are streamed.
-    pub stream: bool,
-    /// 0 to 2.
-    pub temperature: Option<f64>,
-    /// 0 to 1.
-    pub top_p: Option<f64>,
-}
-
-/// One model that may be asked; attempts cycle through them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TargetTerms {
-    /// The adapter that encodes and decodes, such as `openai-chat/1`.
-    pub adapter_version: String,
-    /// This model's window in tokens.
-    pub context_window: u64,
-    /// The model's name at the provider.
-    pub model: String,
-    /// What identifies the weights: a file's hash, or provider and name for a remote model.
-    pub model_fingerprint: String,
-    /// The profile that describes the model.
-    pub model_profile_id: String,
-    /// A key of `providers`.
-    pub provider: String,
-    /// Parameters for this target.
-    pub sampling: Sampling,
-}
-
-/// How a provider is reached; never a secret.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProviderTerms {
-    /// Name of the environment variable that holds the key.
-    pub api_key_env: Option<String>,
-    /// Where it is; null for embedded and scripted providers.
-    pub base_url: Option<String>,
-    /// The script of a scripted provider, as the author wrote it.
-    pub file: Option<String>,
-    /// Names of extra headers; their values are resolved when a request is sent.
-    pub header_names: Vec<String>,
-    /// The wire protocol.
-    #[serde(rename = "type")]
-    pub provider_type: ProviderType,
-}
-
 /// How a tool server is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerKind {
     /// Inside monolith.
@@ -305,7 +240,7 @@ pub enum ServerKind {
 }
 
 /// A tool server as the contract sees it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerTerms {
     /// Arguments as the author wrote them.
@@ -317,19 +252,21 @@ pub struct ServerTerms {
     /// Names of environment variables handed to it.
     pub env_names: Vec<String>,
     /// The pin that the author demands, where one is given.
+    #[schemars(with = "Option<HexDigest>")]
     pub expected_pin: Option<Digest>,
     /// Names of headers sent to it.
     pub header_names: Vec<String>,
     /// How it is reached.
     pub kind: ServerKind,
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
+    #[schemars(with = "Option<HexDigest>")]
     pub pin: Option<Digest>,
     /// Its address.
     pub url: Option<String>,
 }
 
 /// A tool as the contract pins it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolTerms {
     /// The tool's own hints, as its server gave them.
@@ -343,13 +280,14 @@ pub struct ToolTerms {
     /// `builtin` or `mcp:<server>`.
     pub origin: String,
     /// BLAKE3 over the RFC 8785 form of {annotations, description, inputSchema, name, origin}.
+    #[schemars(with = "HexDigest")]
     pub pin: Digest,
     /// Estimated tokens of its definition in a request.
     pub schema_tokens: u64,
 }
 
 /// Every field of an execution contract but its id and its hash (002 §4.1, semantics §4).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -413,6 +351,7 @@ pub struct Terms {
     /// Exposed names of tools that may run beside each other.
     pub parallel_safe: Vec<String>,
     /// The contract of the run that delegated, where one did.
+    #[schemars(with = "Option<HexDigest>")]
     pub parent_contract_hash: Option<Digest>,
     /// How `tool_policy` was chosen.
     pub policy_decision: PolicyDecision,

@@ -1,0 +1,301 @@
+use std::collections::BTreeSet;
+
+use super::schema_bounds::{SchemaFault, unsafe_integer};
+use super::{Completion, ModelProfile, ProviderType, Terms, ToolPolicy, ToolTransport, Validators};
+
+/// Why the pinned tools cannot be used (semantics §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ToolFault {
+    /// A server or a tool is not there: FAILED_PREFLIGHT(tool_unavailable).
+    Unavailable,
+    /// A server offers something else than the author pinned: FAILED_PREFLIGHT(tool_changed).
+    Changed,
+}
+
+/// What makes the terms contradict themselves: FAILED_PREFLIGHT(contract_invalid). All at once; empty is good.
+#[must_use]
+pub fn structure_faults(terms: &Terms) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut rule = |broken: bool, text: String| {
+        if broken {
+            faults.push(text);
+        }
+    };
+    let required = terms.tool_policy == ToolPolicy::Required;
+    let retries = terms.max_format_retries;
+    rule(terms.targets.is_empty(), "targets is empty".to_owned());
+    for (field, value) in positive(terms) {
+        rule(value == 0, format!("{field} is 0"));
+    }
+    rule(
+        required && terms.max_turns == 1,
+        "tool_policy required needs max_turns of at least 2, got 1".to_owned(),
+    );
+    rule(
+        required && terms.max_inferences == 1,
+        "tool_policy required needs max_inferences of at least 2, got 1".to_owned(),
+    );
+    rule(
+        terms.strict_mode && retries > 1 && retries <= 3,
+        format!("strict_mode allows max_format_retries of at most 1, got {retries}"),
+    );
+    rule(
+        retries > 3,
+        format!("max_format_retries is at most 3, got {retries}"),
+    );
+    rule(
+        required && terms.servers.is_empty(),
+        "tool_policy required needs a tool, but the contract names no server".to_owned(),
+    );
+    rule(
+        required && terms.allowed_tools.as_ref().is_some_and(Vec::is_empty),
+        "tool_policy required needs a tool, but allowed_tools is empty".to_owned(),
+    );
+    let budget = &terms.context_budget;
+    let ratio = budget.force_synthesis_at_ratio;
+    rule(
+        !(0.0..=1.0).contains(&ratio),
+        format!("context_budget.force_synthesis_at_ratio is from 0 to 1, got {ratio}"),
+    );
+    let unknown_window = "state the model's window under context_budget or at the target";
+    rule(
+        budget.context_window == 0,
+        format!("context_budget.context_window is 0: {unknown_window}"),
+    );
+    for (n, target) in terms.targets.iter().enumerate() {
+        let output = target.sampling.max_output_tokens;
+        rule(
+            target.context_window == 0 && budget.context_window != 0,
+            format!("targets.{n}.context_window is 0: {unknown_window}"),
+        );
+        rule(
+            output == 0,
+            format!("targets.{n}.sampling.max_output_tokens is 0"),
+        );
+        rule(
+            !terms.providers.contains_key(&target.provider),
+            format!(
+                "targets.{n}.provider names `{}`, which is no provider",
+                target.provider
+            ),
+        );
+    }
+    if let Some(first) = terms.targets.first() {
+        rule(
+            first.adapter_version != terms.adapter_version,
+            "adapter_version is not the first target's".to_owned(),
+        );
+        rule(
+            first.model_profile_id != terms.model_profile_id,
+            "model_profile_id is not the first target's".to_owned(),
+        );
+    }
+    rule(
+        terms.policy_decision.policy != terms.tool_policy,
+        "tool_policy is not what policy_decision says".to_owned(),
+    );
+    rule(
+        !terms.tools.is_sorted_by(|a, b| a.name < b.name),
+        "tools is not sorted by name, or names one twice".to_owned(),
+    );
+    faults.extend(unknown_names(terms));
+    faults
+}
+
+/// Fields that mean nothing when they are 0.
+fn positive(terms: &Terms) -> [(&'static str, u64); 12] {
+    [
+        ("approval_timeout_ms", terms.approval_timeout_ms),
+        ("checkpoint_every", terms.checkpoint_every),
+        ("llm_timeout_ms", terms.llm_timeout_ms),
+        ("max_attempts_per_turn", terms.max_attempts_per_turn.into()),
+        ("max_inferences", terms.max_inferences),
+        ("max_tokens_consumed", terms.max_tokens_consumed.0),
+        ("max_tool_calls_per_turn", terms.max_tool_calls_per_turn),
+        ("max_turns", terms.max_turns.into()),
+        ("step_timeout_ms", terms.step_timeout_ms),
+        (
+            "tool_output_budget.max_bytes_per_call",
+            terms.tool_output_budget.max_bytes_per_call,
+        ),
+        ("tool_timeout_ms", terms.tool_timeout_ms),
+        ("total_timeout_ms", terms.total_timeout_ms),
+    ]
+}
+
+/// Rules about tools that name no tool. Not judged while a server is missing: its tools are unknown then.
+fn unknown_names(terms: &Terms) -> Vec<String> {
+    if terms.servers.values().any(|server| !server.available) {
+        return Vec::new();
+    }
+    let pairs = terms.cycle_forbid.iter().flat_map(|(from, to)| [from, to]);
+    let exceptions = &terms.metadata.cycle_exceptions;
+    let excepted = exceptions.iter().flat_map(|e| [&e.from, &e.to]);
+    let named = [
+        ("cycle_forbid", pairs.collect::<BTreeSet<_>>()),
+        ("idempotent", terms.idempotent.iter().collect()),
+        (
+            "max_calls.per_tool",
+            terms.max_calls.per_tool.keys().collect(),
+        ),
+        ("metadata.cycle_exceptions", excepted.collect()),
+        ("parallel_safe", terms.parallel_safe.iter().collect()),
+        ("require_approval", terms.require_approval.iter().collect()),
+    ];
+    let mut faults = Vec::new();
+    for (field, names) in named {
+        for name in names.into_iter().filter(|name| terms.tool(name).is_none()) {
+            faults.push(format!("{field} names `{name}`, which no server offers"));
+        }
+    }
+    for e in exceptions {
+        if !terms
+            .cycle_forbid
+            .iter()
+            .any(|(from, to)| *from == e.from && *to == e.to)
+        {
+            let pair = format!("{} → {}", e.from, e.to);
+            faults.push(format!(
+                "metadata.cycle_exceptions names {pair}, which cycle_forbid does not forbid"
+            ));
+        }
+    }
+    faults
+}
+
+/// What the model profile, the transport or this build cannot do: FAILED_PREFLIGHT(profile_incompatible).
+#[must_use]
+pub fn profile_faults(terms: &Terms) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut rule = |broken: bool, text: String| {
+        if broken {
+            faults.push(text);
+        }
+    };
+    rule(
+        terms.completion == Completion::FinalReport,
+        "completion final_report: not built yet".to_owned(),
+    );
+    rule(
+        terms.tool_transport != ToolTransport::Native,
+        "tool_transport xml-final and xml: not built yet".to_owned(),
+    );
+    rule(
+        terms.speculative_exec,
+        "speculative_exec true: not built yet".to_owned(),
+    );
+    rule(
+        terms.tool_output_budget.summarizer_model.is_some(),
+        "tool_output_budget.summarizer_model: not built yet".to_owned(),
+    );
+    rule(
+        terms.grammar.is_some() && terms.grammar_profile.is_none(),
+        "grammar without grammar_profile: nothing says how to read it".to_owned(),
+    );
+    if let Some(tokenizer) = &terms.tokenizer {
+        rule(
+            true,
+            format!("tokenizer {tokenizer}: not built yet; null estimates bytes / 4"),
+        );
+    }
+    for (n, target) in terms.targets.iter().enumerate() {
+        let provider = terms.providers.get(&target.provider);
+        let local = provider.is_some_and(|p| p.provider_type == ProviderType::Local);
+        rule(
+            terms.logits_mask.is_some() && !local,
+            format!("logits_mask: targets.{n} is remote, a mask needs a local model"),
+        );
+        let id = &target.model_profile_id;
+        let Some(profile) = ModelProfile::by_id(id) else {
+            rule(
+                true,
+                format!("targets.{n}: this build has no model profile `{id}`"),
+            );
+            continue;
+        };
+        if let Some(grammar) = &terms.grammar_profile {
+            rule(
+                !profile.grammar_profiles.contains(grammar),
+                format!(
+                    "grammar_profile {grammar}: targets.{n}, profile {id}, supports none of it"
+                ),
+            );
+        }
+        let exposes = terms.exposed_tools().next().is_some();
+        rule(
+            exposes
+                && terms.tool_transport == ToolTransport::Native
+                && !profile.supports_native_tools,
+            format!("tool_transport native: targets.{n}, profile {id}, has no calls of its own"),
+        );
+    }
+    if let Some(mask) = &terms.logits_mask {
+        rule(
+            mask.iter().any(|bias| !bias.is_finite()),
+            "logits_mask holds a value that is not finite".to_owned(),
+        );
+    }
+    faults
+}
+
+/// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.
+#[must_use]
+pub fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
+    let mut faults = Vec::new();
+    for (name, server) in &terms.servers {
+        if !server.available {
+            let text = format!("the tool server `{name}` is not available");
+            faults.push((ToolFault::Unavailable, text));
+        } else if let Some(expected) = server.expected_pin
+            && server.pin != Some(expected)
+        {
+            let found = server
+                .pin
+                .map_or_else(|| "none".to_owned(), |pin| pin.to_string());
+            let text = format!("the tool server `{name}` has the pin {found}, expected {expected}");
+            faults.push((ToolFault::Changed, text));
+        }
+    }
+    for name in terms.allowed_tools.iter().flatten() {
+        if terms.tool(name).is_none() {
+            let text = format!("allowed_tools names `{name}`, which no server offers");
+            faults.push((ToolFault::Unavailable, text));
+        }
+    }
+    let none = terms.exposed_tools().next().is_none();
+    if faults.is_empty() && none && terms.tool_policy == ToolPolicy::Required {
+        let text = "tool_policy required, but no server offers a tool".to_owned();
+        faults.push((ToolFault::Unavailable, text));
+    }
+    for tool in terms.exposed_tools() {
+        let unsafe_at = unsafe_integer(&tool.input_schema).map(|pointer| SchemaFault {
+            pointer,
+            rule: "an integer of 2^53 or more has no exact canonical form".to_owned(),
+        });
+        if let Some(fault) = unsafe_at.or_else(|| Validators::fault_of(&tool.input_schema)) {
+            let SchemaFault { pointer, rule } = fault;
+            let text = format!("the input schema of `{}` at {pointer:?}: {rule}", tool.name);
+            faults.push((ToolFault::Unavailable, text));
+        }
+    }
+    faults.sort_by_key(|(fault, _)| *fault);
+    faults
+}
+
+/// Whether the reserves leave room for a loop: otherwise FAILED_PREFLIGHT(context_infeasible).
+///
+/// # Errors
+/// The sum that does not fit, in words.
+pub fn context_feasible(terms: &Terms) -> Result<(), String> {
+    let budget = &terms.context_budget;
+    let (system, synthesis) = (budget.reserved_system, budget.reserved_synthesis);
+    let (margin, window) = (budget.minimum_loop_margin, budget.context_window);
+    let needed = system.saturating_add(synthesis).saturating_add(margin);
+    if needed <= window {
+        return Ok(());
+    }
+    Err(format!(
+        "reserved_system {system} + reserved_synthesis {synthesis} + minimum_loop_margin {margin} \
+         = {needed} tokens, but the context window has {window}"
+    ))
+}

@@ -1,0 +1,389 @@
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::execution_contract::canonical;
+use super::{
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
+    ExecutionContract, FactoryError, IntentPolicyResolver, McpTransport, ModelProfile,
+    PolicyDecision, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling,
+    SamplingSpec, ServerCapability, ServerKind, ServerTerms, TargetSpec, TargetTerms, Terms,
+    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport, UNSAFE_INTEGER,
+};
+use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
+
+/// Makes the contract of a run from what its author wrote and what bring-up found.
+///
+/// Pure: the same two give the same bytes. It fills in every default and refuses only what cannot be expressed as a
+/// contract at all; a contract that contradicts itself is made, and refused by PRECHECK, where it leaves a transcript.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContractFactory;
+
+impl ContractFactory {
+    /// Makes the contract. `parent` is the contract of the run that delegates to this one.
+    ///
+    /// # Errors
+    /// [`FactoryError`], the first that applies.
+    pub fn make(
+        &self,
+        spec: &ContractSpec,
+        manifest: &CapabilityManifest,
+        parent: Option<Digest>,
+    ) -> Result<ExecutionContract, FactoryError> {
+        let policy_decision = decide_policy(spec)?;
+        let tool_policy = policy_decision.policy;
+        let targets = targets(spec, manifest)?;
+        let first = targets.first();
+        let adapter_version = first.map_or_else(String::new, |t| t.adapter_version.clone());
+        if let Some(given) = spec
+            .adapter_version
+            .as_ref()
+            .filter(|g| **g != adapter_version)
+        {
+            return Err(FactoryError::AdapterDisagrees {
+                chosen: adapter_version,
+                given: given.clone(),
+            });
+        }
+        let model_profile_id = first.map_or_else(String::new, |t| t.model_profile_id.clone());
+        let profile = ModelProfile::by_id(&model_profile_id);
+        let strict_mode = spec.strict_mode.unwrap_or(true);
+        let max_turns = spec.max_turns.unwrap_or(10);
+        let max_attempts_per_turn = spec.max_attempts_per_turn.unwrap_or(3);
+        let max_format_retries = spec
+            .max_format_retries
+            .or(profile.map(|p| p.max_format_retries))
+            .unwrap_or(1);
+        let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        Ok(ExecutionContract::seal(Terms {
+            adapter_version,
+            allowed_tools: spec.allowed_tools.clone(),
+            approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
+            checkpoint_every: spec.checkpoint_every.unwrap_or(256),
+            completion: spec.completion.unwrap_or(Completion::Message),
+            context_budget: context_budget(spec, &targets),
+            cycle_forbid: spec.cycle_forbid.clone(),
+            format: CONTRACT_FORMAT.to_owned(),
+            grammar: spec.grammar.clone(),
+            grammar_profile: spec.grammar_profile.clone(),
+            idempotent: spec.idempotent.clone(),
+            llm_timeout_ms: spec.llm_timeout_ms.unwrap_or(600_000),
+            logits_mask: spec.logits_mask.clone(),
+            max_attempts_per_turn,
+            max_calls: spec.max_calls.clone(),
+            max_cost_micro_usd: spec.max_cost_micro_usd.map(BigCount),
+            max_format_retries,
+            max_identical_calls: spec.max_identical_calls,
+            max_inferences: spec.max_inferences.unwrap_or(exact(
+                all_attempts.saturating_add(max_format_retries.into()),
+            )),
+            max_resumes: spec.max_resumes.unwrap_or(8),
+            max_tokens_consumed: BigCount(spec.max_tokens_consumed.unwrap_or(1_000_000)),
+            max_tool_calls_per_turn: spec.max_tool_calls_per_turn.unwrap_or(10),
+            max_turns,
+            metadata: spec.metadata.clone(),
+            model_profile_id,
+            page: spec.page,
+            parallel_tool_calls: spec.parallel_tool_calls.unwrap_or(false),
+            parallel_safe: spec.parallel_safe.clone(),
+            parent_contract_hash: parent,
+            policy_decision,
+            providers: providers(spec),
+            require_approval: spec.require_approval.clone(),
+            semantics_version: SEMANTICS_VERSION,
+            servers: servers(spec, manifest),
+            speculative_exec: spec.speculative_exec.unwrap_or(false),
+            step_timeout_ms: spec.step_timeout_ms.unwrap_or(1_800_000),
+            strict_mode,
+            system: spec.system.clone().unwrap_or_default(),
+            targets,
+            token_gate: spec
+                .token_gate
+                .unwrap_or(strict_mode && tool_policy == ToolPolicy::Required),
+            tokenizer: spec
+                .tokenizer
+                .clone()
+                .or_else(|| profile.and_then(|p| p.tokenizer.clone())),
+            tool_output_budget: tool_output_budget(spec),
+            tool_policy,
+            tool_proof: spec.tool_proof.unwrap_or(ToolProof::Executed),
+            tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(300_000),
+            tool_transport: spec.tool_transport.unwrap_or(ToolTransport::Native),
+            tools: tools(spec, manifest)?,
+            total_timeout_ms: spec.total_timeout_ms.unwrap_or(3_600_000),
+        }))
+    }
+}
+
+/// The nearest count that a JSON number holds exactly (semantics §8).
+fn exact(count: u64) -> u64 {
+    count.min(UNSAFE_INTEGER - 1)
+}
+
+fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
+    let task = spec.task.as_deref();
+    let decision = IntentPolicyResolver.resolve(spec.page, spec.tool_policy, task);
+    match spec.tool_policy {
+        Some(given) if given != decision.policy => {
+            Err(FactoryError::PolicyDisagrees { decision, given })
+        }
+        _ => Ok(decision),
+    }
+}
+
+/// The adapter for a provider's wire protocol, where it is built.
+pub(super) const fn adapter_of(provider_type: ProviderType) -> Option<&'static str> {
+    match provider_type {
+        // Each line of a script names its own protocol; only this one is built.
+        ProviderType::Openai | ProviderType::Openrouter | ProviderType::Scripted => {
+            Some("openai-chat/1")
+        }
+        ProviderType::OpenaiResponses
+        | ProviderType::Anthropic
+        | ProviderType::Google
+        | ProviderType::Ollama
+        | ProviderType::Local => None,
+    }
+}
+
+fn targets(
+    spec: &ContractSpec,
+    manifest: &CapabilityManifest,
+) -> Result<Vec<TargetTerms>, FactoryError> {
+    let one = |(index, target): (usize, &TargetSpec)| {
+        let provider = &target.provider;
+        let defined = spec.providers.get(provider);
+        let provider_type = defined
+            .ok_or_else(|| FactoryError::ProviderUndefined {
+                provider: provider.clone(),
+                target: index,
+            })?
+            .provider_type;
+        let adapter_version =
+            adapter_of(provider_type).ok_or_else(|| FactoryError::AdapterNotBuilt {
+                provider: provider.clone(),
+                provider_type,
+            })?;
+        let named = target
+            .model_profile_id
+            .as_ref()
+            .or(spec.model_profile_id.as_ref());
+        let profile = match named {
+            Some(id) => ModelProfile::by_id(id),
+            None => ModelProfile::describing(provider_type, &target.model),
+        };
+        let profile = profile.ok_or_else(|| FactoryError::ProfileUnknown {
+            id: named.cloned().unwrap_or_default(),
+        })?;
+        let found = manifest.targets.get(index);
+        let context_window = target
+            .context_window
+            .or(found.and_then(|t| t.context_window))
+            .or(spec.context_budget.context_window)
+            .or(profile.context_window);
+        let fingerprint = found.and_then(|t| t.fingerprint.clone());
+        Ok(TargetTerms {
+            adapter_version: adapter_version.to_owned(),
+            context_window: exact(context_window.unwrap_or(0)),
+            model: target.model.clone(),
+            model_fingerprint: fingerprint
+                .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),
+            model_profile_id: profile.id.clone(),
+            provider: provider.clone(),
+            sampling: sampling(&target.sampling, &spec.sampling),
+        })
+    };
+    spec.targets.iter().enumerate().map(one).collect()
+}
+
+fn sampling(target: &SamplingSpec, file: &SamplingSpec) -> Sampling {
+    let caching = target.caching.as_ref().or(file.caching.as_ref());
+    let max_output_tokens = target.max_output_tokens.or(file.max_output_tokens);
+    Sampling {
+        caching: caching.map_or_else(|| "full".to_owned(), Clone::clone),
+        max_output_tokens: max_output_tokens.unwrap_or(4096),
+        reasoning: target.reasoning.clone().over(file.reasoning.clone(), None),
+        reasoning_tokens: target.reasoning_tokens.over(file.reasoning_tokens, None),
+        repeat_penalty: target.repeat_penalty.over(file.repeat_penalty, Some(1.1)),
+        seed: BigCount(target.seed.or(file.seed).unwrap_or(0)),
+        stream: target.stream.or(file.stream).unwrap_or(false),
+        temperature: target.temperature.over(file.temperature, Some(0.7)),
+        top_p: target.top_p.over(file.top_p, Some(1.0)),
+    }
+}
+
+fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget {
+    let given = &spec.context_budget;
+    let first_window = targets.first().map_or(0, |t| t.context_window);
+    let longest_output = targets.iter().map(|t| t.sampling.max_output_tokens).max();
+    ContextBudget {
+        buffer: given.buffer.unwrap_or(256),
+        context_window: given.context_window.unwrap_or(first_window),
+        force_synthesis_at_ratio: given.force_synthesis_at_ratio.unwrap_or(0.85),
+        minimum_loop_margin: given.minimum_loop_margin.unwrap_or(512),
+        reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
+        reserved_system: given.reserved_system.unwrap_or(0),
+    }
+}
+
+fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
+    let given = &spec.tool_output_budget;
+    let marker = given.truncation_marker.as_deref();
+    ToolOutputBudget {
+        max_bytes_per_call: given.max_bytes_per_call.unwrap_or(12_288),
+        summarizer_model: given.summarizer_model.clone(),
+        truncation_marker: marker.unwrap_or(DEFAULT_TRUNCATION_MARKER).to_owned(),
+    }
+}
+
+fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
+    let one = |(name, given): (&String, &ProviderSpec)| {
+        let provider_type = given.provider_type;
+        let terms = ProviderTerms {
+            api_key_env: given
+                .api_key_env
+                .clone()
+                .or_else(|| provider_type.usual_key_env().map(str::to_owned)),
+            base_url: given
+                .base_url
+                .clone()
+                .or_else(|| provider_type.usual_base_url().map(str::to_owned)),
+            file: given.file.clone(),
+            header_names: given.headers.keys().cloned().collect(),
+            provider_type,
+        };
+        (name.clone(), terms)
+    };
+    spec.providers.iter().map(one).collect()
+}
+
+/// The origin of tools inside monolith, and the name of their server.
+const BUILTIN: &str = "builtin";
+
+fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<String, ServerTerms> {
+    let mut servers = BTreeMap::new();
+    if !spec.tools.builtin.is_empty() {
+        let found = manifest.servers.get(BUILTIN).filter(|s| s.available);
+        let offers = |name: &String| {
+            found.is_some_and(|server| server.tools.iter().any(|tool| tool.name == *name))
+        };
+        let available = spec.tools.builtin.iter().all(offers);
+        let terms = ServerTerms {
+            args: Vec::new(),
+            available,
+            command: None,
+            env_names: Vec::new(),
+            expected_pin: None,
+            header_names: Vec::new(),
+            kind: ServerKind::Builtin,
+            pin: found.filter(|_| available).map(|server| {
+                let asked = |name: &str| spec.tools.builtin.iter().any(|b| b == name);
+                let tools = server.tools.iter().filter(|tool| asked(&tool.name));
+                ToolPin::of_server(tools.map(|tool| ToolPin::of(BUILTIN, tool)).collect())
+            }),
+            url: None,
+        };
+        servers.insert(BUILTIN.to_owned(), terms);
+    }
+    for (name, given) in &spec.tools.mcp {
+        let found = manifest.servers.get(name).filter(|s| s.available);
+        let (kind, command, args, env_names, url, header_names) = match &given.transport {
+            McpTransport::Stdio { args, command, env } => (
+                ServerKind::Stdio,
+                Some(command.clone()),
+                args.clone(),
+                env.keys().cloned().collect(),
+                None,
+                Vec::new(),
+            ),
+            McpTransport::Http { headers, url } => (
+                ServerKind::Http,
+                None,
+                Vec::new(),
+                Vec::new(),
+                Some(url.clone()),
+                headers.keys().cloned().collect(),
+            ),
+        };
+        let terms = ServerTerms {
+            args,
+            available: found.is_some(),
+            command,
+            env_names,
+            expected_pin: given.pin,
+            header_names,
+            kind,
+            pin: found.map(|server| server.pin(&mcp_origin(name))),
+            url,
+        };
+        servers.insert(name.clone(), terms);
+    }
+    servers
+}
+
+fn mcp_origin(server: &str) -> String {
+    format!("mcp:{server}")
+}
+
+fn tools(
+    spec: &ContractSpec,
+    manifest: &CapabilityManifest,
+) -> Result<Vec<ToolTerms>, FactoryError> {
+    let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
+    let mut add = |origin: &str, name: String, tool: &super::ToolCapability| {
+        if !is_tool_name(&name) {
+            return Err(FactoryError::ToolNameIllegal {
+                name: name.chars().take(100).collect(),
+                origin: origin.to_owned(),
+            });
+        }
+        let terms = ToolTerms {
+            annotations: settled(&tool.annotations),
+            description: tool.description.clone(),
+            input_schema: settled(&tool.input_schema),
+            name: name.clone(),
+            origin: origin.to_owned(),
+            pin: ToolPin::of(origin, tool).0,
+            schema_tokens: exact(tool.schema_tokens),
+        };
+        match tools.insert(name.clone(), terms) {
+            None => Ok(()),
+            Some(first) => Err(FactoryError::ToolNameTwice {
+                first: first.origin,
+                name,
+                second: origin.to_owned(),
+            }),
+        }
+    };
+    let offered = |server: &str| -> &[super::ToolCapability] {
+        let found = manifest.servers.get(server).filter(|s| s.available);
+        found.map_or(&[], |server: &ServerCapability| &server.tools)
+    };
+    for tool in offered(BUILTIN) {
+        if spec.tools.builtin.contains(&tool.name) {
+            add(BUILTIN, tool.name.clone(), tool)?;
+        }
+    }
+    for server in spec.tools.mcp.keys() {
+        for tool in offered(server) {
+            add(
+                &mcp_origin(server),
+                format!("{server}__{}", tool.name),
+                tool,
+            )?;
+        }
+    }
+    Ok(tools.into_values().collect())
+}
+
+/// The value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to
+/// the order of keys and the type of numbers.
+fn settled(value: &Value) -> Value {
+    serde_json::from_str(&canonical(value)).unwrap_or(Value::Null)
+}
+
+/// What every provider accepts as a function's name.
+fn is_tool_name(name: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(word)
+}

@@ -1,0 +1,106 @@
+use super::factory::adapter_of;
+use super::{Grounds, ModelProfile, PolicyDecision, ProviderType, ToolPolicy};
+
+/// Why no contract can be made. All are the author's, or of the tool servers the author chose.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FactoryError {
+    /// No adapter speaks this wire protocol yet.
+    #[error(
+        "provider `{provider}`: no adapter for the type {} is built yet; built are {}",
+        provider_type.as_str(),
+        built_types()
+    )]
+    AdapterNotBuilt {
+        /// The key under `providers`.
+        provider: String,
+        /// Its type.
+        provider_type: ProviderType,
+    },
+    /// The file demands an adapter other than the one its first target has.
+    #[error("adapter_version is {given}, but the first target's adapter is {chosen}")]
+    AdapterDisagrees {
+        /// What the factory chose.
+        chosen: String,
+        /// What the file says.
+        given: String,
+    },
+    /// A target names a provider that the file does not define.
+    #[error("target {target} names the provider `{provider}`, which is not defined")]
+    ProviderUndefined {
+        /// The name.
+        provider: String,
+        /// Index in `targets`, from 0.
+        target: usize,
+    },
+    /// The file names a profile that monolith does not have.
+    #[error("no model profile is called `{id}`; known are {}", known_profiles())]
+    ProfileUnknown {
+        /// The name.
+        id: String,
+    },
+    /// The page leads to another policy than the one that the file states.
+    #[error("tool_policy is {}, but {}", policy_word(*given), explain(decision))]
+    PolicyDisagrees {
+        /// What the rules say, and why.
+        decision: PolicyDecision,
+        /// What the file says.
+        given: ToolPolicy,
+    },
+    /// Two tools would be offered under one name.
+    #[error("two tools would be called `{name}`: one of {first}, one of {second}")]
+    ToolNameTwice {
+        /// Origin of one.
+        first: String,
+        /// The exposed name.
+        name: String,
+        /// Origin of the other.
+        second: String,
+    },
+    /// A tool's name is none that providers accept.
+    #[error("the tool name {name:?} of {origin} is not 1 to 64 letters, digits, `_` and `-`")]
+    ToolNameIllegal {
+        /// The exposed name, cut to 100 characters.
+        name: String,
+        /// Its origin.
+        origin: String,
+    },
+}
+
+fn built_types() -> String {
+    let built = ProviderType::ALL
+        .iter()
+        .filter(|t| adapter_of(**t).is_some());
+    built.map(|t| t.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn known_profiles() -> String {
+    let ids = ModelProfile::all().iter().map(|p| p.id.as_str());
+    ids.collect::<Vec<_>>().join(", ")
+}
+
+const fn policy_word(policy: ToolPolicy) -> &'static str {
+    match policy {
+        ToolPolicy::Required => "required",
+        ToolPolicy::Optional => "optional",
+        ToolPolicy::Forbidden => "forbidden",
+    }
+}
+
+fn explain(decision: &PolicyDecision) -> String {
+    let policy = policy_word(decision.policy);
+    let version = decision.rules_version;
+    match decision.grounds {
+        Grounds::ChatPage => format!("page: chat makes it {policy}; leave one of the two out"),
+        Grounds::CodeIntent => format!(
+            "page: code makes it {policy}, because the task says {} (intent rules {version}); \
+             leave one of the two out",
+            decision.matched.join(", ")
+        ),
+        Grounds::CodeConceptual => format!(
+            "page: code makes it {policy}, because no word of the task names a file, a command or \
+             the workspace (intent rules {version}); leave one of the two out"
+        ),
+        // Without a page the file's own policy stands, so there is nothing to disagree with.
+        Grounds::Given | Grounds::Default => format!("the rules make it {policy}"),
+    }
+}

@@ -1,0 +1,162 @@
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::ProviderType;
+
+/// What is known of a family of models before any of them is asked. Data: `contracts/profiles/`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelProfile {
+    /// The window in tokens; null where no window can be assumed.
+    pub context_window: Option<u64>,
+    /// One sentence for people.
+    pub description: String,
+    /// Grammar profiles the model supports; none is built yet.
+    pub grammar_profiles: Vec<String>,
+    /// What contracts call it.
+    pub id: String,
+    /// Which targets it describes.
+    #[serde(rename = "match")]
+    pub matches: Vec<ProfileMatch>,
+    /// Format retries of a run whose file names none; strict profiles have 0 or 1 (002 §4.1).
+    pub max_format_retries: u32,
+    /// Whether it calls tools through its provider's own form.
+    pub supports_native_tools: bool,
+    /// Whether its provider can force a call.
+    pub supports_tool_choice_required: bool,
+    /// Tokenizer for estimates; null is bytes / 4.
+    pub tokenizer: Option<String>,
+}
+
+/// Models of some providers.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProfileMatch {
+    /// Names, case-insensitive; `*` stands for any run of characters.
+    pub models: Vec<String>,
+    /// Their provider types.
+    pub providers: Vec<ProviderType>,
+}
+
+/// Every profile in the order of matching; the last one matches every target.
+const FILES: [&str; 4] = [
+    include_str!("../../contracts/profiles/scripted.json"),
+    include_str!("../../contracts/profiles/smollm2-135m.json"),
+    include_str!("../../contracts/profiles/openai-chat-default.json"),
+    include_str!("../../contracts/profiles/unknown.json"),
+];
+
+static PROFILES: LazyLock<Vec<ModelProfile>> = LazyLock::new(|| {
+    // The files are part of the program; a test reads each of them.
+    let parsed = FILES.iter().map(|text| serde_json::from_str(text));
+    parsed.filter_map(Result::ok).collect()
+});
+
+impl ModelProfile {
+    /// Every profile, in the order of matching.
+    #[must_use]
+    pub fn all() -> &'static [Self] {
+        &PROFILES
+    }
+
+    /// The profile of that id.
+    #[must_use]
+    pub fn by_id(id: &str) -> Option<&'static Self> {
+        PROFILES.iter().find(|profile| profile.id == id)
+    }
+
+    /// The first profile that describes a model; None only where the table is broken.
+    #[must_use]
+    pub fn describing(provider: ProviderType, model: &str) -> Option<&'static Self> {
+        let model = model.to_lowercase();
+        PROFILES.iter().find(|profile| {
+            profile.matches.iter().any(|m| {
+                m.providers.contains(&provider) && m.models.iter().any(|glob| fits(glob, &model))
+            })
+        })
+    }
+}
+
+/// Whether `text` fits a pattern in which `*` is any run of characters. Linear in pattern × text.
+fn fits(glob: &str, text: &str) -> bool {
+    let mut parts = glob.split('*');
+    let Some(mut rest) = parts.next().and_then(|head| text.strip_prefix(head)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = rest.get(at + part.len()..).unwrap_or_default();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_profile_is_read_and_has_its_own_id() {
+        let ids: Vec<&str> = ModelProfile::all().iter().map(|p| p.id.as_str()).collect();
+        assert_eq!(
+            ids,
+            ["scripted", "smollm2-135m", "openai-chat-default", "unknown"]
+        );
+        for text in FILES {
+            serde_json::from_str::<ModelProfile>(text).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_model_is_described_by_the_first_profile_that_fits() {
+        let check = |provider, model: &str, expect: &str| {
+            let found = ModelProfile::describing(provider, model).map(|p| p.id.as_str());
+            assert_eq!(found, Some(expect), "{provider:?} {model}");
+        };
+        check(ProviderType::Scripted, "script", "scripted");
+        check(ProviderType::Scripted, "gpt-4o", "scripted");
+        check(ProviderType::Openai, "gpt-4o-mini", "openai-chat-default");
+        check(ProviderType::Openai, "GPT-4o", "openai-chat-default");
+        check(ProviderType::Openai, "o3", "openai-chat-default");
+        check(ProviderType::Openai, "gpt-3", "unknown");
+        check(
+            ProviderType::Openrouter,
+            "openai/gpt-4o",
+            "openai-chat-default",
+        );
+        check(ProviderType::Openrouter, "gpt-4o", "unknown");
+        check(
+            ProviderType::Openai,
+            "HuggingFaceTB/SmolLM2-135M-Instruct.Q4_1.gguf",
+            "smollm2-135m",
+        );
+        check(ProviderType::Local, "smollm2:135m", "smollm2-135m");
+        check(ProviderType::Anthropic, "", "unknown");
+    }
+
+    #[test]
+    fn a_star_is_any_run_of_characters() {
+        for (glob, text, expect) in [
+            ("*", "", true),
+            ("a*", "a", true),
+            ("a*b", "ab", true),
+            ("a*b", "axbx", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("ab", "abc", false),
+            ("*ab*", "xxabyy", true),
+            ("a*a", "a", false),
+        ] {
+            assert_eq!(fits(glob, text), expect, "{glob} {text}");
+        }
+    }
+}

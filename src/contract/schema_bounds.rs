@@ -1,0 +1,357 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::UNSAFE_INTEGER;
+
+/// The longest input schema in bytes.
+const MAX_BYTES: usize = 256 * 1024;
+/// How deeply an input schema may nest.
+const MAX_DEPTH: usize = 48;
+/// How often one place of the arguments may be looked at. A ladder of alternatives passes it, honest schemas do not.
+const MAX_LOOKS: u64 = 4096;
+/// How deeply arguments may nest at all.
+const MAX_ARGUMENT_DEPTH: usize = 64;
+
+/// Keywords that hold data, not schemas.
+const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
+/// Keywords with one schema for the same place.
+const SAME_PLACE: [&str; 4] = ["else", "if", "not", "then"];
+/// Keywords with several schemas for the same place.
+const SAME_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// Keywords with one schema for every member.
+const EVERY_MEMBER: [&str; 3] = [
+    "additionalProperties",
+    "propertyNames",
+    "unevaluatedProperties",
+];
+/// Keywords with one schema for every item.
+const EVERY_ITEM: [&str; 4] = ["additionalItems", "contains", "items", "unevaluatedItems"];
+
+/// Why a tool's input schema cannot be used, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SchemaFault {
+    /// RFC 6901, into the schema.
+    pub(super) pointer: String,
+    pub(super) rule: String,
+}
+
+/// Judges what a schema may cost before anything is compiled from it; the validator itself has no limit.
+///
+/// Returns how deeply arguments may nest, so that no place of them is looked at more than [`MAX_LOOKS`] times.
+pub(super) fn bounds(schema: &Value) -> Result<usize, SchemaFault> {
+    let fault = |pointer: &str, rule: String| {
+        let pointer = pointer.to_owned();
+        Err(SchemaFault { pointer, rule })
+    };
+    if !schema.is_object() {
+        return fault("", "it is not a JSON object".to_owned());
+    }
+    if schema.to_string().len() > MAX_BYTES {
+        return fault("", format!("it is longer than {MAX_BYTES} bytes"));
+    }
+    let mut walk = Walk::default();
+    walk.visit(schema, "", 0)?;
+    Looks::of(schema, &walk.nodes)
+}
+
+/// Finds the schemas of a document, and what is refused whatever it costs.
+#[derive(Default)]
+struct Walk<'s> {
+    nodes: BTreeMap<String, &'s Map<String, Value>>,
+}
+
+impl<'s> Walk<'s> {
+    fn visit(&mut self, value: &'s Value, at: &str, depth: usize) -> Result<(), SchemaFault> {
+        let fault = |key: &str, rule: &str| {
+            let pointer = join(at, key);
+            let rule = rule.to_owned();
+            Err(SchemaFault { pointer, rule })
+        };
+        if depth > MAX_DEPTH {
+            let pointer = at.to_owned();
+            let rule = format!("nested deeper than {MAX_DEPTH} levels");
+            return Err(SchemaFault { pointer, rule });
+        }
+        match value {
+            Value::Object(map) => {
+                self.nodes.insert(at.to_owned(), map);
+                for (key, member) in map {
+                    match (key.as_str(), member) {
+                        ("$ref", Value::String(target)) if !target.starts_with('#') => {
+                            return fault(key, "a reference that leaves the schema");
+                        }
+                        ("$dynamicRef" | "$recursiveRef", Value::String(_)) => {
+                            return fault(key, "dynamic references are not supported");
+                        }
+                        ("$id", Value::String(_)) if !at.is_empty() => {
+                            return fault(key, "an identifier inside the schema");
+                        }
+                        (word, _) if DATA.contains(&word) => {}
+                        _ => self.visit(member, &join(at, key), depth + 1)?,
+                    }
+                }
+                Ok(())
+            }
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .try_for_each(|(n, item)| self.visit(item, &join(at, &n.to_string()), depth + 1)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        }
+    }
+}
+
+fn join(at: &str, key: &str) -> String {
+    format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// What the schemas at one place ask of the places below it.
+#[derive(Default)]
+struct Below {
+    /// Schemas that look at the same place, with how often each does.
+    same: BTreeMap<usize, u64>,
+    items: Vec<(usize, u64)>,
+    every: Vec<(usize, u64)>,
+    named: BTreeMap<String, Vec<(usize, u64)>>,
+}
+
+/// How often one place is looked at, for arguments of growing depth.
+struct Looks<'s> {
+    /// Schemas by index, with the pointers they stand at.
+    nodes: Vec<(&'s str, &'s Map<String, Value>)>,
+    index: BTreeMap<&'s str, usize>,
+    anchors: BTreeMap<&'s str, usize>,
+}
+
+impl<'s> Looks<'s> {
+    fn of(
+        root: &'s Value,
+        nodes: &'s BTreeMap<String, &'s Map<String, Value>>,
+    ) -> Result<usize, SchemaFault> {
+        let nodes: Vec<_> = nodes.iter().map(|(at, map)| (at.as_str(), *map)).collect();
+        let index = nodes
+            .iter()
+            .enumerate()
+            .map(|(n, (at, _))| (*at, n))
+            .collect();
+        let anchor = |(n, (_, map)): (usize, &(&str, &'s Map<String, Value>))| {
+            let name = map.get("$anchor").and_then(Value::as_str);
+            name.map(|name| (name, n))
+        };
+        let anchors = nodes.iter().enumerate().filter_map(anchor).collect();
+        let looks = Self {
+            nodes,
+            index,
+            anchors,
+        };
+        debug_assert!(root.is_object(), "judged by bounds");
+        looks.deepest()
+    }
+
+    /// The schemas that a schema applies to its own place.
+    fn same_place(&self, node: usize) -> Vec<usize> {
+        let Some((at, map)) = self.nodes.get(node) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let mut add = |pointer: String| found.extend(self.index.get(pointer.as_str()));
+        for key in SAME_PLACE {
+            add(join(at, key));
+        }
+        for key in SAME_PLACE_LISTS {
+            let len = map.get(key).and_then(Value::as_array).map_or(0, Vec::len);
+            (0..len).for_each(|n| add(join(&join(at, key), &n.to_string())));
+        }
+        for key in ["dependentSchemas", "dependencies"] {
+            let names = map.get(key).and_then(Value::as_object);
+            names
+                .into_iter()
+                .flat_map(Map::keys)
+                .for_each(|name| add(join(&join(at, key), name)));
+        }
+        if let Some(target) = map.get("$ref").and_then(Value::as_str) {
+            let fragment = target.strip_prefix('#').unwrap_or(target);
+            let resolved = self
+                .index
+                .get(fragment)
+                .or_else(|| self.anchors.get(fragment));
+            found.extend(resolved);
+        }
+        found
+    }
+
+    /// Adds to `below` what `node` and everything it applies to its own place ask for. `open` are the schemas on the
+    /// way here: meeting one again is a loop that never reaches a smaller value.
+    fn gather(&self, order: &[usize]) -> Vec<Below> {
+        let mut all: Vec<Below> = Vec::new();
+        all.resize_with(self.nodes.len(), Below::default);
+        for node in order.iter().copied() {
+            let mut same: BTreeMap<usize, u64> = BTreeMap::from([(node, 1)]);
+            for child in self.same_place(node) {
+                let Some(inner) = all.get(child) else {
+                    continue;
+                };
+                for (target, count) in &inner.same {
+                    let sum = same.entry(*target).or_default();
+                    *sum = sum.saturating_add(*count);
+                }
+            }
+            let mut below = Below::default();
+            for (target, count) in &same {
+                self.descend(*target, *count, &mut below);
+            }
+            below.same = same;
+            if let Some(slot) = all.get_mut(node) {
+                *slot = below;
+            }
+        }
+        all
+    }
+
+    fn descend(&self, node: usize, count: u64, below: &mut Below) {
+        let Some((at, map)) = self.nodes.get(node) else {
+            return;
+        };
+        let find = |pointer: &str| self.index.get(pointer).map(|n| (*n, count));
+        for key in EVERY_MEMBER {
+            below.every.extend(find(&join(at, key)));
+        }
+        for key in EVERY_ITEM {
+            below.items.extend(find(&join(at, key)));
+        }
+        for key in ["prefixItems", "items"] {
+            let len = map.get(key).and_then(Value::as_array).map_or(0, Vec::len);
+            for n in 0..len {
+                below
+                    .items
+                    .extend(find(&join(&join(at, key), &n.to_string())));
+            }
+        }
+        for (key, named) in [("patternProperties", false), ("properties", true)] {
+            let members = map.get(key).and_then(Value::as_object);
+            for name in members.into_iter().flat_map(Map::keys) {
+                let Some(found) = find(&join(&join(at, key), name)) else {
+                    continue;
+                };
+                if named {
+                    below.named.entry(name.clone()).or_default().push(found);
+                } else {
+                    below.every.push(found);
+                }
+            }
+        }
+    }
+
+    fn deepest(&self) -> Result<usize, SchemaFault> {
+        let order = self.order()?;
+        let all = self.gather(&order);
+        let root = self.index.get("").copied().unwrap_or_default();
+        let mut looks: Vec<u64> = vec![0; self.nodes.len()];
+        for depth in 0..=MAX_ARGUMENT_DEPTH {
+            let next: Vec<u64> = all.iter().map(|below| below.looks(&looks)).collect();
+            if next.get(root).is_some_and(|n| *n > MAX_LOOKS) {
+                let rule = "its alternatives multiply: one value would be checked too often";
+                return depth.checked_sub(1).ok_or_else(|| SchemaFault {
+                    pointer: String::new(),
+                    rule: rule.to_owned(),
+                });
+            }
+            if next == looks {
+                break;
+            }
+            looks = next;
+        }
+        Ok(MAX_ARGUMENT_DEPTH)
+    }
+
+    /// The schemas, those that another applies to its own place before that other.
+    fn order(&self) -> Result<Vec<usize>, SchemaFault> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Mark {
+            New,
+            Open,
+            Done,
+        }
+        let mut marks = vec![Mark::New; self.nodes.len()];
+        let mut order = Vec::with_capacity(self.nodes.len());
+        for start in 0..self.nodes.len() {
+            // (schema, what it applies, how many of these were entered); no recursion, for references chain long.
+            let mut stack = vec![(start, self.same_place(start), 0)];
+            while let Some((node, children, entered)) = stack.last_mut() {
+                let node = *node;
+                if *entered == 0 && marks.get(node) != Some(&Mark::New) {
+                    stack.pop();
+                    continue;
+                }
+                let child = children.get(*entered).copied();
+                *entered += 1;
+                if let Some(mark) = marks.get_mut(node) {
+                    *mark = if child.is_some() {
+                        Mark::Open
+                    } else {
+                        Mark::Done
+                    };
+                }
+                match child {
+                    None => {
+                        order.push(node);
+                        stack.pop();
+                    }
+                    Some(child) if marks.get(child) == Some(&Mark::Open) => {
+                        let at = self.nodes.get(child).map_or("", |(at, _)| at);
+                        return Err(SchemaFault {
+                            pointer: at.to_owned(),
+                            rule: "it refers to itself without looking at a smaller value"
+                                .to_owned(),
+                        });
+                    }
+                    Some(child) => stack.push((child, self.same_place(child), 0)),
+                }
+            }
+        }
+        Ok(order)
+    }
+}
+
+impl Below {
+    /// How often one place is looked at on the worst way down, given the same for one level less.
+    fn looks(&self, less: &[u64]) -> u64 {
+        let sum = |list: &[(usize, u64)]| {
+            let look = |(node, count): &(usize, u64)| {
+                less.get(*node)
+                    .copied()
+                    .unwrap_or_default()
+                    .saturating_mul(*count)
+            };
+            list.iter().map(look).fold(0, u64::saturating_add)
+        };
+        let here = self.same.values().copied().fold(0, u64::saturating_add);
+        let named = self
+            .named
+            .values()
+            .map(|list| sum(list))
+            .max()
+            .unwrap_or_default();
+        let member = named.saturating_add(sum(&self.every));
+        here.saturating_add(member.max(sum(&self.items)))
+    }
+}
+
+/// The first integer of a document that its RFC 8785 form does not hold exactly (semantics §8).
+pub(super) fn unsafe_integer(value: &Value) -> Option<String> {
+    match value {
+        Value::Number(n) => {
+            let size = n.as_i64().map(i64::unsigned_abs).or_else(|| n.as_u64());
+            size.filter(|size| *size >= UNSAFE_INTEGER)
+                .map(|_| String::new())
+        }
+        Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| {
+            unsafe_integer(item).map(|rest| join("", &n.to_string()) + &rest)
+        }),
+        Value::Object(map) => map
+            .iter()
+            .find_map(|(key, item)| unsafe_integer(item).map(|rest| join("", key) + &rest)),
+        Value::Null | Value::Bool(_) | Value::String(_) => None,
+    }
+}

@@ -1,0 +1,244 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::contract::{
+    CallLimits, Completion, ContractMetadata, Page, ProviderType, ToolPolicy, ToolProof,
+    ToolTransport,
+};
+use crate::message::Digest;
+
+/// What the author's file says, before any default is filled in. `None` is what was left out.
+///
+/// It may hold secrets (values of headers and of environment variables): the shell needs them, the contract never
+/// sees them, and `Debug` does not print them.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "each field is the field of that name in Terms")]
+pub struct ContractSpec {
+    /// The adapter that the author expects; must be the one the factory chooses.
+    pub adapter_version: Option<String>,
+    pub allowed_tools: Option<Vec<String>>,
+    pub approval_timeout_ms: Option<u64>,
+    pub checkpoint_every: Option<u64>,
+    pub completion: Option<Completion>,
+    pub context_budget: ContextBudgetSpec,
+    pub cycle_forbid: Vec<(String, String)>,
+    pub grammar: Option<String>,
+    pub grammar_profile: Option<String>,
+    pub idempotent: Vec<String>,
+    pub llm_timeout_ms: Option<u64>,
+    pub logits_mask: Option<Vec<f64>>,
+    pub max_attempts_per_turn: Option<u32>,
+    pub max_calls: CallLimits,
+    pub max_cost_micro_usd: Option<u64>,
+    pub max_format_retries: Option<u32>,
+    pub max_identical_calls: Option<u64>,
+    pub max_inferences: Option<u64>,
+    pub max_resumes: Option<u32>,
+    pub max_tokens_consumed: Option<u64>,
+    pub max_tool_calls_per_turn: Option<u64>,
+    pub max_turns: Option<u32>,
+    pub metadata: ContractMetadata,
+    /// Profile of every target that names none.
+    pub model_profile_id: Option<String>,
+    pub page: Option<Page>,
+    pub parallel_safe: Vec<String>,
+    pub parallel_tool_calls: Option<bool>,
+    pub providers: BTreeMap<String, ProviderSpec>,
+    pub require_approval: Vec<String>,
+    pub sampling: SamplingSpec,
+    pub speculative_exec: Option<bool>,
+    pub step_timeout_ms: Option<u64>,
+    pub strict_mode: Option<bool>,
+    pub system: Option<String>,
+    /// At least one.
+    pub targets: Vec<TargetSpec>,
+    /// The user's request; an input of the run, not a field of the contract.
+    pub task: Option<String>,
+    pub token_gate: Option<bool>,
+    pub tokenizer: Option<String>,
+    pub tool_output_budget: ToolOutputBudgetSpec,
+    pub tool_policy: Option<ToolPolicy>,
+    pub tool_proof: Option<ToolProof>,
+    pub tool_timeout_ms: Option<u64>,
+    pub tool_transport: Option<ToolTransport>,
+    pub tools: ToolsSpec,
+    pub total_timeout_ms: Option<u64>,
+}
+
+/// One entry of `targets`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TargetSpec {
+    /// This model's window, where the author states it.
+    pub context_window: Option<u64>,
+    /// The model's name at the provider.
+    pub model: String,
+    /// The profile, where the author names one.
+    pub model_profile_id: Option<String>,
+    /// A key of `providers`.
+    pub provider: String,
+    /// What differs from the file's `sampling` for this target.
+    pub sampling: SamplingSpec,
+}
+
+/// One entry of `providers`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ProviderSpec {
+    /// The variable that holds the key, where the author names one.
+    pub api_key_env: Option<String>,
+    /// Its address, where the author gives one.
+    pub base_url: Option<String>,
+    /// The script of a scripted provider or the file of an embedded model, as written.
+    pub file: Option<String>,
+    /// Extra headers with their values, unexpanded.
+    pub headers: BTreeMap<String, String>,
+    /// The wire protocol.
+    pub provider_type: ProviderType,
+}
+
+impl fmt::Debug for ProviderSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderSpec")
+            .field("api_key_env", &self.api_key_env)
+            .field("base_url", &self.base_url)
+            .field("file", &self.file)
+            .field("headers", &Names(&self.headers))
+            .field("provider_type", &self.provider_type)
+            .finish()
+    }
+}
+
+/// The section `tools`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolsSpec {
+    /// Built-in tools by name.
+    pub builtin: Vec<String>,
+    /// MCP servers by name.
+    pub mcp: BTreeMap<String, McpSpec>,
+    /// The folder that file tools see, as written.
+    pub workspace: Option<String>,
+}
+
+/// One entry of `tools.mcp`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpSpec {
+    /// The server pin that the author demands.
+    pub pin: Option<Digest>,
+    /// How it is reached.
+    pub transport: McpTransport,
+}
+
+/// How an MCP server is reached.
+#[derive(Clone, PartialEq, Eq)]
+pub enum McpTransport {
+    /// A child process.
+    Stdio {
+        /// Arguments as written.
+        args: Vec<String>,
+        /// The command as written.
+        command: String,
+        /// Environment variables with their values, unexpanded.
+        env: BTreeMap<String, String>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// Headers with their values, unexpanded.
+        headers: BTreeMap<String, String>,
+        /// Its address.
+        url: String,
+    },
+}
+
+impl fmt::Debug for McpTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stdio { args, command, env } => f
+                .debug_struct("Stdio")
+                .field("args", args)
+                .field("command", command)
+                .field("env", &Names(env))
+                .finish(),
+            Self::Http { headers, url } => f
+                .debug_struct("Http")
+                .field("headers", &Names(headers))
+                .field("url", url)
+                .finish(),
+        }
+    }
+}
+
+/// Prints the names of a map whose values are secret.
+struct Names<'a>(&'a BTreeMap<String, String>);
+
+impl fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// A parameter that can be left out, switched off (never sent) or set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setting<T> {
+    /// Not mentioned: what lies below decides.
+    #[default]
+    Unset,
+    /// `off`, `none`, `unset`, `default` or null: it is not sent.
+    Off,
+    /// This value.
+    Value(T),
+}
+
+impl<T> Setting<T> {
+    /// The outermost setting that says something, `default` where none does.
+    pub(crate) fn over(self, below: Self, default: Option<T>) -> Option<T> {
+        match (self, below) {
+            (Self::Value(value), _) | (Self::Unset, Self::Value(value)) => Some(value),
+            (Self::Off, _) | (Self::Unset, Self::Off) => None,
+            (Self::Unset, Self::Unset) => default,
+        }
+    }
+}
+
+/// The section `sampling`, of the file or of one target. Numbers are clamped already (001 §2).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(
+    missing_docs,
+    reason = "each field is the field of that name in Sampling"
+)]
+pub struct SamplingSpec {
+    pub caching: Option<String>,
+    pub max_output_tokens: Option<u64>,
+    pub reasoning: Setting<String>,
+    pub reasoning_tokens: Setting<u64>,
+    pub repeat_penalty: Setting<f64>,
+    pub seed: Option<u64>,
+    pub stream: Option<bool>,
+    pub temperature: Setting<f64>,
+    pub top_p: Setting<f64>,
+}
+
+/// The section `context_budget`.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(
+    missing_docs,
+    reason = "each field is the field of that name in ContextBudget"
+)]
+pub struct ContextBudgetSpec {
+    pub buffer: Option<u64>,
+    pub context_window: Option<u64>,
+    pub force_synthesis_at_ratio: Option<f64>,
+    pub minimum_loop_margin: Option<u64>,
+    pub reserved_synthesis: Option<u64>,
+    pub reserved_system: Option<u64>,
+}
+
+/// The section `tool_output_budget`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "each field is the field of that name in ToolOutputBudget"
+)]
+pub struct ToolOutputBudgetSpec {
+    pub max_bytes_per_call: Option<u64>,
+    pub summarizer_model: Option<String>,
+    pub truncation_marker: Option<String>,
+}

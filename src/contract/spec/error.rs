@@ -1,0 +1,256 @@
+use std::cell::RefCell;
+use std::fmt::Write as _;
+
+/// Everything wrong with a contract file and its overrides, in the order of the file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.render())]
+pub struct SpecErrors {
+    /// The file's name as the caller gave it.
+    pub file: String,
+    /// The file's text; values of headers and of environment variables stand as asterisks.
+    pub text: String,
+    /// At least one.
+    pub errors: Vec<SpecError>,
+}
+
+/// One broken rule and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// Byte offset of what the rule is about.
+    pub offset: usize,
+    /// Its length in bytes.
+    pub len: usize,
+    /// Dotted path of the value, such as `targets.0.provider`; empty for the document as a whole.
+    pub path: String,
+    /// The rule that is broken.
+    pub rule: String,
+    /// What to write instead, where it can be said.
+    pub help: Option<String>,
+    /// The override it stands in, `key=value`; then the place is one in this text, not in the file.
+    pub set: Option<String>,
+}
+
+impl SpecErrors {
+    /// The errors for people: each with its line of the file and a caret below what it is about.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for (n, error) in self.errors.iter().enumerate() {
+            if n > 0 {
+                out.push('\n');
+            }
+            self.render_one(error, &mut out);
+        }
+        out
+    }
+
+    fn render_one(&self, error: &SpecError, out: &mut String) {
+        let text = error.set.as_ref().unwrap_or(&self.text);
+        // Writing to a String cannot fail.
+        if error.path.is_empty() {
+            let _ = writeln!(out, "error: {}", error.rule);
+        } else {
+            let _ = writeln!(out, "error: {}: {}", error.path, error.rule);
+        }
+        let number = error.line.to_string();
+        let gutter = " ".repeat(number.len());
+        if error.set.is_some() {
+            let _ = writeln!(out, "{gutter}--> --set {text}");
+        } else {
+            let place = format!("{}:{}:{}", self.file, error.line, error.column);
+            let _ = writeln!(out, "{gutter}--> {place}");
+        }
+        let line = text.lines().nth(error.line.saturating_sub(1)).unwrap_or("");
+        let shown = Excerpt::of(line, error);
+        let _ = writeln!(out, "{gutter} |");
+        let _ = writeln!(out, "{number} | {}", shown.line);
+        let _ = writeln!(out, "{gutter} | {}{}", shown.pad, "^".repeat(shown.carets));
+        if let Some(help) = &error.help {
+            let _ = writeln!(out, "{gutter} = help: {help}");
+        }
+    }
+}
+
+/// The part of a line that is shown, at most about 120 characters around the place.
+struct Excerpt {
+    line: String,
+    pad: String,
+    carets: usize,
+}
+
+impl Excerpt {
+    const BEFORE: usize = 60;
+    const WIDTH: usize = 120;
+
+    fn of(line: &str, error: &SpecError) -> Self {
+        let column = error.column.saturating_sub(1);
+        let skip = if column > Self::WIDTH {
+            column - Self::BEFORE
+        } else {
+            0
+        };
+        let visible = |c: char| if c.is_control() { ' ' } else { c };
+        let shown: String = line
+            .chars()
+            .skip(skip)
+            .take(Self::WIDTH)
+            .map(visible)
+            .collect();
+        let left = shown.chars().count().saturating_sub(column - skip);
+        let marked: String = line.chars().skip(column).collect();
+        let wanted = marked
+            .char_indices()
+            .take_while(|(at, _)| *at < error.len)
+            .count();
+        Self {
+            line: shown,
+            pad: " ".repeat(column - skip),
+            carets: wanted.clamp(1, left.max(1)),
+        }
+    }
+}
+
+/// Which text a place is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    /// The file.
+    File,
+    /// The override of that index, whose value begins at that byte of it.
+    Set { index: usize, base: usize },
+}
+
+/// A range of bytes in the file or in an override.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// None for the file, else the index of the override.
+    set: Option<usize>,
+    pub(super) offset: usize,
+    pub(super) len: usize,
+}
+
+impl Origin {
+    pub(super) fn place(self, offset: usize, len: usize) -> Place {
+        let (set, base) = match self {
+            Self::File => (None, 0),
+            Self::Set { index, base } => (Some(index), base),
+        };
+        Place {
+            set,
+            offset: base + offset,
+            len,
+        }
+    }
+}
+
+impl Place {
+    /// The text it lies in: the file, or one of the overrides.
+    pub(super) fn text_of<'t>(
+        &self,
+        text: &'t mut String,
+        sets: &'t mut [String],
+    ) -> Option<&'t mut String> {
+        match self.set {
+            None => Some(text),
+            Some(index) => sets.get_mut(index),
+        }
+    }
+}
+
+/// How many errors are reported; a file with more is not helped by the rest.
+const MAX_ERRORS: usize = 100;
+
+/// Place, path, rule, help.
+type Finding = (Place, String, String, Option<String>);
+
+/// Collects what is wrong while the file is read.
+pub(super) struct Findings<'a> {
+    text: &'a str,
+    sets: &'a [String],
+    list: RefCell<Vec<Finding>>,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn new(text: &'a str, sets: &'a [String]) -> Self {
+        Self {
+            text,
+            sets,
+            list: RefCell::default(),
+        }
+    }
+
+    pub(super) fn add(
+        &self,
+        place: &Place,
+        path: &str,
+        rule: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let finding = (place.clone(), path.to_owned(), rule.into(), help);
+        self.list.borrow_mut().push(finding);
+    }
+
+    /// A place in words: `on line 3`, `in --set max_turns=6`.
+    pub(super) fn locate(&self, place: &Place) -> String {
+        match place.set.and_then(|index| self.sets.get(index)) {
+            Some(set) => format!("in --set {set}"),
+            None => format!("on line {}", position(self.text, place.offset).0),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.list.borrow().is_empty()
+    }
+
+    /// The errors in the order of the file. `text` and `sets` are the file and the overrides as they may be shown.
+    pub(super) fn into_errors(self, file: &str, text: &str, sets: &[String]) -> SpecErrors {
+        let mut list = self.list.into_inner();
+        list.sort();
+        list.dedup();
+        list.truncate(MAX_ERRORS);
+        let errors = list
+            .into_iter()
+            .map(|(place, path, rule, help)| {
+                let origin = place.set.and_then(|index| self.sets.get(index));
+                let (line, column) =
+                    position(origin.map_or(self.text, String::as_str), place.offset);
+                SpecError {
+                    line,
+                    column,
+                    offset: place.offset,
+                    len: place.len,
+                    path,
+                    rule,
+                    help,
+                    set: place.set.and_then(|index| sets.get(index)).cloned(),
+                }
+            })
+            .collect();
+        SpecErrors {
+            file: file.to_owned(),
+            text: text.to_owned(),
+            errors,
+        }
+    }
+}
+
+/// Line and column of a byte, both from 1; a byte inside a character counts as that character.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let mut line = 1;
+    let mut column = 1;
+    for (at, c) in text.char_indices() {
+        if at + c.len_utf8() > offset {
+            break;
+        }
+        if c == '\n' {
+            line += 1;
+            column = 1;
+        } else {
+            column += 1;
+        }
+    }
+    (line, column)
+}

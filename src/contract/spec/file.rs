@@ -1,0 +1,268 @@
+use super::contract_spec::{
+    ContextBudgetSpec, ContractSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
+};
+use super::reach::{read_providers, read_tools};
+use super::reader::{Big, Choice, Out, Read, Section, plain};
+use super::suggest::suggest;
+use super::tree::{Kind, Node};
+use crate::contract::{
+    CallLimits, Completion, ContractMetadata, CycleException, Page, ToolPolicy, ToolProof,
+    ToolTransport,
+};
+
+impl Choice for Page {
+    const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
+}
+
+impl Choice for ToolPolicy {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("required", Self::Required),
+        ("optional", Self::Optional),
+        ("forbidden", Self::Forbidden),
+    ];
+}
+
+impl Choice for Completion {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("message", Self::Message),
+        ("final_report", Self::FinalReport),
+    ];
+}
+
+impl Choice for ToolProof {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("executed", Self::Executed), ("succeeded", Self::Succeeded)];
+}
+
+impl Choice for ToolTransport {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("native", Self::Native),
+        ("xml-final", Self::XmlFinal),
+        ("xml", Self::Xml),
+    ];
+}
+
+/// Reads the whole file; None where it is no mapping. Whatever is wrong stands in the findings.
+pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
+    Section::read(root, out, |file| {
+        let providers = file.node("providers");
+        let (providers, provider_names) = providers
+            .map(|node| read_providers(node, &file.out.below("providers")))
+            .unwrap_or_default();
+        let targets = read_targets(file, &provider_names);
+        ContractSpec {
+            adapter_version: file.get("adapter_version"),
+            allowed_tools: file.nullable("allowed_tools"),
+            approval_timeout_ms: file.get("approval_timeout_ms"),
+            checkpoint_every: file.get("checkpoint_every"),
+            completion: file.get("completion"),
+            context_budget: file.section("context_budget", read_context_budget),
+            cycle_forbid: file.get("cycle_forbid").unwrap_or_default(),
+            grammar: file.nullable("grammar"),
+            grammar_profile: file.nullable("grammar_profile"),
+            idempotent: file.get("idempotent").unwrap_or_default(),
+            llm_timeout_ms: file.get("llm_timeout_ms"),
+            logits_mask: file.nullable("logits_mask"),
+            max_attempts_per_turn: file.get("max_attempts_per_turn"),
+            max_calls: file.nullable("max_calls").unwrap_or_default(),
+            max_cost_micro_usd: file.nullable("max_cost_micro_usd").map(|Big(n)| n),
+            max_format_retries: file.get("max_format_retries"),
+            max_identical_calls: file.nullable("max_identical_calls"),
+            max_inferences: file.get("max_inferences"),
+            max_resumes: file.get("max_resumes"),
+            max_tokens_consumed: file.get("max_tokens_consumed").map(|Big(n)| n),
+            max_tool_calls_per_turn: file.get("max_tool_calls_per_turn"),
+            max_turns: file.get("max_turns"),
+            metadata: file.section("metadata", |section| ContractMetadata {
+                cycle_exceptions: section.get("cycle_exceptions").unwrap_or_default(),
+            }),
+            model_profile_id: file.nullable("model_profile_id"),
+            page: file.nullable("page"),
+            parallel_safe: file.get("parallel_safe").unwrap_or_default(),
+            parallel_tool_calls: file.get("parallel_tool_calls"),
+            providers,
+            require_approval: file.get("require_approval").unwrap_or_default(),
+            sampling: file.get("sampling").unwrap_or_default(),
+            speculative_exec: file.get("speculative_exec"),
+            step_timeout_ms: file.get("step_timeout_ms"),
+            strict_mode: file.get("strict_mode"),
+            system: file.get("system"),
+            targets,
+            task: file.get("task"),
+            token_gate: file.get("token_gate"),
+            tokenizer: file.nullable("tokenizer"),
+            tool_output_budget: file.section("tool_output_budget", read_tool_output_budget),
+            tool_policy: file.get("tool_policy"),
+            tool_proof: file.get("tool_proof"),
+            tool_timeout_ms: file.get("tool_timeout_ms"),
+            tool_transport: file.get("tool_transport"),
+            tools: file.section("tools", read_tools),
+            total_timeout_ms: file.get("total_timeout_ms"),
+        }
+    })
+}
+
+fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetSpec> {
+    let targets: Option<Vec<TargetSpec>> = file.required("targets");
+    let Some(Kind::List(items)) = file.peek("targets").map(|node| &node.kind) else {
+        return Vec::new();
+    };
+    let out = file.out.below("targets");
+    if items.is_empty() {
+        file.refuse_key("targets", "at least one target is needed", None);
+    }
+    for (n, item) in items.iter().enumerate() {
+        let Kind::Map(entries) = &item.kind else {
+            continue;
+        };
+        for (key, value) in entries {
+            let Kind::Scalar { text, .. } = &value.kind else {
+                continue;
+            };
+            if key.text == "provider" && !providers.contains(text) {
+                let rule = format!("no provider `{text}` stands under `providers`");
+                let help = suggest(text, providers.iter().map(String::as_str));
+                out.below(&n.to_string())
+                    .below("provider")
+                    .refuse(value, rule, help);
+            }
+        }
+    }
+    targets.unwrap_or_default()
+}
+
+impl Read for TargetSpec {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, |target| {
+            let (model, provider) = (target.required("model"), target.required("provider"));
+            let (context_window, model_profile_id, sampling) = (
+                target.get("context_window"),
+                target.nullable("model_profile_id"),
+                target.get("sampling").unwrap_or_default(),
+            );
+            Some(Self {
+                context_window,
+                model: model?,
+                model_profile_id,
+                provider: provider?,
+                sampling,
+            })
+        })?
+    }
+}
+
+fn read_context_budget(section: &mut Section<'_, '_>) -> ContextBudgetSpec {
+    ContextBudgetSpec {
+        buffer: section.get("buffer"),
+        context_window: section.get("context_window"),
+        force_synthesis_at_ratio: section.get("force_synthesis_at_ratio"),
+        minimum_loop_margin: section.get("minimum_loop_margin"),
+        reserved_synthesis: section.get("reserved_synthesis"),
+        reserved_system: section.get("reserved_system"),
+    }
+}
+
+fn read_tool_output_budget(section: &mut Section<'_, '_>) -> ToolOutputBudgetSpec {
+    ToolOutputBudgetSpec {
+        max_bytes_per_call: section.get("max_bytes_per_call"),
+        summarizer_model: section.nullable("summarizer_model"),
+        truncation_marker: section.get("truncation_marker"),
+    }
+}
+
+impl Read for CallLimits {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        if matches!(node.kind, Kind::Scalar { .. }) {
+            return Some(Self {
+                run: Some(u64::read(node, out)?),
+                ..Self::default()
+            });
+        }
+        Section::read(node, out, |section| Self {
+            per_tool: section.get("per_tool").unwrap_or_default(),
+            run: section.nullable("run"),
+        })
+    }
+}
+
+impl Read for CycleException {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, |section| {
+            let (from, to) = (section.required("from"), section.required("to"));
+            let max = section.required("max");
+            Some(Self {
+                from: from?,
+                max: max?,
+                to: to?,
+            })
+        })?
+    }
+}
+
+impl Read for SamplingSpec {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, |section| Self {
+            caching: section.get::<Caching>("caching").map(|c| c.0.to_owned()),
+            max_output_tokens: section.get("max_output_tokens"),
+            reasoning: setting(section, "reasoning", |node, out| {
+                Reasoning::read(node, out).map(|word| word.0.to_owned())
+            }),
+            reasoning_tokens: setting(section, "reasoning_tokens", |node, out| {
+                if plain(node) == Some("disabled") {
+                    return Some(0);
+                }
+                u64::read(node, out)
+            }),
+            repeat_penalty: number(section, "repeat_penalty", f64::MAX),
+            seed: section.get("seed").map(|Big(n)| n),
+            stream: section.get("stream"),
+            temperature: number(section, "temperature", 2.0),
+            top_p: number(section, "top_p", 1.0),
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Caching(&'static str);
+
+impl Choice for Caching {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("full", Self("full")), ("none", Self("none"))];
+}
+
+#[derive(Clone, Copy)]
+struct Reasoning(&'static str);
+
+impl Choice for Reasoning {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("minimal", Self("minimal")),
+        ("low", Self("low")),
+        ("medium", Self("medium")),
+        ("high", Self("high")),
+    ];
+}
+
+/// A parameter that null and the words of 001 §2 switch off.
+fn setting<T>(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    read: impl FnOnce(&Node, &Out<'_>) -> Option<T>,
+) -> Setting<T> {
+    let Some(node) = section.node(key) else {
+        return Setting::Unset;
+    };
+    let off = matches!(&node.kind, Kind::Scalar { text, .. }
+        if matches!(text.as_str(), "off" | "none" | "unset" | "default"));
+    if off || node.is_null() {
+        return Setting::Off;
+    }
+    read(node, &section.out.below(key)).map_or(Setting::Unset, Setting::Value)
+}
+
+/// A number clamped to 0..=max (001 §2).
+fn number(section: &mut Section<'_, '_>, key: &'static str, max: f64) -> Setting<f64> {
+    // `+ 0.0` turns the −0 that clamp lets pass into 0.
+    setting(section, key, |node, out| {
+        f64::read(node, out).map(|n| n.clamp(0.0, max) + 0.0)
+    })
+}

@@ -1,0 +1,30 @@
+//! The author's file: YAML or JSON text and `--set` overrides in, a [`ContractSpec`] or every fault at once out.
+//!
+//! Knows the file's keys and types, where in the text each value stands, and which words look like which. It fills in
+//! no default and knows no tool server: that is the factory's. The text is bounded (1 MiB, 32 levels, no aliases).
+//!
+//! ```text
+//! text ─▶ tree (values with their places) ─▶ overrides ─▶ reader ─▶ ContractSpec
+//!                                                            └────▶ SpecErrors (line, caret, rule, help)
+//! ```
+
+mod contract_spec;
+mod error;
+mod file;
+mod overrides;
+mod parse;
+mod reach;
+mod reader;
+mod secrets;
+mod suggest;
+#[cfg(test)]
+pub(in crate::contract) mod tests;
+mod tree;
+
+pub use contract_spec::{
+    ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec, SamplingSpec, Setting,
+    TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+};
+pub use error::{SpecError, SpecErrors};
+pub use reach::BUILTIN_TOOLS;
+pub(in crate::contract) use reader::UNSAFE_INTEGER;

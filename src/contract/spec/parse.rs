@@ -1,0 +1,48 @@
+use super::contract_spec::ContractSpec;
+use super::error::{Findings, Origin, SpecErrors};
+use super::file::read_file;
+use super::reader::Out;
+use super::{overrides, secrets, tree};
+
+/// The largest contract file in bytes.
+const MAX_BYTES: usize = 1 << 20;
+
+impl ContractSpec {
+    /// Reads the author's file. `file` is its name for messages; `sets` are `--set` arguments, each `a.b=value`.
+    ///
+    /// # Errors
+    /// Every fault of the file at once, except that a fault of syntax hides what stands after it.
+    pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self, SpecErrors> {
+        let findings = Findings::new(text, sets);
+        let longest = sets.iter().map(String::len).chain([text.len()]).max();
+        if longest.unwrap_or_default() > MAX_BYTES {
+            let rule = format!("a contract file holds at most {MAX_BYTES} bytes");
+            findings.add(&Origin::File.place(0, 0), "", rule, None);
+            return Err(findings.into_errors(file, text, sets));
+        }
+        let mut root = tree::parse(text, Origin::File, &findings);
+        let mut secret = root.as_ref().map(secrets::places).unwrap_or_default();
+        if let Some(root) = &mut root {
+            overrides::apply(root, sets, &findings);
+            // What an override replaced stands in the file still.
+            secret.extend(secrets::places(root));
+        }
+        let spec = root.as_ref().and_then(|root| {
+            let out = Out {
+                findings: &findings,
+                path: String::new(),
+            };
+            read_file(root, &out)
+        });
+        match spec {
+            Some(spec) if findings.is_empty() => Ok(spec),
+            _ => {
+                let (mut text, sets) = secrets::masked(&secret, text, sets);
+                if root.is_none() {
+                    text = secrets::masked_blindly(&text);
+                }
+                Err(findings.into_errors(file, &text, &sets))
+            }
+        }
+    }
+}

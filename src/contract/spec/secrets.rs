@@ -1,0 +1,118 @@
+use super::error::Place;
+use super::reach::is_env_name;
+use super::tree::{Kind, Node};
+
+/// Where a tree holds values of headers and environment variables, or something else where the name of a key's
+/// variable should stand.
+pub(super) fn places(root: &Node) -> Vec<Place> {
+    let mut places = Vec::new();
+    collect(root, false, &mut places);
+    places
+}
+
+/// The file and its overrides as they may be shown: secrets are asterisks. Offsets stay what they are.
+pub(super) fn masked(places: &[Place], text: &str, sets: &[String]) -> (String, Vec<String>) {
+    let mut text = text.to_owned();
+    let mut sets: Vec<String> = sets.iter().map(|set| mask_override(set)).collect();
+    for place in places {
+        if let Some(target) = place.text_of(&mut text, &mut sets) {
+            let range = place.offset..place.offset + place.len;
+            if let Some(secret) = target.get(range.clone()) {
+                let stars = stars(secret);
+                target.replace_range(range, &stars);
+            }
+        }
+    }
+    (text, sets)
+}
+
+/// As [`masked`], for a text that has no tree: what stands behind or below a secret key, as far as indentation tells.
+pub(super) fn masked_blindly(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut above: Option<usize> = None;
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+        let inside = above.is_some_and(|above| indent > above || line.trim().is_empty());
+        let from = if inside {
+            Some(indent)
+        } else {
+            secret_from(line)
+        };
+        above = match (inside, from) {
+            (true, _) => above,
+            (false, Some(_)) => Some(indent),
+            (false, None) => None,
+        };
+        let (open, secret) = line
+            .split_at_checked(from.unwrap_or(line.len()))
+            .unwrap_or((line, ""));
+        out.push_str(open);
+        out.push_str(&stars(secret));
+    }
+    out
+}
+
+/// Where the value of the first secret key of a line begins.
+fn secret_from(line: &str) -> Option<usize> {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let ends = line.match_indices(':').filter(|(at, _)| {
+        let before = line
+            .get(..*at)
+            .unwrap_or_default()
+            .trim_end_matches([' ', '"', '\'']);
+        before
+            .rsplit(|c: char| !is_word(c))
+            .next()
+            .is_some_and(is_secret_key)
+    });
+    ends.map(|(at, _)| at + 1).next()
+}
+
+fn collect(node: &Node, secret: bool, places: &mut Vec<Place>) {
+    match &node.kind {
+        Kind::Scalar { .. } if secret => places.push(node.place.clone()),
+        Kind::Scalar { text, .. } => {
+            // An address with a password in it.
+            if text.contains("://") && text.contains('@') {
+                places.push(node.place.clone());
+            }
+        }
+        Kind::List(items) => items.iter().for_each(|item| collect(item, secret, places)),
+        Kind::Map(entries) => {
+            for (key, value) in entries {
+                let named = match (key.text.as_str(), &value.kind) {
+                    ("api_key_env", Kind::Scalar { text, .. }) => !is_env_name(text),
+                    (word, _) => is_secret_key(word),
+                };
+                collect(value, secret || named, places);
+            }
+        }
+    }
+}
+
+/// Keys whose values are secret, or may be one by mistake.
+pub(super) fn is_secret_key(word: &str) -> bool {
+    matches!(word, "api_key" | "apiKey" | "env" | "headers")
+}
+
+/// An override is masked even where its key leads nowhere.
+fn mask_override(set: &str) -> String {
+    match set.split_once('=') {
+        Some((key, value)) if key.split('.').any(is_secret_key) => {
+            format!("{key}={}", stars(value))
+        }
+        // Its value may have no tree.
+        _ => masked_blindly(set),
+    }
+}
+
+fn stars(secret: &str) -> String {
+    let star = |c: char| {
+        if c == '\n' {
+            "\n".to_owned()
+        } else {
+            "*".repeat(c.len_utf8())
+        }
+    };
+    secret.chars().map(star).collect()
+}

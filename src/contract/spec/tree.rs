@@ -1,0 +1,201 @@
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
+
+use super::error::{Findings, Origin, Place};
+
+/// How deeply a contract file may nest.
+const MAX_DEPTH: usize = 32;
+
+/// A value of the file with the place it stands at.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    pub(super) place: Place,
+}
+
+/// What stands at a place. Scalars stay text: their type is decided by whoever reads them.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// `plain` is false for quoted and block scalars, which are always text.
+    Scalar {
+        text: String,
+        plain: bool,
+    },
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a mapping.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) text: String,
+    pub(super) place: Place,
+}
+
+impl Node {
+    /// The null that stands at `place`.
+    pub(super) fn null(place: Place) -> Self {
+        let kind = Kind::Scalar {
+            text: String::new(),
+            plain: true,
+        };
+        Self { kind, place }
+    }
+
+    /// Whether it is the YAML null: a plain `null`, `~` or nothing.
+    pub(super) fn is_null(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar { text, plain: true }
+            if matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"))
+    }
+
+    /// What it is, for a message that says what was expected instead.
+    pub(super) fn describe(&self) -> String {
+        match &self.kind {
+            Kind::List(_) => "a list".to_owned(),
+            Kind::Map(_) => "a mapping".to_owned(),
+            Kind::Scalar { .. } if self.is_null() => "null".to_owned(),
+            Kind::Scalar { text, plain } => {
+                let mut shown: String = text.chars().take(40).collect();
+                if shown.len() < text.len() {
+                    shown.push('…');
+                }
+                if *plain {
+                    format!("`{shown}`")
+                } else {
+                    format!("the text {shown:?}")
+                }
+            }
+        }
+    }
+}
+
+/// An open collection while events arrive.
+struct Open {
+    node: Node,
+    /// The key whose value comes next; mappings only.
+    key: Option<Key>,
+}
+
+/// Parses one YAML 1.2 document into a tree. JSON is YAML.
+///
+/// Findings are what a tree can still be built in spite of (a key that stands twice, a tag); none is returned where
+/// the text has no tree: a fault of syntax, an empty document, one that nests too deeply.
+pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Option<Node> {
+    let mut stack: Vec<Open> = Vec::new();
+    let mut root: Option<Node> = None;
+    let mut documents = 0;
+    let place_of = |span: &Span| -> Place {
+        let range = span.byte_range().unwrap_or(0..0);
+        origin.place(range.start, range.len())
+    };
+    for item in Parser::new_from_str(text) {
+        let (event, span) = match item {
+            Ok(item) => item,
+            Err(error) => {
+                findings.add(&syntax_place(&error, text, origin), "", error.info(), None);
+                return None;
+            }
+        };
+        let place = place_of(&span);
+        let (node, opens) = match event {
+            Event::DocumentStart(..) => {
+                documents += 1;
+                if documents > 1 {
+                    findings.add(&place, "", "a contract file holds one document", None);
+                    return root;
+                }
+                continue;
+            }
+            Event::Scalar(value, style, anchor, tag) => {
+                refuse_decoration(anchor, tag.is_some(), &place, findings);
+                let plain = style == ScalarStyle::Plain;
+                let kind = Kind::Scalar {
+                    text: value.into_owned(),
+                    plain,
+                };
+                (Node { kind, place }, false)
+            }
+            Event::SequenceStart(_, anchor, tag) => {
+                refuse_decoration(anchor, tag.is_some(), &place, findings);
+                let kind = Kind::List(Vec::new());
+                (Node { kind, place }, true)
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                refuse_decoration(anchor, tag.is_some(), &place, findings);
+                let kind = Kind::Map(Vec::new());
+                (Node { kind, place }, true)
+            }
+            Event::Alias(_) => {
+                let rule = "aliases are not allowed in a contract file";
+                findings.add(&place, "", rule, Some("write the value out".to_owned()));
+                (Node::null(place), false)
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                let Some(open) = stack.pop() else { continue };
+                (open.node, false)
+            }
+            _ => continue,
+        };
+        if opens {
+            if stack.len() >= MAX_DEPTH {
+                let rule = format!("nested deeper than {MAX_DEPTH} levels");
+                findings.add(&node.place, "", rule, None);
+                return None;
+            }
+            stack.push(Open { node, key: None });
+        } else if let Some(parent) = stack.last_mut() {
+            attach(parent, node, findings);
+        } else {
+            root = Some(node);
+        }
+    }
+    if root.is_none() {
+        findings.add(&origin.place(0, 0), "", "the file is empty", None);
+    }
+    root
+}
+
+fn refuse_decoration(anchor: usize, tag: bool, place: &Place, findings: &Findings<'_>) {
+    if anchor != 0 {
+        let rule = "anchors are not allowed in a contract file";
+        findings.add(place, "", rule, None);
+    }
+    if tag {
+        let rule = "tags are not allowed in a contract file";
+        findings.add(place, "", rule, None);
+    }
+}
+
+fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
+    match &mut parent.node.kind {
+        Kind::List(items) => items.push(node),
+        Kind::Map(entries) => match parent.key.take() {
+            None => {
+                let text = match node.kind {
+                    Kind::Scalar { text, .. } => text,
+                    Kind::List(_) | Kind::Map(_) => {
+                        findings.add(&node.place, "", "a key must be text", None);
+                        String::new()
+                    }
+                };
+                let place = node.place;
+                parent.key = Some(Key { text, place });
+            }
+            Some(key) => {
+                if let Some((first, _)) = entries.iter().find(|(k, _)| k.text == key.text) {
+                    let help = format!("it stands first {}", findings.locate(&first.place));
+                    let rule = format!("the key `{}` stands twice", key.text);
+                    findings.add(&key.place, "", rule, Some(help));
+                } else {
+                    entries.push((key, node));
+                }
+            }
+        },
+        Kind::Scalar { .. } => {}
+    }
+}
+
+/// Where the scanner stopped, moved onto the last character where it stopped at the end of the text.
+fn syntax_place(error: &ScanError, text: &str, origin: Origin) -> Place {
+    let end = error.marker().byte_offset().unwrap_or(0).min(text.len());
+    origin.place(end, 1)
+}

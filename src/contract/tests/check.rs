@@ -1,0 +1,299 @@
+use serde_json::{Value, json};
+
+use super::{make, manifest, spec, tool};
+use crate::contract::*;
+use crate::message::Digest;
+
+const OPTIONAL: [&str; 2] = ["page=null", "tool_policy=optional"];
+
+/// The faults of the demo under the given changes.
+fn check(faults: fn(&Terms) -> Vec<String>, sets: &[&str], expect: &[&str]) {
+    assert_eq!(faults(&make(sets)), expect, "{sets:?}");
+}
+
+#[test]
+fn terms_that_contradict_themselves_are_contracts_with_faults() {
+    let check = |sets: &[&str], expect: &[&str]| check(structure_faults, sets, expect);
+    check(
+        &["max_turns=1"],
+        &["tool_policy required needs max_turns of at least 2, got 1"],
+    );
+    check(&["max_turns=2"], &[]);
+    check(&["max_turns=0", "max_inferences=9"], &["max_turns is 0"]);
+    check(
+        &["max_inferences=1"],
+        &["tool_policy required needs max_inferences of at least 2, got 1"],
+    );
+    let loose = [OPTIONAL.as_slice(), &["max_turns=1", "max_inferences=1"]].concat();
+    check(&loose, &[]);
+    check(
+        &["max_format_retries=2"],
+        &["strict_mode allows max_format_retries of at most 1, got 2"],
+    );
+    check(&["max_format_retries=3", "strict_mode=false"], &[]);
+    for strict in ["strict_mode=false", "strict_mode=true"] {
+        check(
+            &["max_format_retries=4", strict],
+            &["max_format_retries is at most 3, got 4"],
+        );
+    }
+    for ratio in ["-0.1", "1.1", "85"] {
+        let set = format!("context_budget.force_synthesis_at_ratio={ratio}");
+        let text = "context_budget.force_synthesis_at_ratio is from 0 to 1, got ";
+        check(&[&set], &[&format!("{text}{ratio}")]);
+    }
+    check(&["context_budget.force_synthesis_at_ratio=0"], &[]);
+    check(&["context_budget.force_synthesis_at_ratio=1"], &[]);
+    check(
+        &["model_profile_id=unknown"],
+        &[
+            "context_budget.context_window is 0: state the model's window under context_budget or at the target",
+        ],
+    );
+    check(
+        &[
+            "targets.0.context_window=0",
+            "context_budget.context_window=9000",
+        ],
+        &[
+            "targets.0.context_window is 0: state the model's window under context_budget or at the target",
+        ],
+    );
+    check(
+        &["sampling.max_output_tokens=0"],
+        &["targets.0.sampling.max_output_tokens is 0"],
+    );
+    check(
+        &["allowed_tools=[]"],
+        &["tool_policy required needs a tool, but allowed_tools is empty"],
+    );
+    check(
+        &["tools.builtin=[]", "allowed_tools=null"],
+        &["tool_policy required needs a tool, but the contract names no server"],
+    );
+    check(
+        &[
+            "cycle_forbid=[[read_file, write_file]]",
+            "require_approval=[reed_file]",
+        ],
+        &[
+            "cycle_forbid names `write_file`, which no server offers",
+            "require_approval names `reed_file`, which no server offers",
+        ],
+    );
+    check(
+        &["metadata.cycle_exceptions=[{from: read_file, to: read_file, max: 1}]"],
+        &[
+            "metadata.cycle_exceptions names read_file → read_file, which cycle_forbid does not forbid",
+        ],
+    );
+    // What the missing server would have offered is not known, so no name is blamed.
+    check(
+        &["require_approval=[fs__read]", "tools.mcp.fs={command: x}"],
+        &[],
+    );
+}
+
+#[test]
+fn every_limit_of_nothing_is_a_fault_and_all_are_told_at_once() {
+    let mut terms = (*make(&[])).clone();
+    terms.approval_timeout_ms = 0;
+    terms.checkpoint_every = 0;
+    terms.llm_timeout_ms = 0;
+    terms.max_attempts_per_turn = 0;
+    terms.max_inferences = 0;
+    terms.max_tokens_consumed = BigCount(0);
+    terms.max_tool_calls_per_turn = 0;
+    terms.max_turns = 0;
+    terms.step_timeout_ms = 0;
+    terms.tool_output_budget.max_bytes_per_call = 0;
+    terms.tool_timeout_ms = 0;
+    terms.total_timeout_ms = 0;
+    terms.targets.clear();
+    terms.policy_decision.policy = ToolPolicy::Optional;
+    terms.tools.reverse();
+    assert_eq!(
+        structure_faults(&terms).len(),
+        15,
+        "{:#?}",
+        structure_faults(&terms)
+    );
+}
+
+#[test]
+fn a_document_whose_parts_disagree_is_a_fault() {
+    let mut terms = (*make(&[])).clone();
+    terms.adapter_version = "other/1".to_owned();
+    terms.model_profile_id = "other".to_owned();
+    terms.context_budget.force_synthesis_at_ratio = f64::NAN;
+    terms.providers.clear();
+    assert_eq!(
+        structure_faults(&terms),
+        [
+            "context_budget.force_synthesis_at_ratio is from 0 to 1, got NaN",
+            "targets.0.provider names `demo`, which is no provider",
+            "adapter_version is not the first target's",
+            "model_profile_id is not the first target's",
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_built_is_incompatible_and_says_so() {
+    let check = |sets: &[&str], expect: &[&str]| check(profile_faults, sets, expect);
+    check(
+        &["completion=final_report"],
+        &["completion final_report: not built yet"],
+    );
+    for transport in ["tool_transport=xml", "tool_transport=xml-final"] {
+        check(
+            &[transport],
+            &["tool_transport xml-final and xml: not built yet"],
+        );
+    }
+    check(
+        &["speculative_exec=true"],
+        &["speculative_exec true: not built yet"],
+    );
+    check(
+        &["tool_output_budget.summarizer_model=m", "tokenizer=o200k"],
+        &[
+            "tool_output_budget.summarizer_model: not built yet",
+            "tokenizer o200k: not built yet; null estimates bytes / 4",
+        ],
+    );
+    check(
+        &["logits_mask=[0]"],
+        &["logits_mask: targets.0 is remote, a mask needs a local model"],
+    );
+    check(
+        &["grammar=x"],
+        &["grammar without grammar_profile: nothing says how to read it"],
+    );
+    check(
+        &["grammar=x", "grammar_profile=g"],
+        &["grammar_profile g: targets.0, profile scripted, supports none of it"],
+    );
+    let small = "model_profile_id=smollm2-135m";
+    check(
+        &[small],
+        &["tool_transport native: targets.0, profile smollm2-135m, has no calls of its own"],
+    );
+    check(&[small, "page=null", "tool_policy=forbidden"], &[]);
+    let mut terms = (*make(&[])).clone();
+    terms.targets[0].model_profile_id = "future".to_owned();
+    assert_eq!(
+        profile_faults(&terms),
+        ["targets.0: this build has no model profile `future`"]
+    );
+}
+
+fn faults_of(sets: &[&str], input_schema: Value) -> Vec<(ToolFault, String)> {
+    let mut found = manifest();
+    let web = found.servers.get_mut("web").unwrap();
+    web.tools = vec![tool("search", input_schema)];
+    let spec: ContractSpec = spec(&[sets, &["allowed_tools=null"]].concat());
+    tool_faults(&ContractFactory.make(&spec, &found, None).unwrap())
+}
+
+const WEB: &str = "tools.mcp.web={url: 'https://example.org'}";
+
+#[test]
+fn a_missing_server_or_tool_is_unavailable_and_another_pin_is_a_change() {
+    let pin = Digest::of(b"other");
+    let pinned = format!("tools.mcp.web={{url: 'https://example.org', pin: '{pin}'}}");
+    let faults = tool_faults(&make(&[
+        &pinned,
+        "tools.mcp.fs={command: x}",
+        "allowed_tools=[read_file, fs__read]",
+    ]));
+    let found = make(&[&pinned]).servers["web"].pin.unwrap();
+    assert_eq!(
+        faults,
+        [
+            (
+                ToolFault::Unavailable,
+                "the tool server `fs` is not available".to_owned()
+            ),
+            (
+                ToolFault::Unavailable,
+                "allowed_tools names `fs__read`, which no server offers".to_owned()
+            ),
+            (
+                ToolFault::Changed,
+                format!("the tool server `web` has the pin {found}, expected {pin}")
+            ),
+        ]
+    );
+    let right = format!("tools.mcp.web={{url: 'https://example.org', pin: '{found}'}}");
+    assert_eq!(tool_faults(&make(&[&right])), []);
+}
+
+#[test]
+fn a_built_in_tool_that_this_build_lacks_is_unavailable() {
+    let mut found = manifest();
+    let builtin = found.servers.get_mut("builtin").unwrap();
+    builtin.tools.retain(|tool| tool.name != "list_directory");
+    let contract = ContractFactory
+        .make(&spec(&["allowed_tools=null"]), &found, None)
+        .unwrap();
+    let text = "the tool server `builtin` is not available".to_owned();
+    assert_eq!(tool_faults(&contract), [(ToolFault::Unavailable, text)]);
+}
+
+#[test]
+fn required_without_any_offered_tool_is_unavailable() {
+    let mut found = manifest();
+    found.servers.get_mut("web").unwrap().tools.clear();
+    let sets = ["tools.builtin=[]", "allowed_tools=null", WEB];
+    let contract = ContractFactory.make(&spec(&sets), &found, None).unwrap();
+    let text = "tool_policy required, but no server offers a tool".to_owned();
+    assert_eq!(tool_faults(&contract), [(ToolFault::Unavailable, text)]);
+}
+
+#[test]
+fn a_schema_that_cannot_be_used_makes_its_tool_unavailable_where_it_is_exposed() {
+    let check = |schema: Value, expect: &str| {
+        let text = format!("the input schema of `web__search` at {expect}");
+        assert_eq!(
+            faults_of(&[WEB], schema.clone()),
+            [(ToolFault::Unavailable, text)],
+            "{schema}"
+        );
+        let hidden = [WEB, "page=null", "tool_policy=forbidden"];
+        assert_eq!(faults_of(&hidden, schema), []);
+    };
+    check(Value::Null, "\"\": it is not a JSON object");
+    check(json!([]), "\"\": it is not a JSON object");
+    check(
+        json!({"properties": {"a/b": {"maximum": 9_007_199_254_740_993_u64}}}),
+        "\"/properties/a~1b/maximum\": an integer of 2^53 or more has no exact canonical form",
+    );
+    check(
+        json!({"properties": {"a": {"$ref": "https://example.org/s.json"}}}),
+        "\"/properties/a/$ref\": a reference that leaves the schema",
+    );
+    check(
+        json!({"allOf": [{"$ref": "#"}]}),
+        "\"\": it refers to itself without looking at a smaller value",
+    );
+}
+
+#[test]
+fn the_reserves_may_fill_the_window_and_not_pass_it() {
+    let reserves = [
+        "context_budget.reserved_system=88",
+        "context_budget.reserved_synthesis=400",
+    ];
+    let window = |window: &str| {
+        let set = format!("context_budget.context_window={window}");
+        context_feasible(&make(&[reserves.as_slice(), &[&set]].concat()))
+    };
+    assert_eq!(window("1000"), Ok(()));
+    let text = "reserved_system 88 + reserved_synthesis 400 + minimum_loop_margin 512 = 1000 tokens, \
+                but the context window has 999";
+    assert_eq!(window("999"), Err(text.to_owned()));
+    let mut terms = (*make(&[])).clone();
+    terms.context_budget.reserved_system = u64::MAX;
+    assert!(context_feasible(&terms).is_err());
+}

@@ -1,0 +1,9 @@
+//! Tests that need a whole contract: the factory's, and the preflight checks'.
+
+mod check;
+mod factory;
+mod fixture;
+
+pub(super) use fixture::{make, manifest, spec, tool};
+
+use super::*;

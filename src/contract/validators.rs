@@ -1,0 +1,424 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use super::Terms;
+use super::schema_bounds::{SchemaFault, bounds};
+use crate::message::{Digest, ObjectText};
+
+/// Steps back that a regular expression may take before the arguments are refused.
+const MAX_BACKTRACKS: usize = 1000;
+/// Bytes of one compiled regular expression.
+const MAX_REGEX_BYTES: usize = 1 << 20;
+/// Bytes of a rule's text; it is told to the model.
+const MAX_RULE_BYTES: usize = 200;
+
+/// The compiled input schemas of the tools a contract exposes, by exposed name.
+///
+/// Compiling is dear and checking is cheap, so a run compiles once; runs of one contract may share one value.
+#[derive(Clone, Default)]
+pub struct Validators {
+    by_tool: BTreeMap<String, Arc<Compiled>>,
+}
+
+struct Compiled {
+    max_depth: usize,
+    pin: Digest,
+    validator: Validator,
+}
+
+/// Why arguments do not fit their tool's input schema: the first rule they break.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{pointer}: {rule}")]
+pub struct ArgumentFault {
+    /// RFC 6901, into the arguments; empty for the whole.
+    pub pointer: String,
+    /// The rule, at most 200 bytes; it names no value of the arguments.
+    pub rule: String,
+}
+
+impl Validators {
+    /// Compiles the input schemas of all exposed tools. A schema that does not compile is left out: PRECHECK refuses
+    /// such a contract ([`super::tool_faults`]), and [`Self::validate`] refuses every call of it.
+    #[must_use]
+    pub fn compile(terms: &Terms) -> Self {
+        Self::default().recompile(terms)
+    }
+
+    /// As [`Self::compile`]; a tool whose pin is already known here is not compiled again.
+    #[must_use]
+    pub fn recompile(&self, terms: &Terms) -> Self {
+        let known: BTreeMap<Digest, &Arc<Compiled>> = self
+            .by_tool
+            .values()
+            .map(|compiled| (compiled.pin, compiled))
+            .collect();
+        let one = |tool: &super::ToolTerms| {
+            let compiled = match known.get(&tool.pin) {
+                Some(compiled) => Arc::clone(compiled),
+                None => Arc::new(Compiled::of(&tool.input_schema, tool.pin).ok()?),
+            };
+            Some((tool.name.clone(), compiled))
+        };
+        Self {
+            by_tool: terms.exposed_tools().filter_map(one).collect(),
+        }
+    }
+
+    /// Checks the arguments of one call.
+    ///
+    /// # Errors
+    /// The first rule of the tool's schema that they break; also where no such tool is exposed.
+    pub fn validate(&self, tool: &str, arguments: &ObjectText) -> Result<(), ArgumentFault> {
+        let whole = |rule: String| ArgumentFault {
+            pointer: String::new(),
+            rule,
+        };
+        let compiled = self
+            .by_tool
+            .get(tool)
+            .ok_or_else(|| whole("no usable input schema is known for this tool".to_owned()))?;
+        let value: Value = serde_json::from_str(arguments.as_str())
+            .map_err(|_| whole("a number is out of range".to_owned()))?;
+        if depth(&value) > compiled.max_depth {
+            let max = compiled.max_depth;
+            return Err(whole(format!("nested deeper than {max} levels")));
+        }
+        compiled
+            .validator
+            .validate(&value)
+            .map_err(|error| ArgumentFault {
+                pointer: error.instance_path().as_str().to_owned(),
+                rule: rule_of(&error),
+            })
+    }
+
+    /// Why a schema cannot be used; None where it can.
+    pub(super) fn fault_of(schema: &Value) -> Option<SchemaFault> {
+        Compiled::of(schema, Digest::ZERO).err()
+    }
+}
+
+impl fmt::Debug for Validators {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pins = self
+            .by_tool
+            .iter()
+            .map(|(name, compiled)| (name, compiled.pin));
+        f.debug_map().entries(pins).finish()
+    }
+}
+
+impl Compiled {
+    fn of(schema: &Value, pin: Digest) -> Result<Self, SchemaFault> {
+        let max_depth = bounds(schema)?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(MAX_BACKTRACKS)
+            .size_limit(MAX_REGEX_BYTES)
+            .dfa_size_limit(MAX_REGEX_BYTES);
+        let validator = jsonschema::options()
+            .offline()
+            .should_validate_formats(false)
+            .with_pattern_options(patterns)
+            .build(schema)
+            .map_err(|error| SchemaFault {
+                pointer: error.instance_path().as_str().to_owned(),
+                rule: rule_of(&error),
+            })?;
+        Ok(Self {
+            max_depth,
+            pin,
+            validator,
+        })
+    }
+}
+
+/// How deeply a value nests; a scalar is 0 deep.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(|v| depth(v) + 1).max().unwrap_or(1),
+        Value::Object(map) => map.values().map(|v| depth(v) + 1).max().unwrap_or(1),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// The broken rule on one short line, the offending value masked.
+fn rule_of(error: &ValidationError<'_>) -> String {
+    let text = format!("{}: {}", error.kind().keyword(), error.masked());
+    let mut rule = String::new();
+    for c in text.chars() {
+        let c = if c.is_control() { ' ' } else { c };
+        if rule.len() + c.len_utf8() > MAX_RULE_BYTES - '…'.len_utf8() {
+            rule.push('…');
+            break;
+        }
+        rule.push(c);
+    }
+    rule
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::contract::tests::make;
+
+    fn compile(schema: &Value) -> Validators {
+        let compiled = Compiled::of(schema, Digest::ZERO);
+        let compiled = compiled.unwrap_or_else(|fault| panic!("{fault:?}"));
+        Validators {
+            by_tool: [("t".to_owned(), Arc::new(compiled))].into(),
+        }
+    }
+
+    fn check(schema: &Value, arguments: &str, expect: Result<(), (&str, &str)>) {
+        let arguments = ObjectText::parse(arguments).unwrap();
+        let found = compile(schema).validate("t", &arguments);
+        let found = found
+            .as_ref()
+            .map_err(|f| (f.pointer.as_str(), f.rule.as_str()));
+        assert_eq!(found.copied(), expect, "{schema} {arguments}");
+    }
+
+    fn refused(schema: &Value, pointer: &str, rule: &str) {
+        let fault = Validators::fault_of(schema).map(|f| (f.pointer, f.rule));
+        assert_eq!(
+            fault,
+            Some((pointer.to_owned(), rule.to_owned())),
+            "{schema}"
+        );
+    }
+
+    #[test]
+    fn the_first_broken_rule_is_told_with_its_place_and_without_the_value() {
+        let schema = json!({
+            "type": "object",
+            "required": ["path"],
+            "properties": {
+                "a/b~": {"type": "integer"},
+                "kind": {"enum": ["x", "y"]},
+                "list": {"items": {"type": "string", "maxLength": 3}},
+                "path": {"type": "string"},
+            },
+            "additionalProperties": false,
+        });
+        check(&schema, r#"{"path": "p"}"#, Ok(()));
+        check(
+            &schema,
+            "{}",
+            Err(("", "required: \"path\" is a required property")),
+        );
+        check(
+            &schema,
+            r#"{"path": 5}"#,
+            Err(("/path", "type: value is not of type \"string\"")),
+        );
+        check(
+            &schema,
+            r#"{"path": "", "a/b~": "secret"}"#,
+            Err(("/a~1b~0", "type: value is not of type \"integer\"")),
+        );
+        check(
+            &schema,
+            r#"{"path": "", "list": ["ok", "secret"]}"#,
+            Err(("/list/1", "maxLength: value is longer than 3 characters")),
+        );
+        check(
+            &schema,
+            r#"{"path": "", "kind": "z"}"#,
+            Err(("/kind", "enum: value is not one of \"x\" or \"y\"")),
+        );
+        check(
+            &schema,
+            r#"{"path": "", "list": [1e400]}"#,
+            Err(("", "a number is out of range")),
+        );
+    }
+
+    #[test]
+    fn a_rule_is_short_however_long_the_schema_and_the_value_are() {
+        let options: Vec<String> = (0..1000).map(|n| format!("option-é-{n}")).collect();
+        let schema = json!({"properties": {"a": {"enum": options}}, "additionalProperties": false});
+        let long = "x".repeat(10_000);
+        for arguments in [
+            json!({"a": long}),
+            json!({(long.as_str()): 1}),
+            json!({"\n\u{1b}[31m": 1}),
+        ] {
+            let arguments = ObjectText::parse(arguments.to_string()).unwrap();
+            let fault = compile(&schema).validate("t", &arguments).unwrap_err();
+            assert!(fault.rule.len() <= MAX_RULE_BYTES, "{}", fault.rule);
+            assert!(!fault.rule.chars().any(char::is_control), "{}", fault.rule);
+        }
+    }
+
+    #[test]
+    fn a_contract_compiles_its_exposed_tools_and_reuses_what_has_the_same_pin() {
+        fn shared<T: Send + Sync>(_: &T) {}
+        let contract = make(&["allowed_tools=[read_file]"]);
+        let validators = Validators::compile(&contract);
+        shared(&validators);
+        let pin = contract.tool("read_file").unwrap().pin;
+        assert_eq!(
+            format!("{validators:?}"),
+            format!("{{\"read_file\": {pin:?}}}")
+        );
+        let arguments = ObjectText::parse(r#"{"path": "a"}"#).unwrap();
+        assert_eq!(validators.validate("read_file", &arguments), Ok(()));
+        let fault = validators
+            .validate("list_directory", &arguments)
+            .unwrap_err();
+        assert_eq!(fault.rule, "no usable input schema is known for this tool");
+        let again = validators.recompile(&make(&[]));
+        assert_eq!(again.by_tool.len(), 2);
+        assert!(Arc::ptr_eq(
+            &again.by_tool["read_file"],
+            &validators.by_tool["read_file"]
+        ));
+    }
+
+    #[test]
+    fn local_references_work_and_others_are_refused() {
+        let tree = json!({
+            "$defs": {"node": {"$anchor": "node", "type": "object", "properties": {
+                "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+                "left": {"$ref": "#node"},
+            }}},
+            "$ref": "#/$defs/node",
+        });
+        check(
+            &tree,
+            r#"{"children": [{"children": []}], "left": {}}"#,
+            Ok(()),
+        );
+        check(
+            &tree,
+            r#"{"children": [{"children": 1}]}"#,
+            Err((
+                "/children/0/children",
+                "type: value is not of type \"array\"",
+            )),
+        );
+        let leaves = "a reference that leaves the schema";
+        for target in [
+            "https://example.org/s",
+            "file:///etc/passwd",
+            "other.json#/a",
+            "urn:x",
+        ] {
+            refused(&json!({"$ref": target}), "/$ref", leaves);
+            refused(
+                &json!({"properties": {"$ref": {"$ref": target}}}),
+                "/properties/$ref/$ref",
+                leaves,
+            );
+        }
+        // Data that looks like a reference is data.
+        check(
+            &json!({"default": {"$ref": "https://example.org"}}),
+            "{}",
+            Ok(()),
+        );
+        let dynamic = "dynamic references are not supported";
+        refused(
+            &json!({"items": {"$dynamicRef": "#x"}}),
+            "/items/$dynamicRef",
+            dynamic,
+        );
+        refused(
+            &json!({"not": {"$id": "x"}}),
+            "/not/$id",
+            "an identifier inside the schema",
+        );
+        assert!(Validators::fault_of(&json!({"$ref": "#/nowhere"})).is_some());
+        assert!(Validators::fault_of(&json!({"$schema": "https://example.org/mine"})).is_some());
+    }
+
+    #[test]
+    fn a_schema_that_is_none_is_refused_with_its_place() {
+        let fault = Validators::fault_of(&json!({"properties": {"a": {"type": "strin"}}})).unwrap();
+        assert_eq!(fault.pointer, "/properties/a/type");
+        let fault = Validators::fault_of(&json!({"properties": {"a": {"pattern": "("}}})).unwrap();
+        assert_eq!(fault.pointer, "/properties/a/pattern");
+    }
+
+    #[test]
+    fn schemas_are_bounded_in_size_and_depth() {
+        let long = "x".repeat(300_000);
+        refused(
+            &json!({"description": long}),
+            "",
+            "it is longer than 262144 bytes",
+        );
+        let mut deep = json!({});
+        for _ in 0..60 {
+            deep = json!({"not": deep});
+        }
+        let fault = Validators::fault_of(&deep).unwrap();
+        assert_eq!(fault.rule, "nested deeper than 48 levels");
+    }
+
+    /// `levels` definitions, each of which applies the next one twice.
+    fn ladder(levels: usize, step: impl Fn(String) -> Value) -> Value {
+        let mut definitions = serde_json::Map::new();
+        for n in 0..levels {
+            definitions.insert(format!("d{n}"), step(format!("#/$defs/d{}", n + 1)));
+        }
+        definitions.insert(format!("d{levels}"), json!({"type": "string"}));
+        json!({"$defs": definitions, "$ref": "#/$defs/d0"})
+    }
+
+    #[test]
+    fn alternatives_that_multiply_are_refused_before_they_cost_anything() {
+        let twice = |next: String| json!({"anyOf": [{"$ref": next}, {"$ref": next}]});
+        let rule = "its alternatives multiply: one value would be checked too often";
+        refused(&ladder(40, twice), "", rule);
+        assert_eq!(Validators::fault_of(&ladder(5, twice)), None);
+        let loops = "it refers to itself without looking at a smaller value";
+        refused(&json!({"$ref": "#"}), "", loops);
+        let two = json!({"$ref": "#/$defs/a", "$defs": {
+            "a": {"not": {"$ref": "#/$defs/b"}}, "b": {"if": {"$ref": "#/$defs/a"}}}});
+        assert_eq!(
+            Validators::fault_of(&two).map(|f| f.rule),
+            Some(loops.to_owned())
+        );
+    }
+
+    #[test]
+    fn recursion_that_multiplies_is_bounded_by_the_depth_of_the_arguments() {
+        let nested = |depth: usize| {
+            let text = format!("{}{{}}{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+            ObjectText::parse(text).unwrap()
+        };
+        let recursive =
+            compile(&json!({"properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}}));
+        assert_eq!(recursive.validate("t", &nested(5)), Ok(()));
+        let fault = recursive.validate("t", &nested(40)).unwrap_err();
+        assert!(
+            fault.rule.starts_with("nested deeper than"),
+            "{}",
+            fault.rule
+        );
+        // The same depth is no trouble where every member is looked at once.
+        let operators = compile(&json!({"anyOf": [
+            {"required": ["a"], "properties": {"a": {"$ref": "#"}}},
+            {"required": ["b"], "properties": {"b": {"$ref": "#"}}},
+            {"maxProperties": 0},
+        ]}));
+        assert_eq!(operators.validate("t", &nested(40)), Ok(()));
+    }
+
+    #[test]
+    fn a_pattern_may_not_backtrack_for_long() {
+        let schema = json!({"properties": {"a": {"pattern": "^(?=(a+)+$)\\1x"}}});
+        let text = json!({"a": "a".repeat(5000) + "!"}).to_string();
+        let arguments = ObjectText::parse(text).unwrap();
+        let rule = "pattern: Error executing regex: Max limit for backtracking count exceeded";
+        let fault = compile(&schema).validate("t", &arguments).unwrap_err();
+        assert_eq!((fault.pointer.as_str(), fault.rule.as_str()), ("/a", rule));
+    }
+}
