@@ -118,7 +118,7 @@ pub struct InferenceReturned {
     pub gate_breached: bool,
     /// Which inference this answers.
     pub inference: InferenceSeq,
-    /// BLAKE3 over the request body as sent; its bytes lie in the blob store.
+    /// BLAKE3 over the request body as sent. The body itself is not kept: the adapter gives it again, byte for byte.
     pub request_hash: Digest,
     /// The adapter's verdict, with the text held back where the token gate is closed.
     pub result: ProtocolAdapterResult,

@@ -1,12 +1,49 @@
 //! The run machine: one event in, entries and effects out. It has no clock and no I/O; the driver owns those.
+//!
+//! Knows the seven states of 002 §5 and their edges, the predicates of COMMIT in their order, budgets, the context account,
+//! the token gate and the ten outcomes. It deliberately does not know how a message came about, how a tool is run, where
+//! entries go, or what time it is.
+//!
+//! ```text
+//!            ┌──────────────────────── one step ────────────────────────┐
+//! Event ──▶  │ resting state ─▶ passed states … ─▶ resting state         │ ──▶ [Append(entries), effects…]
+//!            └───────────────────────────────────────────────────────────┘
+//! PRECHECK ─▶ INFER ─▶ VALIDATE_CALLS ─▶ EXECUTE ─▶ OBSERVE ─▶ COMMIT ─▶ INFER | TERMINATE
+//! ```
+//!
+//! The state machine is [statig]'s; the handlers answer with one small enum per state, so an illegal edge does not compile.
 
+mod batch;
+mod commit;
+mod context;
+mod conversation;
+mod deadline;
+mod digest;
+mod edges;
 mod effect;
 mod entry;
 mod event;
+mod execute;
+mod gate;
+mod guard;
+mod infer;
+mod judge;
+mod machine;
+mod observe;
+mod outbox;
 mod outcome;
+mod precheck;
 mod predicate;
+mod predicates;
+mod proof;
+mod run;
 mod state;
+mod texts;
+mod turn;
+mod validate_calls;
 
+pub use digest::DecisionKey;
+pub use edges::{EDGES, Edge};
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
 pub use entry::{
     Action, Check, CheckName, ClosingReason, ContextAccount, Counters, EffectRecord, EntryDraft,
@@ -16,6 +53,8 @@ pub use event::{
     Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter,
     LostEffect, ParentRun, Probed, ProbedTarget, Resumed, RunStarted, ToolReturned,
 };
+pub use observe::observation_text;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub use predicate::{Predicate, PredicateName};
+pub use run::Run;
 pub use state::State;

@@ -1,0 +1,90 @@
+//! The calls of one accepted message, from authorisation to observation.
+
+use super::texts::FailedReason;
+use crate::message::{CallSeq, Digest, ToolInvocation, ToolOutcome};
+
+/// Where one call of the message stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// Answered by monolith; never started.
+    Answered(FailedReason),
+    /// Authorised, not yet started.
+    Pending(CallSeq),
+    /// Authorised, waits for a person.
+    Awaiting(CallSeq),
+    /// Started.
+    Running(CallSeq),
+    /// Ended; `dropped` where its result did not fit the context.
+    Ended {
+        call: CallSeq,
+        outcome: Box<ToolOutcome>,
+        dropped: bool,
+    },
+}
+
+/// One call and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BatchCall {
+    pub(super) invocation: ToolInvocation,
+    pub(super) arguments_hash: Digest,
+    pub(super) slot: Slot,
+}
+
+/// The calls of one message, in the message's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Batch {
+    pub(super) calls: Vec<BatchCall>,
+}
+
+impl Batch {
+    pub(super) fn running(&self) -> usize {
+        self.calls
+            .iter()
+            .filter(|c| matches!(c.slot, Slot::Running(_)))
+            .count()
+    }
+
+    /// The call that waits for a person, where one does.
+    pub(super) fn awaiting(&mut self) -> Option<&mut BatchCall> {
+        self.calls
+            .iter_mut()
+            .find(|c| matches!(c.slot, Slot::Awaiting(_)))
+    }
+
+    pub(super) fn is_awaiting(&self) -> bool {
+        self.calls
+            .iter()
+            .any(|c| matches!(c.slot, Slot::Awaiting(_)))
+    }
+
+    pub(super) fn has_pending(&self) -> bool {
+        self.calls
+            .iter()
+            .any(|c| matches!(c.slot, Slot::Pending(_)))
+    }
+
+    pub(super) fn running_call(&mut self, call: CallSeq) -> Option<&mut BatchCall> {
+        self.calls
+            .iter_mut()
+            .find(|c| c.slot == Slot::Running(call))
+    }
+
+    /// Answers everything that has not been started with `reason`.
+    pub(super) fn start_no_more(&mut self, reason: &FailedReason) {
+        for call in &mut self.calls {
+            if matches!(call.slot, Slot::Pending(_) | Slot::Awaiting(_)) {
+                call.slot = Slot::Answered(reason.clone());
+            }
+        }
+    }
+
+    /// Ends the batch now: what runs has an unknown effect, what does not is not started.
+    pub(super) fn cut_short(&mut self) {
+        self.start_no_more(&FailedReason::NotStartedCutShort);
+        for call in &mut self.calls {
+            if matches!(call.slot, Slot::Running(_)) {
+                call.slot = Slot::Answered(FailedReason::EffectUnknown);
+            }
+        }
+    }
+}

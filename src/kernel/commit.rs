@@ -1,0 +1,104 @@
+//! COMMIT: flushes counters, asks the predicates, and does what they decided.
+
+use super::edges::{FromCommit, Reply};
+use super::machine::{Machine, Phase, Verdict};
+use super::outbox::Outbox;
+use super::predicates::{Decision, Next};
+use super::texts::{FINAL_INSTRUCTION, notice};
+use super::turn::{Failure, Turn};
+use super::{ClosingReason, Outcome};
+use crate::message::exact_sum;
+
+impl Machine {
+    pub(super) fn commit(&mut self, outbox: &mut Outbox) -> Reply<FromCommit> {
+        self.context.flush();
+        if let Verdict::Failed(failure) = &self.verdict {
+            let failure = failure.clone();
+            self.turn.record(&failure, self.contract.targets.len());
+        }
+        let decision = self.decide();
+        let ended = self.apply(&decision, outbox);
+        self.verdict = Verdict::None;
+        match ended {
+            Some(outcome) => {
+                self.finish(outcome, outbox);
+                Reply::Go(FromCommit::Terminate)
+            }
+            None => Reply::Go(FromCommit::Infer),
+        }
+    }
+
+    /// Does what was decided; returns the outcome where the run ends.
+    pub(super) fn apply(&mut self, decision: &Decision, outbox: &mut Outbox) -> Option<Outcome> {
+        let next = match *decision {
+            Decision::End { predicate, outcome } => {
+                outbox.predicate = Some(predicate);
+                self.notices.clear();
+                return Some(outcome);
+            }
+            Decision::Continue { predicate, next } => {
+                outbox.predicate = Some(predicate);
+                next
+            }
+        };
+        if matches!(self.verdict, Verdict::Failed(Failure::Rejected(_))) {
+            self.counters.format_retries = self.counters.format_retries.saturating_add(1);
+        }
+        let wait = match next {
+            Next::Again => None,
+            Next::Retry => {
+                let wait = self.turn.take_wait(self.contract.targets.len());
+                self.turn.attempt = self.turn.attempt.saturating_add(1);
+                wait
+            }
+            Next::Turn => {
+                self.begin_turn();
+                None
+            }
+            Next::Closing(reason) => {
+                self.begin_closing(reason, outbox);
+                None
+            }
+        };
+        match wait {
+            Some(wait_ms) => {
+                let until_ms = exact_sum(self.at_ms, wait_ms);
+                self.phase = Phase::Wait { until_ms };
+                outbox.wait(until_ms);
+            }
+            None => self.issue_inference(outbox),
+        }
+        None
+    }
+
+    fn begin_turn(&mut self) {
+        self.turn = Turn::begin(self.turn.number.saturating_add(1), self.run_ms());
+        self.counters.turns = self.counters.turns.saturating_add(1);
+    }
+
+    /// The closing turn: no user tools, one fixed instruction that stays in the conversation.
+    fn begin_closing(&mut self, reason: ClosingReason, outbox: &mut Outbox) {
+        if reason == ClosingReason::Context {
+            let blocked = self.turn.target(self.contract.targets.len());
+            let name = self
+                .contract
+                .targets
+                .get(blocked)
+                .map(|target| format!("{}/{}", target.provider, target.model));
+            let account = super::context::account(
+                &self.context,
+                super::context::schema_tokens(&self.contract, false),
+                super::context::limit(&self.contract, blocked),
+                name,
+            );
+            outbox.context = Some(account);
+        }
+        self.closing = Some(reason);
+        self.context_tripped = false;
+        self.begin_turn();
+        self.append_pending(notice(FINAL_INSTRUCTION));
+        self.context.flush();
+        // The instruction replaces whatever the last attempt would have been told.
+        self.notices.clear();
+    }
+}

@@ -1,0 +1,37 @@
+use std::sync::Arc;
+
+use crate::message::{AgentMessage, Digest};
+
+const CONVERSATION_CONTEXT: &str = "monolith conversation v1";
+
+/// The canonical conversation: messages are only ever appended, and the digest rolls with them.
+#[derive(Clone, Debug)]
+pub(super) struct Conversation {
+    messages: Vec<Arc<AgentMessage>>,
+    digest: Digest,
+}
+
+impl Conversation {
+    pub(super) const fn new() -> Self {
+        Self {
+            messages: Vec::new(),
+            digest: Digest::ZERO,
+        }
+    }
+
+    /// Appends a message: `D_n = H(D_(n-1), message)` over its canonical text.
+    pub(super) fn push(&mut self, message: AgentMessage) {
+        // A message holds strings and integers only: serialising it cannot fail.
+        let text = serde_json::to_string(&message).unwrap_or_default();
+        self.digest = self.digest.rolled(CONVERSATION_CONTEXT, text.as_bytes());
+        self.messages.push(Arc::new(message));
+    }
+
+    pub(super) fn messages(&self) -> &[Arc<AgentMessage>] {
+        &self.messages
+    }
+
+    pub(super) const fn digest(&self) -> Digest {
+        self.digest
+    }
+}

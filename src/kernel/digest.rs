@@ -1,0 +1,206 @@
+//! What identifies the machine's condition: the digest in every entry, and the key that exploration merges states by.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::batch::Slot;
+use super::context::ContextLedger;
+use super::judge::CallHistory;
+use super::machine::{Machine, Phase, Verdict};
+use super::turn::Turn;
+use super::{ClosingReason, Counters, Interrupter, Outcome, Run, State};
+use crate::message::{CallSeq, Digest, EnvelopeStatus, ToolOutcome, estimate_tokens, framed};
+
+const STATE_CONTEXT: &str = "monolith state v1";
+
+/// Everything that a decision can depend on but time: two runs with equal keys react equally to equal events.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each mirrors a flag of the machine; together they are a key, not a state"
+)]
+pub struct DecisionKey {
+    state: State,
+    counters: CountersKey,
+    turn: Turn,
+    phase: PhaseKey,
+    verdict: Verdict,
+    closing: Option<ClosingReason>,
+    stop_requested: bool,
+    interrupted: Option<InterrupterKey>,
+    context: ContextLedger,
+    context_tripped: bool,
+    inference_succeeded: bool,
+    gate_open: bool,
+    proven: bool,
+    history: CallHistory,
+    batch: Vec<CallKey>,
+    parked: bool,
+    notice_tokens: u64,
+    tools_changed: BTreeSet<String>,
+    outcome: Option<Outcome>,
+}
+
+type CountersKey = (u64, u64, u64, u64, u32, u64, u32, u64);
+type CallKey = (String, u8, CallSeq, u64);
+type InterrupterKey = u8;
+type PhaseKey = (u8, u64);
+
+impl Machine {
+    /// Each call's name, where it stands, which call it is, and the tokens of the observation that it will become.
+    fn batch_key(&self) -> Vec<CallKey> {
+        self.batch
+            .calls
+            .iter()
+            .map(|call| {
+                let (stands, seq, tokens) = match &call.slot {
+                    Slot::Answered(reason) => {
+                        (0, CallSeq(0), estimate_tokens(&reason.observation()))
+                    }
+                    Slot::Pending(seq) => (1, *seq, 0),
+                    Slot::Awaiting(seq) => (2, *seq, 0),
+                    Slot::Running(seq) => (3, *seq, 0),
+                    Slot::Ended {
+                        call,
+                        outcome,
+                        dropped,
+                    } => {
+                        let (stands, tokens) = ended_key(outcome, *dropped);
+                        (stands, *call, tokens)
+                    }
+                };
+                (call.invocation.name.clone(), stands, seq, tokens)
+            })
+            .collect()
+    }
+
+    /// Digest of the whole machine in `state`. What grows over the run enters through rolling digests and counters, so this
+    /// costs the size of the running step.
+    pub(super) fn state_digest(&self, state: State) -> Digest {
+        #[derive(Serialize)]
+        struct Condition<'a> {
+            at_ms: u64,
+            batch: Vec<CallKey>,
+            closing: Option<ClosingReason>,
+            context: (u64, u64, u64),
+            counters: &'a Counters,
+            flags: [bool; 5],
+            last_call: Option<&'a str>,
+            notices: u64,
+            outcome: Option<Outcome>,
+            parked: (u64, Option<u64>),
+            phase: (u8, u64),
+            state: State,
+            turn: (u32, u32, u64),
+        }
+        let condition = Condition {
+            at_ms: self.at_ms,
+            batch: self.batch_key(),
+            closing: self.closing,
+            context: (self.context.current, self.context.pending, self.context.new),
+            counters: &self.counters,
+            flags: [
+                self.stop_requested,
+                self.context_tripped,
+                self.inference_succeeded,
+                self.gate_open,
+                self.proof.is_some(),
+            ],
+            last_call: self.history.last.as_deref(),
+            notices: self.notice_tokens(),
+            outcome: self.outcome,
+            parked: (self.parked_ms, self.parked_since),
+            phase: self.phase_key(),
+            state,
+            turn: (self.turn.number, self.turn.attempt, self.turn.started_ms),
+        };
+        // Integers, booleans and strings only: serialising them cannot fail.
+        let text = serde_json::to_string(&condition).unwrap_or_default();
+        framed(
+            STATE_CONTEXT,
+            &[text.as_bytes(), self.conversation.digest().as_bytes()],
+        )
+    }
+
+    fn notice_tokens(&self) -> u64 {
+        self.notices
+            .iter()
+            .fold(0, |sum: u64, notice| sum.saturating_add(notice.tokens))
+    }
+
+    const fn phase_key(&self) -> (u8, u64) {
+        match self.phase {
+            Phase::Nothing => (0, 0),
+            Phase::Probe => (1, 0),
+            Phase::Inference(inference) => (2, inference.0),
+            Phase::Wait { until_ms } => (3, until_ms),
+            Phase::Calls => (4, 0),
+        }
+    }
+}
+
+/// How a call ended, as far as OBSERVE tells the ways apart.
+fn ended_key(outcome: &ToolOutcome, dropped: bool) -> (u8, u64) {
+    match outcome {
+        ToolOutcome::Returned(envelope) => match (envelope.status, dropped) {
+            (EnvelopeStatus::Ok, false) => (4, envelope.tokens),
+            (EnvelopeStatus::Ok, true) => (5, 0),
+            (EnvelopeStatus::Error, false) => (6, envelope.tokens),
+            (EnvelopeStatus::Error, true) => (7, 0),
+        },
+        ToolOutcome::Malformed { .. } => (8, 0),
+        ToolOutcome::TimedOut => (9, 0),
+        ToolOutcome::ConnectionLost { .. } => (10, 0),
+        ToolOutcome::Cancelled => (11, 0),
+        ToolOutcome::ToolChanged => (12, 0),
+    }
+}
+
+impl Run {
+    /// The key that two states share exactly when they react equally to equal events before any deadline.
+    #[must_use]
+    pub fn decision_key(&self) -> DecisionKey {
+        let m = self.storage();
+        let c = &m.counters;
+        // When a wait ends is time; that there is one is not.
+        let phase = match m.phase_key() {
+            (3, _) => (3, 0),
+            other => other,
+        };
+        DecisionKey {
+            state: self.state(),
+            counters: (
+                c.calls,
+                c.cost_micro_usd,
+                c.executed,
+                c.executed_ok,
+                c.format_retries,
+                c.inferences,
+                c.resumes,
+                c.tokens(),
+            ),
+            turn: m.turn.timeless(),
+            phase,
+            verdict: m.verdict.clone(),
+            closing: m.closing,
+            stop_requested: m.stop_requested,
+            interrupted: m.interrupted.map(|by| match by {
+                Interrupter::Abort => 0,
+                Interrupter::Shutdown => 1,
+                Interrupter::Parent => 2,
+            }),
+            context: m.context,
+            context_tripped: m.context_tripped,
+            inference_succeeded: m.inference_succeeded,
+            gate_open: m.gate_open,
+            proven: m.proof.is_some(),
+            history: m.history.clone(),
+            batch: m.batch_key(),
+            parked: m.parked_since.is_some(),
+            notice_tokens: m.notice_tokens(),
+            tools_changed: m.tools_changed.clone(),
+            outcome: m.outcome,
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! EXECUTE: rests until every started call has ended. Nothing starts after a deadline, a stop, a malformed envelope or a
+//! result that did not fit the context.
+
+use super::batch::Slot;
+use super::context::{account, schema_tokens, smallest_limit};
+use super::edges::{FromExecute, Reply};
+use super::guard::{Guard, holds};
+use super::machine::{Machine, Phase, Verdict};
+use super::outbox::Outbox;
+use super::texts::FailedReason;
+use super::{Approval, CallOrder, EventKind, LostEffect, State, ToolReturned};
+use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
+
+impl Machine {
+    pub(super) fn execute(&mut self, event: &EventKind, outbox: &mut Outbox) -> Reply<FromExecute> {
+        match event {
+            EventKind::ToolReturned(returned) => self.tool_returned(returned, outbox),
+            EventKind::ApprovalGiven(approval) => self.approved(approval, outbox),
+            EventKind::ApprovalDenied(approval) => {
+                if self.answer_awaiting(approval, &FailedReason::DeniedApproval) {
+                    self.go_on(outbox, "denied")
+                } else {
+                    Reply::Defer
+                }
+            }
+            EventKind::TimerFired if self.approval_expired() => {
+                self.deny_awaiting();
+                self.go_on(outbox, "the approval came too late")
+            }
+            EventKind::StopRequested if !self.stop_requested && self.batch.running() == 0 => {
+                self.stop_requested = true;
+                self.unpark();
+                self.go_on(outbox, "stop requested")
+            }
+            EventKind::EffectLost(LostEffect::Call(call)) => self.call_lost(*call, outbox),
+            EventKind::RunStarted(_)
+            | EventKind::Probed(_)
+            | EventKind::InferenceReturned(_)
+            | EventKind::InferenceFailed(_)
+            | EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::EffectLost(_)
+            | EventKind::Resumed(_) => Reply::Defer,
+        }
+    }
+
+    fn tool_returned(
+        &mut self,
+        returned: &ToolReturned,
+        outbox: &mut Outbox,
+    ) -> Reply<FromExecute> {
+        let schema = schema_tokens(&self.contract, self.closing.is_some());
+        let fits = smallest_limit(&self.contract);
+        let ledger = self.context;
+        let Some(call) = self.batch.running_call(returned.call) else {
+            return Reply::Defer;
+        };
+        let outcome = match &returned.outcome {
+            ToolOutcome::Returned(envelope) => {
+                match envelope_fault(envelope, &call.invocation.id, &call.invocation.name) {
+                    None => returned.outcome.clone(),
+                    Some(detail) => ToolOutcome::Malformed {
+                        detail,
+                        raw_hash: None,
+                    },
+                }
+            }
+            other => other.clone(),
+        };
+        let malformed = matches!(outcome, ToolOutcome::Malformed { .. });
+        // Only a result can overflow; what monolith answers for a failed call is counted when it is observed.
+        let result = match &outcome {
+            ToolOutcome::Returned(envelope) => Some(envelope.tokens),
+            _ => None,
+        };
+        let tokens = result.unwrap_or(0);
+        let mut with_result = ledger;
+        with_result.new = exact_sum(with_result.new, tokens);
+        let overflows = result.is_some() && with_result.projected(schema) > fits;
+        let dropped = holds(Guard::ResultFit, overflows);
+        call.slot = Slot::Ended {
+            call: returned.call,
+            outcome: Box::new(outcome),
+            dropped,
+        };
+        if dropped {
+            self.context_tripped = true;
+            outbox.context = Some(account(&with_result, schema, fits, self.smallest_target()));
+            let stub = FailedReason::ContextExceeded.observation();
+            self.context.new = exact_sum(self.context.new, estimate_tokens(&stub));
+        } else {
+            self.context.new = exact_sum(self.context.new, tokens);
+        }
+        if holds(Guard::MalformedEnvelope, malformed) {
+            self.verdict = Verdict::EnvelopeMalformed;
+            self.batch.start_no_more(&FailedReason::NotStartedCutShort);
+        }
+        self.go_on(outbox, "a call returned")
+    }
+
+    fn approved(&mut self, approval: &Approval, outbox: &mut Outbox) -> Reply<FromExecute> {
+        let exceeded = self.head_decides();
+        let Some(call) = self.batch.awaiting() else {
+            return Reply::Defer;
+        };
+        let same = call.slot == Slot::Awaiting(approval.call)
+            && call.arguments_hash == approval.arguments_hash;
+        if !same {
+            return Reply::Defer;
+        }
+        if exceeded {
+            call.slot = Slot::Answered(FailedReason::NotStartedCutShort);
+            self.unpark();
+            return self.go_on(outbox, "approved, but a budget is exceeded");
+        }
+        call.slot = Slot::Running(approval.call);
+        let order = CallOrder {
+            arguments_hash: call.arguments_hash,
+            call: approval.call,
+            invocation: call.invocation.clone(),
+        };
+        self.unpark();
+        outbox.execute(order);
+        outbox.note(self, State::Execute, "approved");
+        Reply::Stay
+    }
+
+    fn answer_awaiting(&mut self, approval: &Approval, reason: &FailedReason) -> bool {
+        let Some(call) = self.batch.awaiting() else {
+            return false;
+        };
+        let same = call.slot == Slot::Awaiting(approval.call)
+            && call.arguments_hash == approval.arguments_hash;
+        if same {
+            call.slot = Slot::Answered(reason.clone());
+            self.unpark();
+        }
+        same
+    }
+
+    fn approval_expired(&self) -> bool {
+        self.parked_since.is_some_and(|since| {
+            self.at_ms.saturating_sub(since) > self.contract.approval_timeout_ms
+        })
+    }
+
+    fn deny_awaiting(&mut self) {
+        if let Some(call) = self.batch.awaiting() {
+            call.slot = Slot::Answered(FailedReason::DeniedApproval);
+        }
+        self.unpark();
+    }
+
+    /// Whether no further call may start in this step.
+    fn nothing_starts(&self) -> bool {
+        self.head_decides()
+            || holds(Guard::StopStartsNothing, self.stop_requested)
+            || self.context_tripped
+            || self.verdict == Verdict::EnvelopeMalformed
+    }
+
+    fn call_lost(&mut self, lost: CallSeq, outbox: &mut Outbox) -> Reply<FromExecute> {
+        let nothing_starts = self.nothing_starts();
+        let Some(call) = self.batch.running_call(lost) else {
+            return Reply::Defer;
+        };
+        let idempotent = self.contract.idempotent.contains(&call.invocation.name);
+        if idempotent && !nothing_starts {
+            outbox.execute(CallOrder {
+                arguments_hash: call.arguments_hash,
+                call: lost,
+                invocation: call.invocation.clone(),
+            });
+            outbox.note(self, State::Execute, "an idempotent call is started again");
+            return Reply::Stay;
+        }
+        call.slot = Slot::Answered(FailedReason::EffectUnknown);
+        self.go_on(outbox, "a call was lost")
+    }
+
+    /// After something ended: wait for the rest, start what is next, or leave.
+    fn go_on(&mut self, outbox: &mut Outbox, note: &str) -> Reply<FromExecute> {
+        if self.head_decides() && self.batch.running() == 0 {
+            self.batch.start_no_more(&FailedReason::NotStartedCutShort);
+        } else if holds(Guard::StopStartsNothing, self.stop_requested) {
+            self.batch.start_no_more(&FailedReason::NotStartedStop);
+        } else if self.context_tripped {
+            self.batch.start_no_more(&FailedReason::NotStartedContext);
+        } else if self.batch.running() == 0 && self.batch.has_pending() {
+            self.start_next(outbox);
+        }
+        if self.batch.running() > 0 || self.batch.is_awaiting() {
+            outbox.note(self, State::Execute, note);
+            return Reply::Stay;
+        }
+        Reply::Go(FromExecute::Observe)
+    }
+
+    /// Starts the next call, or the next run of adjacent calls that the contract allows beside each other.
+    pub(super) fn start_next(&mut self, outbox: &mut Outbox) {
+        self.phase = Phase::Calls;
+        let terms = &self.contract;
+        let parallel = |name: &str| {
+            terms.parallel_tool_calls && terms.parallel_safe.iter().any(|safe| safe == name)
+        };
+        let needs_approval = |name: &str| terms.require_approval.iter().any(|n| n == name);
+        let mut group_is_parallel = false;
+        let mut started = 0_usize;
+        for call in &mut self.batch.calls {
+            let Slot::Pending(seq) = call.slot else {
+                continue;
+            };
+            let name = &call.invocation.name;
+            if started > 0 && !(group_is_parallel && parallel(name) && !needs_approval(name)) {
+                break;
+            }
+            let order = CallOrder {
+                arguments_hash: call.arguments_hash,
+                call: seq,
+                invocation: call.invocation.clone(),
+            };
+            started += 1;
+            if needs_approval(name) {
+                call.slot = Slot::Awaiting(seq);
+                self.parked_since = Some(self.at_ms);
+                outbox.await_approval(order);
+                break;
+            }
+            group_is_parallel = parallel(name);
+            call.slot = Slot::Running(seq);
+            outbox.execute(order);
+        }
+    }
+
+    /// `provider/model` of the target whose limit is the smallest.
+    fn smallest_target(&self) -> Option<String> {
+        let smallest = smallest_limit(&self.contract);
+        self.contract
+            .targets
+            .iter()
+            .enumerate()
+            .find(|(i, _)| super::context::limit(&self.contract, *i) == smallest)
+            .map(|(_, target)| format!("{}/{}", target.provider, target.model))
+    }
+}
+
+/// What makes an envelope unfit for the call that it answers.
+fn envelope_fault(envelope: &ToolEnvelope, id: &str, name: &str) -> Option<String> {
+    if envelope.tool_call_id != id {
+        return Some(format!(
+            "the envelope answers call {:?}, expected {id:?}",
+            envelope.tool_call_id
+        ));
+    }
+    if envelope.tool != name {
+        return Some(format!(
+            "the envelope is of tool {:?}, expected {name:?}",
+            envelope.tool
+        ));
+    }
+    let error_stated = envelope.error.is_some();
+    let is_error = envelope.status == crate::message::EnvelopeStatus::Error;
+    (error_stated != is_error)
+        .then(|| "status and error of the envelope contradict each other".to_owned())
+}

@@ -1,0 +1,130 @@
+//! INFER: rests until an inference has come back, or a wait before it has ended.
+
+use super::context::{account, limit, schema_tokens};
+use super::edges::{FromInfer, Reply};
+use super::machine::{Machine, Phase, Verdict};
+use super::outbox::Outbox;
+use super::turn::Failure;
+use super::{
+    EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode, State, ToolExposure,
+};
+use crate::contract::{ToolPolicy, ToolTransport};
+use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
+
+impl Machine {
+    pub(super) fn infer(&mut self, event: &EventKind, outbox: &mut Outbox) -> Reply<FromInfer> {
+        match (event, self.phase) {
+            (EventKind::InferenceReturned(returned), Phase::Inference(awaited))
+                if returned.inference == awaited =>
+            {
+                self.phase = Phase::Nothing;
+                self.notices.clear();
+                self.count_usage(&returned.usage);
+                self.arrived = Some((
+                    returned.result.clone(),
+                    returned.usage,
+                    returned.gate_breached,
+                ));
+                Reply::Go(FromInfer::ValidateCalls)
+            }
+            (EventKind::InferenceFailed(failed), Phase::Inference(awaited))
+                if failed.inference == awaited =>
+            {
+                self.phase = Phase::Nothing;
+                self.notices.clear();
+                self.fail_attempt(failed);
+                Reply::Go(FromInfer::Commit)
+            }
+            (EventKind::EffectLost(LostEffect::Inference(lost)), Phase::Inference(awaited))
+                if *lost == awaited =>
+            {
+                self.phase = Phase::Nothing;
+                self.verdict = Verdict::Lost;
+                Reply::Go(FromInfer::Commit)
+            }
+            (EventKind::EffectLost(LostEffect::Wait), Phase::Wait { until_ms }) => {
+                outbox.wait(until_ms);
+                outbox.note(self, State::Infer, "the wait goes on");
+                Reply::Stay
+            }
+            (EventKind::TimerFired, Phase::Wait { until_ms })
+                if self.at_ms >= until_ms && !self.total_exceeded() && !self.step_exceeded() =>
+            {
+                // What came late during the wait may have used the budget up: then COMMIT judges.
+                if self.request_again_fits() {
+                    self.issue_inference(outbox);
+                    outbox.note(self, State::Infer, "the wait is over");
+                    return Reply::Stay;
+                }
+                self.phase = Phase::Nothing;
+                self.verdict = Verdict::WaitEnded;
+                Reply::Go(FromInfer::Commit)
+            }
+            (EventKind::StopRequested, Phase::Wait { .. }) if !self.stop_requested => {
+                self.phase = Phase::Nothing;
+                self.stop_requested = true;
+                self.verdict = Verdict::WaitEnded;
+                Reply::Go(FromInfer::Commit)
+            }
+            (_, _) => Reply::Defer,
+        }
+    }
+
+    fn fail_attempt(&mut self, failed: &InferenceFailed) {
+        if let Some(usage) = &failed.usage {
+            self.count_usage(usage);
+        }
+        self.verdict = Verdict::Failed(match failed.fault.class {
+            ProviderFaultClass::Refusal => Failure::Refused(OutcomeCode::Refusal),
+            ProviderFaultClass::ContentFilter => Failure::Refused(OutcomeCode::ContentFilter),
+            class => Failure::Provider {
+                class,
+                retry_after_ms: failed.fault.retry_after_ms,
+            },
+        });
+    }
+
+    /// Sends the running attempt's request: counted when issued, its account recorded in the same entry.
+    pub(super) fn issue_inference(&mut self, outbox: &mut Outbox) {
+        let target = self.turn.target(self.contract.targets.len());
+        let schema = schema_tokens(&self.contract, self.closing.is_some());
+        let mut ledger = self.context;
+        for notice in &self.notices {
+            ledger.pending = exact_sum(ledger.pending, notice.tokens);
+        }
+        let fits = limit(&self.contract, target);
+        let mut request_account = account(&ledger, schema, fits, None);
+        if let Some(earlier) = outbox.context.take() {
+            request_account.blocked = earlier.blocked;
+        }
+        self.counters.inferences = self.counters.inferences.saturating_add(1);
+        let inference = InferenceSeq(self.counters.inferences);
+        self.phase = Phase::Inference(inference);
+        outbox.infer(InferRequest {
+            attempt: self.turn.attempt,
+            closing: self.closing,
+            expected_tokens: request_account.expected,
+            inference,
+            // Kept until the answer comes: a request that is lost is sent again as it was.
+            notices: self.notices.clone(),
+            target,
+            tools: self.exposure(),
+            turn: self.turn.number,
+        });
+        outbox.context = Some(request_account);
+    }
+
+    fn exposure(&self) -> ToolExposure {
+        let terms = &self.contract;
+        let none = self.closing.is_some()
+            || terms.tool_policy == ToolPolicy::Forbidden
+            || terms.exposed_tools().next().is_none();
+        if none {
+            ToolExposure::Withheld
+        } else if self.gate_closed() && terms.tool_transport == ToolTransport::Native {
+            ToolExposure::Forced
+        } else {
+            ToolExposure::Auto
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Structural judgement of a message's calls: names, arguments, policy (semantics §2, §6). Changes nothing.
+
+use std::collections::BTreeMap;
+
+use super::OutcomeCode;
+use super::guard::{Guard, holds};
+use super::machine::Machine;
+use super::texts::FailedReason;
+use crate::contract::ToolPolicy;
+use crate::message::{AgentMessage, Digest, ToolInvocation};
+
+/// What a message's calls amount to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// The contract is broken; nothing runs.
+    Violation(OutcomeCode),
+    /// The whole message is rejected; nothing of it enters the conversation.
+    Rejected { code: &'static str, pointer: String },
+    /// A call limit would be passed; nothing runs.
+    Limit(OutcomeCode),
+    /// For each call in order: run it (none), or answer it with this.
+    Calls(Vec<Option<FailedReason>>),
+}
+
+/// What the run has authorised so far, for the limits that look back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CallHistory {
+    pub(super) last: Option<String>,
+    pub(super) per_tool: BTreeMap<String, u64>,
+    pub(super) identical: BTreeMap<Digest, u64>,
+    pub(super) exceptions_used: BTreeMap<(String, String), u64>,
+}
+
+impl CallHistory {
+    pub(super) fn authorise(&mut self, invocation: &ToolInvocation, excepted: bool) {
+        if let (true, Some(last)) = (excepted, &self.last) {
+            let pair = (last.clone(), invocation.name.clone());
+            *self.exceptions_used.entry(pair).or_default() += 1;
+        }
+        self.last = Some(invocation.name.clone());
+        *self.per_tool.entry(invocation.name.clone()).or_default() += 1;
+        *self.identical.entry(identity(invocation)).or_default() += 1;
+    }
+}
+
+/// The identity of a call for `max_identical_calls`: its name and its arguments in RFC 8785 form.
+pub(super) fn identity(invocation: &ToolInvocation) -> Digest {
+    let canonical = serde_json::from_str::<serde_json::Value>(invocation.arguments.as_str())
+        .ok()
+        .and_then(|value| serde_json_canonicalizer::to_string(&value).ok());
+    let arguments = canonical
+        .as_deref()
+        .unwrap_or_else(|| invocation.arguments.as_str());
+    crate::message::framed(
+        "monolith identical call v1",
+        &[invocation.name.as_bytes(), arguments.as_bytes()],
+    )
+}
+
+impl Machine {
+    /// Judges the calls of a message outside the closing turn.
+    pub(super) fn judge(&self, message: &AgentMessage) -> Judgement {
+        let terms = &self.contract;
+        let calls = &message.tool_calls;
+        if holds(
+            Guard::ForbiddenCall,
+            terms.tool_policy == ToolPolicy::Forbidden && !calls.is_empty(),
+        ) {
+            return Judgement::Violation(OutcomeCode::ForbiddenCall);
+        }
+        let outside = |c: &ToolInvocation| terms.tool(&c.name).is_some() && !terms.allows(&c.name);
+        let outside = terms.strict_mode && holds(Guard::ToolNotAllowed, calls.iter().any(outside));
+        let answers: Vec<Option<FailedReason>> = calls.iter().map(|c| self.fault_of(c)).collect();
+        if terms.strict_mode && !outside {
+            let rejected = answers.iter().enumerate().find_map(|(i, a)| match a {
+                // A changed tool stands in a pinned manifest: its call is refused, the message is not.
+                Some(FailedReason::NotFound { name }) if terms.tool(name).is_none() => {
+                    Some(("TOOL_NOT_FOUND", format!("/tool_calls/{i}/name")))
+                }
+                Some(FailedReason::Invalid { pointer, .. }) => Some((
+                    "TOOL_VALIDATION_ERROR",
+                    format!("/tool_calls/{i}/arguments{pointer}"),
+                )),
+                _ => None,
+            });
+            if let Some((code, pointer)) = rejected
+                && holds(Guard::StrictRejects, true)
+            {
+                return Judgement::Rejected { code, pointer };
+            }
+        }
+        let answers = self.drop_excess(answers);
+        let runnable = || {
+            calls
+                .iter()
+                .zip(&answers)
+                .filter_map(|(call, answer)| answer.is_none().then_some(call))
+        };
+        if let Some(code) = self.limit_passed(runnable()) {
+            return Judgement::Limit(code);
+        }
+        if outside {
+            return Judgement::Violation(OutcomeCode::ToolNotAllowed);
+        }
+        if holds(Guard::CycleForbidden, self.cycle_in(runnable())) {
+            return Judgement::Violation(OutcomeCode::CycleForbidden);
+        }
+        Judgement::Calls(answers)
+    }
+
+    /// What is wrong with one call, if anything is.
+    fn fault_of(&self, call: &ToolInvocation) -> Option<FailedReason> {
+        let name = call.name.clone();
+        if self.contract.tool(&name).is_none() {
+            return Some(FailedReason::NotFound { name });
+        }
+        if !self.contract.allows(&name) {
+            return Some(FailedReason::NotAllowed { name });
+        }
+        if self.tools_changed.contains(&name) {
+            return Some(FailedReason::NotFound { name });
+        }
+        self.validators
+            .validate(&name, &call.arguments)
+            .err()
+            .map(|fault| FailedReason::Invalid {
+                pointer: fault.pointer,
+                rule: fault.rule,
+            })
+    }
+
+    /// Of the calls that could run, the first `max_tool_calls_per_turn` do.
+    fn drop_excess(&self, answers: Vec<Option<FailedReason>>) -> Vec<Option<FailedReason>> {
+        let limit = self.contract.max_tool_calls_per_turn;
+        let mut runnable = 0_u64;
+        answers
+            .into_iter()
+            .map(|answer| {
+                if answer.is_some() {
+                    return answer;
+                }
+                runnable += 1;
+                holds(Guard::ExcessCalls, runnable > limit)
+                    .then_some(FailedReason::TooManyCalls { limit })
+            })
+            .collect()
+    }
+
+    /// The call limit that these calls together would pass, if any.
+    fn limit_passed<'a>(
+        &self,
+        calls: impl Iterator<Item = &'a ToolInvocation>,
+    ) -> Option<OutcomeCode> {
+        let limits = &self.contract.max_calls;
+        let mut per_tool = BTreeMap::<&str, u64>::new();
+        let mut identical = BTreeMap::<Digest, u64>::new();
+        let (mut too_many, mut too_alike) = (false, false);
+        for (run, call) in (self.counters.calls.saturating_add(1)..).zip(calls) {
+            let of_tool = per_tool
+                .entry(&call.name)
+                .or_insert_with(|| self.history.per_tool.get(&call.name).copied().unwrap_or(0));
+            *of_tool += 1;
+            too_many |= limits.run.is_some_and(|max| run > max)
+                || limits
+                    .per_tool
+                    .get(&call.name)
+                    .is_some_and(|max| *of_tool > *max);
+            if let Some(max) = self.contract.max_identical_calls {
+                let id = identity(call);
+                let alike = identical
+                    .entry(id)
+                    .or_insert_with(|| self.history.identical.get(&id).copied().unwrap_or(0));
+                *alike += 1;
+                too_alike |= *alike > max;
+            }
+        }
+        if holds(Guard::CallLimit, too_many) {
+            Some(OutcomeCode::MaxCalls)
+        } else if holds(Guard::IdenticalCalls, too_alike) {
+            Some(OutcomeCode::IdenticalCalls)
+        } else {
+            None
+        }
+    }
+
+    /// Whether these calls, after the run's last one, contain a forbidden pair that no exception covers.
+    fn cycle_in<'a>(&self, calls: impl Iterator<Item = &'a ToolInvocation>) -> bool {
+        let mut history = self.history.clone_for_cycles();
+        for call in calls {
+            match self.pair_allowed(&history, &call.name) {
+                PairVerdict::Forbidden => return true,
+                PairVerdict::Free => history.step(&call.name, false),
+                PairVerdict::Excepted => history.step(&call.name, true),
+            }
+        }
+        false
+    }
+
+    /// How the call `next` stands to its direct predecessor.
+    pub(super) fn pair_allowed(&self, history: &CycleTrace, next: &str) -> PairVerdict {
+        let Some(last) = history.last.as_deref() else {
+            return PairVerdict::Free;
+        };
+        let forbidden = self
+            .contract
+            .cycle_forbid
+            .iter()
+            .any(|(from, to)| from == last && to == next);
+        if !forbidden {
+            return PairVerdict::Free;
+        }
+        let pair = (last.to_owned(), next.to_owned());
+        let used = history.exceptions_used.get(&pair).copied().unwrap_or(0);
+        let excepted = self
+            .contract
+            .metadata
+            .cycle_exceptions
+            .iter()
+            .any(|e| e.from == last && e.to == next && used < e.max);
+        if excepted {
+            PairVerdict::Excepted
+        } else {
+            PairVerdict::Forbidden
+        }
+    }
+}
+
+/// How a pair of neighbouring calls stands to `cycle_forbid`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PairVerdict {
+    Free,
+    Excepted,
+    Forbidden,
+}
+
+/// The part of the history that pairs are judged by.
+#[derive(Clone, Debug)]
+pub(super) struct CycleTrace {
+    last: Option<String>,
+    exceptions_used: BTreeMap<(String, String), u64>,
+}
+
+impl CallHistory {
+    pub(super) fn clone_for_cycles(&self) -> CycleTrace {
+        CycleTrace {
+            last: self.last.clone(),
+            exceptions_used: self.exceptions_used.clone(),
+        }
+    }
+}
+
+impl CycleTrace {
+    fn step(&mut self, next: &str, excepted: bool) {
+        if let (true, Some(last)) = (excepted, self.last.take()) {
+            *self
+                .exceptions_used
+                .entry((last, next.to_owned()))
+                .or_default() += 1;
+        }
+        self.last = Some(next.to_owned());
+    }
+}

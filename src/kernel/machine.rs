@@ -1,0 +1,386 @@
+//! The machine's storage and its statig wiring: dispatch, superstates, and the hook that writes an entry per transition.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use statig::blocking::{self, IntoStateMachine};
+use statig::{Outcome as Handled, StateOrSuperstate};
+
+use super::batch::Batch;
+use super::context::ContextLedger;
+use super::conversation::Conversation;
+use super::edges::{FromExecute, FromInfer, FromPrecheck, Reply};
+use super::guard::{Guard, holds};
+use super::judge::CallHistory;
+use super::outbox::Outbox;
+use super::proof::Proof;
+use super::turn::{Failure, Turn};
+use super::{
+    Check, ClosingReason, Counters, Event, EventKind, Interrupter, Outcome, OutcomeCode, Resumed,
+    State,
+};
+use crate::contract::{ExecutionContract, ToolPolicy, Validators};
+use crate::message::{AgentMessage, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
+
+/// What a resting state waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Phase {
+    Probe,
+    Inference(InferenceSeq),
+    Wait { until_ms: u64 },
+    Calls,
+    Nothing,
+}
+
+/// What a step brought, for COMMIT to judge.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Verdict {
+    /// Nothing yet, or nothing that matters beside what the other fields say.
+    None,
+    /// The attempt failed.
+    Failed(Failure),
+    /// The attempt succeeded and the turn is over: tools ran, calls were answered, or only reasoning came.
+    Advanced,
+    /// A terminal response stands in the conversation, or is withheld.
+    Terminal,
+    /// The contract was broken.
+    Violation(OutcomeCode),
+    /// A call limit would have been passed.
+    Limit(OutcomeCode),
+    /// A tool's answer was no valid envelope.
+    EnvelopeMalformed,
+    /// The inference was lost with the process that waited for it.
+    Lost,
+    /// A stop ended the wait before an attempt.
+    WaitEnded,
+}
+
+/// Everything a run is besides its state. Changed by handlers only.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the run that several states read; none excludes another"
+)]
+pub(super) struct Machine {
+    pub(super) contract: Arc<ExecutionContract>,
+    pub(super) validators: Arc<Validators>,
+    pub(super) at_ms: u64,
+    pub(super) seq: u64,
+    pub(super) counters: Counters,
+    pub(super) conversation: Conversation,
+    pub(super) context: ContextLedger,
+    pub(super) turn: Turn,
+    pub(super) phase: Phase,
+    pub(super) arrived: Option<(ProtocolAdapterResult, Usage, bool)>,
+    pub(super) batch: Batch,
+    pub(super) verdict: Verdict,
+    pub(super) notices: Vec<AgentMessage>,
+    pub(super) closing: Option<ClosingReason>,
+    pub(super) stop_requested: bool,
+    pub(super) interrupted: Option<Interrupter>,
+    pub(super) context_tripped: bool,
+    pub(super) inference_succeeded: bool,
+    pub(super) gate_open: bool,
+    pub(super) proof: Option<Proof>,
+    pub(super) history: CallHistory,
+    pub(super) tools_changed: BTreeSet<String>,
+    pub(super) checks: Vec<Check>,
+    pub(super) parked_ms: u64,
+    pub(super) parked_since: Option<u64>,
+    pub(super) outcome: Option<Outcome>,
+}
+
+/// What the machine is given: an event from outside, or the push that takes it through a passed state.
+pub(super) enum Input<'evt> {
+    Event(&'evt Event),
+    Pass,
+}
+
+/// The superstates: what live states have in common, and what every state does with an event that is not its own.
+pub(super) enum Region {
+    Live(State),
+    Root(State),
+}
+
+impl Machine {
+    /// Milliseconds on the run's own clock: without the time it was parked for an approval.
+    pub(super) fn run_ms(&self) -> u64 {
+        let parked_now = self
+            .parked_since
+            .map_or(0, |since| self.at_ms.saturating_sub(since));
+        self.at_ms
+            .saturating_sub(self.parked_ms)
+            .saturating_sub(parked_now)
+    }
+
+    pub(super) fn total_exceeded(&self) -> bool {
+        holds(
+            Guard::TotalTimeout,
+            self.run_ms() > self.contract.total_timeout_ms,
+        )
+    }
+
+    pub(super) fn step_exceeded(&self) -> bool {
+        let in_step = self.turn.number > 0;
+        let elapsed = self.run_ms().saturating_sub(self.turn.started_ms);
+        holds(
+            Guard::StepTimeout,
+            in_step && elapsed > self.contract.step_timeout_ms,
+        )
+    }
+
+    /// Whether items 1 and 2 of semantics §2 already end the run: then nothing more may be authorised or started.
+    pub(super) fn head_decides(&self) -> bool {
+        holds(
+            Guard::ValidateHead,
+            self.interrupted.is_some()
+                || self.total_exceeded()
+                || self.step_exceeded()
+                || self.budget_exceeded().is_some(),
+        )
+    }
+
+    /// The budget that is already exceeded, strictly.
+    pub(super) fn budget_exceeded(&self) -> Option<OutcomeCode> {
+        let terms = &self.contract;
+        let cost_over = terms
+            .max_cost_micro_usd
+            .is_some_and(|max| self.counters.cost_micro_usd > max.0);
+        // Item 7 lets no inference begin beyond the limit, so the two are one guard.
+        if holds(
+            Guard::NextInference,
+            self.counters.inferences > terms.max_inferences,
+        ) {
+            Some(OutcomeCode::MaxInferences)
+        } else if holds(
+            Guard::TokensExceeded,
+            self.counters.tokens() > terms.max_tokens_consumed.0,
+        ) {
+            Some(OutcomeCode::MaxTokens)
+        } else if holds(Guard::CostExceeded, cost_over) {
+            Some(OutcomeCode::MaxCost)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn required_unproven(&self) -> bool {
+        self.contract.tool_policy == ToolPolicy::Required && self.proof.is_none()
+    }
+
+    /// Counts reported usage: of every attempt, failed, lost and late ones too.
+    pub(super) fn count_usage(&mut self, usage: &Usage) {
+        let c = &mut self.counters;
+        c.tokens_in = exact_sum(c.tokens_in, usage.input);
+        c.tokens_out = exact_sum(c.tokens_out, usage.output);
+        c.tokens_cache_read = exact_sum(c.tokens_cache_read, usage.cache_read);
+        let cost = usage.cost_micro_usd.unwrap_or(0);
+        c.cost_micro_usd = exact_sum(c.cost_micro_usd, cost);
+    }
+
+    /// Appends a message that no response has accounted for yet.
+    pub(super) fn append_pending(&mut self, message: AgentMessage) {
+        self.context.new = exact_sum(self.context.new, message.tokens);
+        self.conversation.push(message);
+    }
+
+    /// Gives up what is in flight and takes the state's way out: to COMMIT or, from PRECHECK, to the end.
+    fn abandon(&mut self, state: State, outbox: &mut Outbox) -> Handled<State> {
+        if self.phase != Phase::Nothing {
+            outbox.cancel();
+        }
+        self.phase = Phase::Nothing;
+        match state {
+            State::Precheck => {
+                self.end_precheck_early(outbox);
+                Reply::Go(FromPrecheck::Terminate).into()
+            }
+            State::Infer => Reply::Go(FromInfer::Commit).into(),
+            State::Execute => {
+                self.unpark();
+                self.batch.cut_short();
+                Reply::Go(FromExecute::Observe).into()
+            }
+            State::ValidateCalls | State::Observe | State::Commit | State::Terminate => {
+                Handled::Super
+            }
+        }
+    }
+
+    /// What every live state does with an event that ends or disturbs the run.
+    fn live(&mut self, state: State, event: &EventKind, outbox: &mut Outbox) -> Handled<State> {
+        match event {
+            EventKind::Interrupted(by) => {
+                self.interrupted = Some(*by);
+                self.abandon(state, outbox)
+            }
+            EventKind::StopRequested if self.stop_requested => {
+                self.interrupted = Some(Interrupter::Abort);
+                self.abandon(state, outbox)
+            }
+            EventKind::StopRequested => {
+                self.stop_requested = true;
+                outbox.note(self, state, "stop requested");
+                Handled::Handled
+            }
+            EventKind::TimerFired if self.total_exceeded() || self.step_exceeded() => {
+                self.abandon(state, outbox)
+            }
+            EventKind::Resumed(resumed) => self.resume(state, resumed, outbox),
+            EventKind::RunStarted(_)
+            | EventKind::Probed(_)
+            | EventKind::InferenceReturned(_)
+            | EventKind::InferenceFailed(_)
+            | EventKind::ToolReturned(_)
+            | EventKind::TimerFired
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(_) => Handled::Super,
+        }
+    }
+
+    fn resume(&mut self, state: State, resumed: &Resumed, outbox: &mut Outbox) -> Handled<State> {
+        self.counters.resumes = self.counters.resumes.saturating_add(1);
+        self.tools_changed
+            .extend(resumed.tools_changed.iter().cloned());
+        if holds(
+            Guard::ContractMutated,
+            resumed.contract_hash != self.contract.contract_hash(),
+        ) {
+            self.verdict = Verdict::Violation(OutcomeCode::ContractMutated);
+            return self.abandon(state, outbox);
+        }
+        if holds(
+            Guard::MaxResumes,
+            self.counters.resumes > self.contract.max_resumes,
+        ) {
+            self.interrupted = Some(Interrupter::Shutdown);
+            return self.abandon(state, outbox);
+        }
+        outbox.note(self, state, "resumed");
+        Handled::Handled
+    }
+
+    pub(super) fn unpark(&mut self) {
+        if let Some(since) = self.parked_since.take() {
+            self.parked_ms = self
+                .parked_ms
+                .saturating_add(self.at_ms.saturating_sub(since));
+        }
+    }
+
+    /// Late and unknown events change nothing; reported usage still counts.
+    fn ignore(&mut self, state: State, event: &EventKind, outbox: &mut Outbox) {
+        match event {
+            EventKind::InferenceReturned(returned) => self.count_usage(&returned.usage),
+            EventKind::InferenceFailed(failed) => {
+                if let Some(usage) = &failed.usage {
+                    self.count_usage(usage);
+                }
+            }
+            EventKind::RunStarted(_)
+            | EventKind::Probed(_)
+            | EventKind::ToolReturned(_)
+            | EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(_)
+            | EventKind::Resumed(_) => {}
+        }
+        outbox.write_ignored(self, state);
+    }
+}
+
+impl IntoStateMachine for Machine {
+    type Event<'evt> = Input<'evt>;
+    type Context<'ctx> = Outbox;
+    type State = State;
+    type Superstate<'sub> = Region;
+
+    fn initial() -> State {
+        State::Precheck
+    }
+
+    fn before_dispatch(
+        &mut self,
+        _: StateOrSuperstate<'_, State, Region>,
+        input: &Input<'_>,
+        _: &mut Outbox,
+    ) {
+        if let Input::Event(event) = input {
+            self.at_ms = self.at_ms.max(event.at_ms);
+        }
+    }
+
+    // `before_transition` of the published statig 0.4.1 swaps source and target: this hook only.
+    fn after_transition(&mut self, source: &State, target: &State, outbox: &mut Outbox) {
+        outbox.transition(self, *source, *target);
+        if *target == State::Terminate {
+            outbox.write_seal(self);
+        }
+    }
+}
+
+impl blocking::State<Machine> for State {
+    fn call_handler(
+        &mut self,
+        machine: &mut Machine,
+        input: &Input<'_>,
+        outbox: &mut Outbox,
+    ) -> Handled<Self> {
+        match (*self, input) {
+            (Self::Precheck, Input::Event(e)) => machine.precheck(&e.event, outbox).into(),
+            (Self::Infer, Input::Event(e)) => machine.infer(&e.event, outbox).into(),
+            (Self::Execute, Input::Event(e)) => machine.execute(&e.event, outbox).into(),
+            (Self::ValidateCalls, Input::Pass) => machine.validate_calls(outbox).into(),
+            (Self::Observe, Input::Pass) => machine.observe().into(),
+            (Self::Commit, Input::Pass) => machine.commit(outbox).into(),
+            (
+                Self::ValidateCalls | Self::Observe | Self::Commit | Self::Terminate,
+                Input::Event(_),
+            )
+            | (Self::Precheck | Self::Infer | Self::Execute | Self::Terminate, Input::Pass) => {
+                Handled::Super
+            }
+        }
+    }
+
+    fn superstate(&mut self) -> Option<Region> {
+        Some(match self {
+            Self::Terminate => Region::Root(*self),
+            Self::Precheck
+            | Self::Infer
+            | Self::ValidateCalls
+            | Self::Execute
+            | Self::Observe
+            | Self::Commit => Region::Live(*self),
+        })
+    }
+}
+
+impl blocking::Superstate<Machine> for Region {
+    fn call_handler(
+        &mut self,
+        machine: &mut Machine,
+        input: &Input<'_>,
+        outbox: &mut Outbox,
+    ) -> Handled<State> {
+        match (&*self, input) {
+            (Self::Live(state), Input::Event(e)) => machine.live(*state, &e.event, outbox),
+            (Self::Root(state), Input::Event(e)) => {
+                machine.ignore(*state, &e.event, outbox);
+                Handled::Handled
+            }
+            (Self::Live(_) | Self::Root(_), Input::Pass) => Handled::Handled,
+        }
+    }
+
+    fn superstate(&mut self) -> Option<Self> {
+        match self {
+            Self::Live(state) => Some(Self::Root(*state)),
+            Self::Root(_) => None,
+        }
+    }
+}

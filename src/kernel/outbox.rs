@@ -1,0 +1,174 @@
+//! What one step gives out: its entries, then its effects. The parts of the entry under way are collected by handlers and
+//! sealed by the transition hook.
+
+use super::machine::Machine;
+use super::{
+    Action, CallOrder, Check, ContextAccount, Effect, EffectRecord, EntryDraft, EntryKind, Event,
+    InferRequest, Outcome, Predicate, State, ToolExposure,
+};
+use crate::contract::PolicyDecision;
+use crate::message::Digest;
+
+/// The output of one step while it is being made.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    entries: Vec<EntryDraft>,
+    effects: Vec<Effect>,
+    records: Vec<EffectRecord>,
+    pub(super) checks: Vec<Check>,
+    pub(super) policy: Option<PolicyDecision>,
+    pub(super) predicate: Option<Predicate>,
+    pub(super) context: Option<ContextAccount>,
+    pub(super) note: Option<String>,
+}
+
+impl Outbox {
+    /// The step's effects: the entries first, as one batch. The first entry carries the event.
+    pub(super) fn into_effects(mut self, event: Event) -> Vec<Effect> {
+        if let Some(first) = self.entries.first_mut() {
+            first.event = Some(event);
+        }
+        let mut effects = Vec::with_capacity(self.effects.len() + 1);
+        effects.push(Effect::Append(self.entries));
+        effects.extend(self.effects);
+        effects
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn probe(&mut self) {
+        self.issue(EffectRecord::Probe, Effect::Probe);
+    }
+
+    pub(super) fn infer(&mut self, request: InferRequest) {
+        let record = EffectRecord::Infer {
+            attempt: request.attempt,
+            inference: request.inference,
+            notices: request
+                .notices
+                .iter()
+                .map(|notice| Digest::of(notice.content.as_bytes()))
+                .collect(),
+            target: u32::try_from(request.target).unwrap_or(u32::MAX),
+            tools: request.tools != ToolExposure::Withheld,
+        };
+        self.issue(record, Effect::Infer(request));
+    }
+
+    pub(super) fn execute(&mut self, order: CallOrder) {
+        let record = EffectRecord::Execute {
+            arguments_hash: order.arguments_hash,
+            call: order.call,
+            id: order.invocation.id.clone(),
+            name: order.invocation.name.clone(),
+        };
+        self.issue(record, Effect::Execute(order));
+    }
+
+    pub(super) fn await_approval(&mut self, order: CallOrder) {
+        let record = EffectRecord::AwaitApproval {
+            arguments_hash: order.arguments_hash,
+            call: order.call,
+        };
+        self.issue(record, Effect::AwaitApproval(order));
+    }
+
+    pub(super) fn wait(&mut self, until_ms: u64) {
+        self.issue(EffectRecord::Wait { until_ms }, Effect::Wait { until_ms });
+    }
+
+    pub(super) fn cancel(&mut self) {
+        self.issue(EffectRecord::Cancel, Effect::Cancel);
+    }
+
+    pub(super) fn finish(&mut self, outcome: Outcome) {
+        self.issue(EffectRecord::Finish, Effect::Finish(outcome));
+    }
+
+    fn issue(&mut self, record: EffectRecord, effect: Effect) {
+        self.records.push(record);
+        self.effects.push(effect);
+    }
+
+    /// Entry of a transition.
+    pub(super) fn transition(&mut self, machine: &mut Machine, from: State, to: State) {
+        self.write(machine, EntryKind::Transition, from, to, None);
+    }
+
+    /// Entry of an event that changed no state.
+    pub(super) fn note(&mut self, machine: &mut Machine, state: State, note: &str) {
+        self.note = Some(note.to_owned());
+        self.write(machine, EntryKind::Noted, state, state, None);
+    }
+
+    /// Entry of an event that changed nothing.
+    pub(super) fn write_ignored(&mut self, machine: &mut Machine, state: State) {
+        self.write(machine, EntryKind::Ignored, state, state, None);
+    }
+
+    /// Entry 0.
+    pub(super) fn write_start(&mut self, machine: &mut Machine) {
+        self.write(
+            machine,
+            EntryKind::Start,
+            State::Precheck,
+            State::Precheck,
+            None,
+        );
+    }
+
+    /// The last entry.
+    pub(super) fn write_seal(&mut self, machine: &mut Machine) {
+        let length = machine.seq + 1;
+        self.write(
+            machine,
+            EntryKind::Seal,
+            State::Terminate,
+            State::Terminate,
+            Some(length),
+        );
+    }
+
+    fn write(
+        &mut self,
+        machine: &mut Machine,
+        kind: EntryKind,
+        from: State,
+        to: State,
+        length: Option<u64>,
+    ) {
+        let target_index = machine.turn.target(machine.contract.targets.len());
+        let target = machine.contract.targets.get(target_index);
+        let action = Action {
+            adapter_version: target.map_or_else(String::new, |t| t.adapter_version.clone()),
+            attempt: machine.turn.attempt,
+            checks: std::mem::take(&mut self.checks),
+            closing: machine.closing,
+            context: self.context.take(),
+            conversation_digest: machine.conversation.digest(),
+            counters: machine.counters,
+            effects: std::mem::take(&mut self.records),
+            from,
+            kind,
+            length,
+            model_fingerprint: target.map_or_else(String::new, |t| t.model_fingerprint.clone()),
+            model_profile_id: target.map_or_else(String::new, |t| t.model_profile_id.clone()),
+            note: self.note.take(),
+            outcome: machine.outcome,
+            policy: self.policy.take(),
+            predicate: self.predicate.take(),
+            seq: machine.seq,
+            state_digest: machine.state_digest(to),
+            step_id: machine.turn.number,
+            target: u32::try_from(target_index).unwrap_or(u32::MAX),
+            to,
+        };
+        machine.seq += 1;
+        self.entries.push(EntryDraft {
+            action,
+            event: None,
+        });
+    }
+}

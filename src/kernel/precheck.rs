@@ -1,0 +1,194 @@
+//! PRECHECK: every check in its order, all recorded, the first failed gives the code (semantics §1).
+
+use super::edges::{FromPrecheck, Reply};
+use super::machine::{Machine, Phase};
+use super::outbox::Outbox;
+use super::predicates::Decision;
+use super::{
+    AgentOutcome, Check, CheckName, EventKind, LostEffect, Outcome, OutcomeCode, Predicate,
+    PredicateName, Probed, RunStarted, State,
+};
+use crate::contract::{
+    CONTRACT_FORMAT, SEMANTICS_VERSION, ToolFault, context_feasible, profile_faults,
+    structure_faults, tool_faults,
+};
+
+impl Machine {
+    /// The checks that need no probe, in their order.
+    pub(super) fn static_checks(&self, inputs: &RunStarted) -> Vec<Check> {
+        let contract = &self.contract;
+        let structure = structure_faults(contract);
+        let stated = contract.contract_hash();
+        let computed = contract.rehash();
+        let provenance = !contract.contract_id().is_empty()
+            && !contract.model_profile_id.is_empty()
+            && !contract.targets.is_empty();
+        let hash_ok = stated == computed && stated == inputs.contract_hash;
+        let tools = tool_faults(contract);
+        let profile = profile_faults(contract);
+        let context = context_feasible(contract);
+        vec![
+            check(CheckName::Structure, structure.is_empty(), || {
+                structure.join("; ")
+            }),
+            check(CheckName::Provenance, provenance, || {
+                "contract_id, contract_hash or model_profile_id is missing".to_owned()
+            }),
+            check(CheckName::Hash, hash_ok, || {
+                format!(
+                    "stated {stated}, computed {computed}, started with {}",
+                    inputs.contract_hash
+                )
+            }),
+            check(
+                CheckName::Format,
+                contract.format == CONTRACT_FORMAT,
+                || {
+                    format!(
+                        "format {:?}, this build reads {CONTRACT_FORMAT:?}",
+                        contract.format
+                    )
+                },
+            ),
+            check(
+                CheckName::Semantics,
+                contract.semantics_version == SEMANTICS_VERSION,
+                || {
+                    format!(
+                        "semantics version {}, this build implements {SEMANTICS_VERSION}",
+                        contract.semantics_version
+                    )
+                },
+            ),
+            check(CheckName::Tools, tools.is_empty(), || {
+                let details: Vec<&str> = tools.iter().map(|(_, detail)| detail.as_str()).collect();
+                details.join("; ")
+            }),
+            check(CheckName::Profile, profile.is_empty(), || {
+                profile.join("; ")
+            }),
+            check(CheckName::Context, context.is_ok(), || {
+                context.clone().err().unwrap_or_default()
+            }),
+        ]
+    }
+
+    /// PRECHECK rests until the probe has answered.
+    pub(super) fn precheck(
+        &mut self,
+        event: &EventKind,
+        outbox: &mut Outbox,
+    ) -> Reply<FromPrecheck> {
+        match event {
+            EventKind::Probed(probed) => self.judge_precheck(probed, outbox),
+            EventKind::EffectLost(LostEffect::Probe) => {
+                outbox.probe();
+                outbox.note(self, State::Precheck, "the probe is repeated");
+                Reply::Stay
+            }
+            EventKind::RunStarted(_)
+            | EventKind::InferenceReturned(_)
+            | EventKind::InferenceFailed(_)
+            | EventKind::ToolReturned(_)
+            | EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(_)
+            | EventKind::Resumed(_) => Reply::Defer,
+        }
+    }
+
+    fn judge_precheck(&mut self, probed: &Probed, outbox: &mut Outbox) -> Reply<FromPrecheck> {
+        self.phase = Phase::Nothing;
+        let responsive = probed.targets.iter().any(|target| target.responsive);
+        let details: Vec<&str> = probed.targets.iter().map(|t| t.detail.as_str()).collect();
+        let mut checks = std::mem::take(&mut self.checks);
+        checks.push(Check {
+            detail: details.join("; "),
+            name: CheckName::Backend,
+            ok: responsive,
+        });
+        let failed = checks.iter().find(|c| !c.ok).map(|c| c.name);
+        outbox.policy = Some(self.contract.policy_decision.clone());
+        let ended = match (self.decide_interruption(), failed) {
+            (Some(decision), _) => Some(decision),
+            (None, Some(name)) => {
+                outbox.note = checks.iter().find(|c| !c.ok).map(|c| c.detail.clone());
+                Some(Decision::end(
+                    0,
+                    PredicateName::CheckFailed,
+                    Outcome::new(AgentOutcome::FailedPreflight, self.preflight_code(name)),
+                ))
+            }
+            (None, None) => None,
+        };
+        outbox.checks = checks;
+        let decision = ended.unwrap_or_else(|| self.decide_first());
+        match self.apply(&decision, outbox) {
+            Some(outcome) => {
+                self.finish(outcome, outbox);
+                Reply::Go(FromPrecheck::Terminate)
+            }
+            None => Reply::Go(FromPrecheck::Infer),
+        }
+    }
+
+    /// The end of a run that never left PRECHECK: interrupted, out of time, or resumed under another contract.
+    pub(super) fn end_precheck_early(&mut self, outbox: &mut Outbox) {
+        outbox.checks = std::mem::take(&mut self.checks);
+        outbox.policy = Some(self.contract.policy_decision.clone());
+        let decision = self.decide_interruption().unwrap_or_else(|| {
+            Decision::end(
+                0,
+                PredicateName::CheckFailed,
+                Outcome::new(
+                    AgentOutcome::FailedPreflight,
+                    OutcomeCode::ContractHashMismatch,
+                ),
+            )
+        });
+        if let Some(outcome) = self.apply(&decision, outbox) {
+            self.finish(outcome, outbox);
+        }
+    }
+
+    fn preflight_code(&self, failed: CheckName) -> OutcomeCode {
+        match failed {
+            CheckName::Structure => OutcomeCode::ContractInvalid,
+            CheckName::Provenance => OutcomeCode::ProvenanceMissing,
+            CheckName::Hash => OutcomeCode::ContractHashMismatch,
+            CheckName::Format | CheckName::Semantics => OutcomeCode::FormatVersion,
+            CheckName::Tools => match tool_faults(&self.contract).first() {
+                Some((ToolFault::Changed, _)) => OutcomeCode::ToolChanged,
+                Some((ToolFault::Unavailable, _)) | None => OutcomeCode::ToolUnavailable,
+            },
+            CheckName::Profile => OutcomeCode::ProfileIncompatible,
+            CheckName::Context => OutcomeCode::ContextInfeasible,
+            CheckName::Backend => OutcomeCode::BackendUnavailable,
+        }
+    }
+
+    /// Ends the run: the outcome is fixed, and the driver is told.
+    pub(super) fn finish(&mut self, outcome: Outcome, outbox: &mut Outbox) {
+        self.outcome = Some(outcome);
+        self.phase = Phase::Nothing;
+        outbox.finish(outcome);
+    }
+}
+
+fn check(name: CheckName, ok: bool, fault: impl FnOnce() -> String) -> Check {
+    let detail = if ok { String::new() } else { fault() };
+    Check { detail, name, ok }
+}
+
+impl Decision {
+    /// An end by the predicate of that number and name.
+    pub(super) const fn end(item: u8, name: PredicateName, outcome: Outcome) -> Self {
+        Self::End {
+            predicate: Predicate { item, name },
+            outcome,
+        }
+    }
+}

@@ -1,0 +1,447 @@
+//! The predicates of COMMIT (semantics §2): first match wins; inside an item the written order decides. Reads the machine,
+//! changes nothing.
+
+use super::context::{above_ratio, limit, schema_tokens};
+use super::guard::{Guard, holds};
+use super::machine::{Machine, Verdict};
+use super::proof::{required_success, unproven_success};
+use super::texts::FINAL_INSTRUCTION;
+use super::turn::{Failure, Rejection, target_of};
+use super::{
+    AgentOutcome, ClosingReason, Interrupter, Outcome, OutcomeCode, Predicate, PredicateName,
+};
+use crate::contract::ToolPolicy;
+use crate::message::{ProviderFaultClass, estimate_tokens};
+
+/// What COMMIT decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// The run ends.
+    End {
+        predicate: Predicate,
+        outcome: Outcome,
+    },
+    /// The run goes on.
+    Continue { predicate: Predicate, next: Next },
+}
+
+/// How a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The same attempt again: its inference was lost.
+    Again,
+    /// The next attempt of the turn.
+    Retry,
+    /// The next turn.
+    Turn,
+    /// The next turn, as the closing one.
+    Closing(ClosingReason),
+}
+
+impl Machine {
+    /// All seven items, for the step that COMMIT looks at.
+    pub(super) fn decide(&self) -> Decision {
+        self.decide_interruption()
+            .or_else(|| self.decide_exceeded())
+            .or_else(|| self.decide_violation())
+            .or_else(|| self.decide_fault())
+            .or_else(|| self.decide_terminal())
+            .unwrap_or_else(|| self.decide_next(self.next_in_turn()))
+    }
+
+    /// The first request is judged like any other.
+    pub(super) fn decide_first(&self) -> Decision {
+        match self.decide_next(Next::Turn) {
+            Decision::Continue {
+                next: next @ Next::Turn,
+                ..
+            } => Decision::Continue {
+                predicate: Predicate {
+                    item: 0,
+                    name: PredicateName::ChecksPassed,
+                },
+                next,
+            },
+            other => other,
+        }
+    }
+
+    /// Item 1: interrupts, then deadlines.
+    pub(super) fn decide_interruption(&self) -> Option<Decision> {
+        if let Some(by) = self.interrupted
+            && holds(Guard::Interrupted, true)
+        {
+            let code = match by {
+                Interrupter::Abort => OutcomeCode::Abort,
+                Interrupter::Shutdown => OutcomeCode::Shutdown,
+                Interrupter::Parent => OutcomeCode::Parent,
+            };
+            let outcome = Outcome::new(AgentOutcome::Interrupted, code);
+            return Some(Decision::end(1, PredicateName::Interrupted, outcome));
+        }
+        if self.total_exceeded() {
+            let outcome = Outcome::new(AgentOutcome::FailedTimeout, OutcomeCode::TotalTimeout);
+            return Some(Decision::end(1, PredicateName::TotalTimeout, outcome));
+        }
+        if self.step_exceeded() {
+            let outcome = Outcome::new(AgentOutcome::FailedTimeout, OutcomeCode::StepTimeout);
+            return Some(Decision::end(1, PredicateName::StepTimeout, outcome));
+        }
+        None
+    }
+
+    /// Item 2: a budget is already exceeded, or a message would have passed a call limit.
+    fn decide_exceeded(&self) -> Option<Decision> {
+        let code = self.budget_exceeded().or(match self.verdict {
+            Verdict::Limit(code) => Some(code),
+            _ => None,
+        })?;
+        let outcome = Outcome::new(AgentOutcome::FailedBudgetExhausted, code);
+        Some(Decision::end(2, PredicateName::BudgetExceeded, outcome))
+    }
+
+    /// Item 3: the contract was broken, or a terminal response lacks the required proof.
+    fn decide_violation(&self) -> Option<Decision> {
+        if let Verdict::Violation(code) = self.verdict {
+            let outcome = Outcome::new(AgentOutcome::FailedContractViolation, code);
+            return Some(Decision::end(3, PredicateName::ContractViolation, outcome));
+        }
+        let unproven = self.verdict == Verdict::Terminal && self.required_unproven();
+        holds(Guard::RequiredProof, unproven).then(|| {
+            let outcome = Outcome::new(AgentOutcome::FailedProtocolNoTools, self.unproven_code());
+            Decision::end(3, PredicateName::RequiredWithoutProof, outcome)
+        })
+    }
+
+    fn unproven_code(&self) -> OutcomeCode {
+        if self.counters.executed > 0 {
+            OutcomeCode::ProofNotSucceeded
+        } else {
+            OutcomeCode::NoCallResponse
+        }
+    }
+
+    /// Item 4: faults of this step that allow no further attempt.
+    fn decide_fault(&self) -> Option<Decision> {
+        let end = |name, class, code| Some(Decision::end(4, name, Outcome::new(class, code)));
+        let failure = match &self.verdict {
+            Verdict::EnvelopeMalformed => {
+                return end(
+                    PredicateName::MalformedEnvelope,
+                    AgentOutcome::FailedValidation,
+                    OutcomeCode::ToolEnvelope,
+                );
+            }
+            Verdict::Failed(failure) => failure,
+            Verdict::None
+            | Verdict::Advanced
+            | Verdict::Terminal
+            | Verdict::Violation(_)
+            | Verdict::Limit(_)
+            | Verdict::Lost
+            | Verdict::WaitEnded => return None,
+        };
+        if let Some(code) = fatal_code(failure)
+            && holds(Guard::FatalProviderFault, true)
+        {
+            let class = if self.inference_succeeded {
+                AgentOutcome::FailedBudgetExhausted
+            } else {
+                AgentOutcome::FailedPreflight
+            };
+            return end(PredicateName::FatalProviderFault, class, code);
+        }
+        if let Failure::Rejected(kind) = failure
+            && holds(
+                Guard::FormatRetries,
+                self.counters.format_retries >= self.contract.max_format_retries,
+            )
+        {
+            let (class, code) = match kind {
+                Rejection::Structural => (
+                    AgentOutcome::FailedProtocolMalformed,
+                    OutcomeCode::FormatRetriesExhausted,
+                ),
+                Rejection::Arguments => (AgentOutcome::FailedValidation, OutcomeCode::Arguments),
+            };
+            return end(PredicateName::FormatRetriesExhausted, class, code);
+        }
+        let overflowed = is_overflow(failure) && self.closing.is_some();
+        if overflowed {
+            return end(
+                PredicateName::Context,
+                AgentOutcome::FailedBudgetExhausted,
+                OutcomeCode::Context,
+            );
+        }
+        let used_up = self.attempts_used_up();
+        if let Failure::Refused(code) = failure {
+            let refused = self.turn.every_target_refused(self.contract.targets.len())
+                || (used_up && self.turn.only_refusals());
+            if holds(Guard::Refused, refused) {
+                return end(
+                    PredicateName::Refused,
+                    AgentOutcome::FailedValidation,
+                    *code,
+                );
+            }
+        }
+        if !used_up {
+            return None;
+        }
+        if holds(Guard::ProviderAttempts, self.turn.only_provider_errors()) {
+            return end(
+                PredicateName::AttemptsExhausted,
+                AgentOutcome::FailedBudgetExhausted,
+                OutcomeCode::AttemptsExhausted,
+            );
+        }
+        // A format retry that is left is spent in the next turn, whatever the policy.
+        let retry_left = matches!(failure, Failure::Rejected(_));
+        if holds(
+            Guard::RequiredAttempts,
+            self.required_unproven() && !retry_left,
+        ) {
+            return end(
+                PredicateName::AttemptsExhausted,
+                AgentOutcome::FailedProtocolNoTools,
+                self.unproven_code(),
+            );
+        }
+        None
+    }
+
+    /// Item 6, which item 5 never keeps from: an acceptable terminal response under a satisfied policy.
+    fn decide_terminal(&self) -> Option<Decision> {
+        if self.verdict != Verdict::Terminal {
+            return None;
+        }
+        let code = if self.closing.is_some() {
+            OutcomeCode::Synthesis
+        } else {
+            OutcomeCode::FinalMessage
+        };
+        let outcome = match (self.contract.tool_policy, &self.proof) {
+            (ToolPolicy::Required, Some(proof)) => required_success(proof.clone(), code),
+            // Item 3 has decided this already; without a proof there is no success to return.
+            (ToolPolicy::Required, None) => return None,
+            (ToolPolicy::Optional, _) => unproven_success(self.counters.executed, code),
+            (ToolPolicy::Forbidden, _) => unproven_success(0, code),
+        };
+        Some(Decision::end(6, PredicateName::TerminalResponse, outcome))
+    }
+
+    fn attempts_used_up(&self) -> bool {
+        holds(
+            Guard::AttemptLimit,
+            self.turn.attempt >= self.contract.max_attempts_per_turn,
+        )
+    }
+
+    /// How the run would go on if nothing spoke against it.
+    fn next_in_turn(&self) -> Next {
+        match &self.verdict {
+            Verdict::Lost | Verdict::WaitEnded => Next::Again,
+            Verdict::Failed(_) if !self.attempts_used_up() => Next::Retry,
+            Verdict::None
+            | Verdict::Failed(_)
+            | Verdict::Advanced
+            | Verdict::Terminal
+            | Verdict::Violation(_)
+            | Verdict::Limit(_)
+            | Verdict::EnvelopeMalformed => Next::Turn,
+        }
+    }
+
+    /// Items 5 and 7, and stop between them: the run would continue; whether it may, and how.
+    fn decide_next(&self, wish: Next) -> Decision {
+        if holds(Guard::Stop, self.stop_requested) {
+            return self.decide_stop(wish);
+        }
+        if self.closing.is_none() && self.context_used_up(wish) {
+            if let Some(end) = self.closing_without_proof(5) {
+                return end;
+            }
+            return self.within_budgets(
+                5,
+                PredicateName::Context,
+                Next::Closing(ClosingReason::Context),
+            );
+        }
+        self.decide_turn(wish)
+    }
+
+    /// Item 7, the turn: a closing turn is the last, and the last turn is a closing one.
+    fn decide_turn(&self, wish: Next) -> Decision {
+        match wish {
+            Next::Again | Next::Retry => self.within_budgets(7, PredicateName::Retry, wish),
+            Next::Turn | Next::Closing(_) => {
+                if let Some(reason) = self.closing
+                    && holds(Guard::ClosingSpent, true)
+                {
+                    return Self::closing_spent(reason);
+                }
+                let is_last = self.turn.number.saturating_add(1) >= self.contract.max_turns;
+                if holds(Guard::LastTurn, is_last) {
+                    if let Some(end) = self.closing_without_proof(7) {
+                        return end;
+                    }
+                    let closing = Next::Closing(ClosingReason::MaxTurns);
+                    return self.within_budgets(7, PredicateName::LastTurn, closing);
+                }
+                self.within_budgets(7, PredicateName::NextTurn, Next::Turn)
+            }
+        }
+    }
+
+    /// A stop was requested and the step brought no acceptable answer: the closing turn, or the end.
+    fn decide_stop(&self, wish: Next) -> Decision {
+        let stopped = || {
+            let outcome = Outcome::new(AgentOutcome::Interrupted, OutcomeCode::Stop);
+            Decision::end(7, PredicateName::Stop, outcome)
+        };
+        match self.closing {
+            // The closing turn that the stop asked for takes its course.
+            Some(ClosingReason::Stop) => self.decide_turn(wish),
+            Some(
+                ClosingReason::MaxTurns | ClosingReason::Context | ClosingReason::FinalReportFailed,
+            ) => stopped(),
+            None if self.turn.number == 0 || self.required_unproven() => stopped(),
+            None => {
+                let closing = Next::Closing(ClosingReason::Stop);
+                match self.within_budgets(7, PredicateName::Stop, closing) {
+                    Decision::End { .. } => stopped(),
+                    go_on @ Decision::Continue { .. } => go_on,
+                }
+            }
+        }
+    }
+
+    /// Under `required` without proof no closing turn is begun.
+    fn closing_without_proof(&self, item: u8) -> Option<Decision> {
+        holds(Guard::ClosingProof, self.required_unproven()).then(|| {
+            let outcome = Outcome::new(
+                AgentOutcome::FailedProtocolNoTools,
+                OutcomeCode::SynthesisWithoutTools,
+            );
+            Decision::end(item, PredicateName::SynthesisWithoutProof, outcome)
+        })
+    }
+
+    /// A closing turn ended without an acceptable answer.
+    fn closing_spent(reason: ClosingReason) -> Decision {
+        let (class, code) = match reason {
+            ClosingReason::MaxTurns => (
+                AgentOutcome::FailedBudgetExhausted,
+                OutcomeCode::MaxTurnsExhausted,
+            ),
+            ClosingReason::Context => (AgentOutcome::FailedBudgetExhausted, OutcomeCode::Context),
+            ClosingReason::Stop => (AgentOutcome::Interrupted, OutcomeCode::Stop),
+            ClosingReason::FinalReportFailed => (
+                AgentOutcome::FailedValidation,
+                OutcomeCode::FinalReportSchema,
+            ),
+        };
+        Decision::end(
+            7,
+            PredicateName::NextExceedsBudget,
+            Outcome::new(class, code),
+        )
+    }
+
+    /// Item 5: whether the request that would follow is above the ratio or does not fit, or something already overflowed.
+    fn context_used_up(&self, wish: Next) -> bool {
+        let overflowed = self.context_tripped
+            || matches!(&self.verdict, Verdict::Failed(failure) if is_overflow(failure));
+        let projected = self.projected(wish);
+        let fits = limit(&self.contract, self.next_target(wish));
+        overflowed
+            || holds(Guard::ContextRatio, above_ratio(&self.contract, projected))
+            || holds(Guard::ContextFit, projected > fits)
+    }
+
+    /// Item 7, the budgets: the request is judged before it is issued.
+    fn within_budgets(&self, item: u8, name: PredicateName, next: Next) -> Decision {
+        let terms = &self.contract;
+        let inference_over = self.counters.inferences.saturating_add(1) > terms.max_inferences;
+        let tokens = self.counters.tokens().saturating_add(self.projected(next));
+        let over = if holds(Guard::NextInference, inference_over) {
+            Some(OutcomeCode::MaxInferences)
+        } else if holds(Guard::NextTokens, tokens > terms.max_tokens_consumed.0) {
+            Some(OutcomeCode::MaxTokens)
+        } else {
+            None
+        };
+        match over {
+            Some(code) => Decision::end(
+                7,
+                PredicateName::NextExceedsBudget,
+                Outcome::new(AgentOutcome::FailedBudgetExhausted, code),
+            ),
+            None => Decision::Continue {
+                predicate: Predicate { item, name },
+                next,
+            },
+        }
+    }
+
+    /// Whether the running attempt's request may still be issued.
+    pub(super) fn request_again_fits(&self) -> bool {
+        let again = self.within_budgets(7, PredicateName::Retry, Next::Again);
+        self.budget_exceeded().is_none() && matches!(again, Decision::Continue { .. })
+    }
+
+    /// Prompt tokens of the request that would follow.
+    fn projected(&self, next: Next) -> u64 {
+        let closing = self.closing.is_some() || matches!(next, Next::Closing(_));
+        // The final instruction replaces the notices.
+        let words = match next {
+            Next::Closing(_) => estimate_tokens(FINAL_INSTRUCTION),
+            Next::Again | Next::Retry | Next::Turn => self
+                .notices
+                .iter()
+                .fold(0, |sum: u64, notice| sum.saturating_add(notice.tokens)),
+        };
+        self.context
+            .projected(schema_tokens(&self.contract, closing))
+            .saturating_add(words)
+    }
+
+    fn next_target(&self, next: Next) -> usize {
+        let attempt = match next {
+            Next::Again => self.turn.attempt,
+            Next::Retry => self.turn.attempt.saturating_add(1),
+            Next::Turn | Next::Closing(_) => 1,
+        };
+        target_of(attempt, self.contract.targets.len())
+    }
+}
+
+const fn fatal_code(failure: &Failure) -> Option<OutcomeCode> {
+    match failure {
+        Failure::Provider {
+            class: ProviderFaultClass::Auth,
+            ..
+        } => Some(OutcomeCode::ProviderAuth),
+        Failure::Provider {
+            class: ProviderFaultClass::Quota,
+            ..
+        } => Some(OutcomeCode::ProviderQuota),
+        Failure::Provider { .. }
+        | Failure::Rejected(_)
+        | Failure::Blank
+        | Failure::Cut
+        | Failure::Refused(_)
+        | Failure::WithheldCalls => None,
+    }
+}
+
+const fn is_overflow(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Provider {
+            class: ProviderFaultClass::ContextOverflow,
+            ..
+        }
+    )
+}

@@ -1,0 +1,138 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use statig::blocking::{IntoStateMachineExt, StateMachine};
+
+use super::batch::Batch;
+use super::context::ContextLedger;
+use super::conversation::Conversation;
+use super::judge::CallHistory;
+use super::machine::{Input, Machine, Phase, Verdict};
+use super::outbox::Outbox;
+use super::turn::Turn;
+use super::{Counters, Effect, Event, EventKind, Outcome, RunStarted, State};
+use crate::contract::{ExecutionContract, Validators};
+use crate::message::AgentMessage;
+
+/// One run of the machine: give it events, do what it says.
+///
+/// It has no clock and does nothing itself. [`Run::step`] never fails and never panics, for any event in any state.
+#[derive(Clone)]
+pub struct Run {
+    machine: StateMachine<Machine>,
+}
+
+impl Run {
+    /// Begins a run: entry 0, then the probe of the targets.
+    ///
+    /// `validators` are the compiled argument schemas of the same contract.
+    #[must_use]
+    pub fn start(
+        contract: Arc<ExecutionContract>,
+        validators: Arc<Validators>,
+        started: RunStarted,
+    ) -> (Self, Vec<Effect>) {
+        let mut machine = Machine {
+            contract,
+            validators,
+            at_ms: 0,
+            seq: 0,
+            counters: Counters::default(),
+            conversation: Conversation::new(),
+            context: ContextLedger::default(),
+            turn: Turn::none(),
+            phase: Phase::Probe,
+            arrived: None,
+            batch: Batch::default(),
+            verdict: Verdict::None,
+            notices: Vec::new(),
+            closing: None,
+            stop_requested: false,
+            interrupted: None,
+            context_tripped: false,
+            inference_succeeded: false,
+            gate_open: false,
+            proof: None,
+            history: CallHistory::default(),
+            tools_changed: BTreeSet::new(),
+            checks: Vec::new(),
+            parked_ms: 0,
+            parked_since: None,
+            outcome: None,
+        };
+        machine.checks = machine.static_checks(&started);
+        for message in &started.messages {
+            machine.append_pending(message.clone());
+        }
+        machine.context.flush();
+        let event = Event {
+            at_ms: 0,
+            event: EventKind::RunStarted(Box::new(started)),
+        };
+        let mut outbox = Outbox::default();
+        outbox.probe();
+        outbox.write_start(&mut machine);
+        let mut machine = machine.state_machine();
+        machine.init_with_context(&mut outbox);
+        (Self { machine }, outbox.into_effects(event))
+    }
+
+    /// Takes one event. The effects come in the order in which they must be done; entries first.
+    ///
+    /// In TERMINATE the answer is empty: the driver may log the event.
+    #[must_use]
+    pub fn step(&mut self, event: Event) -> Vec<Effect> {
+        if self.state() == State::Terminate {
+            return Vec::new();
+        }
+        let mut outbox = Outbox::default();
+        self.machine
+            .handle_with_context(&Input::Event(&event), &mut outbox);
+        // Passed states are left at once. Every round takes one edge, and no cycle of edges avoids a resting state.
+        while !self.state().is_resting() {
+            self.machine.handle_with_context(&Input::Pass, &mut outbox);
+        }
+        debug_assert!(!outbox.is_empty(), "a step writes at least one entry");
+        outbox.into_effects(event)
+    }
+
+    /// When [`EventKind::TimerFired`] is due, in milliseconds since the run began.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.storage().next_deadline(self.state())
+    }
+
+    /// The state the machine is in.
+    #[must_use]
+    pub fn state(&self) -> State {
+        *self.machine.state()
+    }
+
+    /// The contract of the run.
+    #[must_use]
+    pub fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.storage().contract
+    }
+
+    /// The canonical conversation so far; it only grows.
+    #[must_use]
+    pub fn conversation(&self) -> &[Arc<AgentMessage>] {
+        self.storage().conversation.messages()
+    }
+
+    /// What has been used so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.storage().counters
+    }
+
+    /// How the run ended, once it has.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.storage().outcome
+    }
+
+    pub(super) fn storage(&self) -> &Machine {
+        self.machine.inner()
+    }
+}

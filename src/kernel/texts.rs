@@ -1,0 +1,89 @@
+//! The machine's own words: notices, stubs and the final instruction (semantics §4, §6). A closed list.
+
+use crate::message::{AgentMessage, Role, estimate_tokens};
+
+/// Kept in the conversation as the last user message before the closing turn.
+pub(super) const FINAL_INSTRUCTION: &str = "You are not allowed to run any more tools. \
+     Give your final answer now, using only the information you already have.";
+
+const BLANK_NOTICE: &str = "System notice: the response was empty. Call a tool or answer.";
+
+const CUT_NOTICE: &str = "System notice: your last response was cut at the output limit. \
+     Answer again, more briefly.";
+
+/// A message that stands in one request only.
+pub(super) fn notice(text: impl Into<String>) -> AgentMessage {
+    let text = text.into();
+    let tokens = estimate_tokens(&text);
+    AgentMessage::text(Role::User, text, tokens)
+}
+
+pub(super) fn blank_notice() -> AgentMessage {
+    notice(BLANK_NOTICE)
+}
+
+pub(super) fn cut_notice() -> AgentMessage {
+    notice(CUT_NOTICE)
+}
+
+pub(super) fn rejection_notice(code: &str, pointer: &str) -> AgentMessage {
+    notice(format!(
+        "System notice: your last response was rejected: {code} at {pointer}. Answer again."
+    ))
+}
+
+/// Why a call was answered by monolith and not by a tool: the closed list of semantics §6.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum FailedReason {
+    Timeout,
+    ContextExceeded,
+    TooManyCalls {
+        limit: u64,
+    },
+    NotFound {
+        name: String,
+    },
+    NotAllowed {
+        name: String,
+    },
+    Invalid {
+        pointer: String,
+        rule: String,
+    },
+    Withheld,
+    NotStartedStop,
+    NotStartedCutShort,
+    NotStartedContext,
+    ConnectionLost,
+    EffectUnknown,
+    DeniedApproval,
+    /// The tool ran and reported an error in its own words.
+    Tool(String),
+}
+
+impl FailedReason {
+    /// The observation: `(tool failed: <reason>)`.
+    pub(super) fn observation(&self) -> String {
+        let reason = match self {
+            Self::Timeout => "timeout".to_owned(),
+            Self::ContextExceeded => "context window budget exceeded".to_owned(),
+            Self::TooManyCalls { limit } => {
+                format!("too many tool calls in this turn (limit {limit})")
+            }
+            Self::NotFound { name } => format!("TOOL_NOT_FOUND: {name}"),
+            Self::NotAllowed { name } => format!("TOOL_NOT_ALLOWED: {name}"),
+            Self::Invalid { pointer, rule } => {
+                format!("TOOL_VALIDATION_ERROR: {pointer}: {rule}")
+            }
+            Self::Withheld => "tools are withheld".to_owned(),
+            Self::NotStartedStop => "not started: stop requested".to_owned(),
+            Self::NotStartedCutShort => "not started: step cut short".to_owned(),
+            Self::NotStartedContext => "not started: context".to_owned(),
+            Self::ConnectionLost => "connection lost".to_owned(),
+            Self::EffectUnknown => "interrupted, effect unknown".to_owned(),
+            Self::DeniedApproval => "denied: approval".to_owned(),
+            Self::Tool(text) => text.clone(),
+        };
+        format!("(tool failed: {reason})")
+    }
+}
