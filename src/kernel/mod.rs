@@ -38,6 +38,32 @@ mod predicates;
 mod proof;
 mod run;
 mod state;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests_alphabet;
+#[cfg(test)]
+mod tests_explore;
+#[cfg(test)]
+mod tests_monitors;
+#[cfg(test)]
+mod tests_mutation;
+#[cfg(test)]
+mod tests_oracle;
+#[cfg(test)]
+mod tests_outcomes;
+#[cfg(test)]
+mod tests_random;
+#[cfg(test)]
+mod tests_review;
+#[cfg(test)]
+mod tests_rules;
+#[cfg(test)]
+mod tests_steps;
+#[cfg(test)]
+mod tests_strict;
+#[cfg(test)]
+mod tests_variants;
 mod texts;
 mod turn;
 mod validate_calls;

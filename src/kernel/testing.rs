@@ -1,0 +1,435 @@
+//! Fixtures for the tests of this room: a small contract, events in one line, and a run that is easy to push.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{
+    BringUpFault, Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed,
+    InferenceReturned, Outcome, Probed, ProbedTarget, Run, RunStarted, State, ToolReturned,
+};
+use crate::contract::{
+    BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
+    ExecutionContract, Grounds, PolicyDecision, ProviderTerms, ProviderType, SEMANTICS_VERSION,
+    Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof,
+    ToolTerms, ToolTransport, Validators,
+};
+use crate::message::{
+    AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
+    EnvelopeError, EnvelopeStatus, FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult,
+    ProviderFault, ProviderFaultClass, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome,
+    Usage,
+};
+
+/// Terms of a contract with the tools `read`, `write` (schema: `{path: string}`) and `outside` (not allowed), one target.
+pub(super) fn terms(policy: ToolPolicy) -> Terms {
+    let tool = |name: &str| ToolTerms {
+        annotations: serde_json::Value::Null,
+        description: format!("{name} a file"),
+        input_schema: json!({
+            "type": "object",
+            "properties": {"path": {"type": "string"}},
+            "required": ["path"],
+            "additionalProperties": false,
+        }),
+        name: name.to_owned(),
+        origin: "builtin".to_owned(),
+        pin: Digest::of(name.as_bytes()),
+        schema_tokens: 10,
+    };
+    Terms {
+        adapter_version: "openai-chat/1".to_owned(),
+        allowed_tools: Some(vec!["read".to_owned(), "write".to_owned()]),
+        approval_timeout_ms: 1_000,
+        checkpoint_every: 256,
+        completion: Completion::Message,
+        context_budget: ContextBudget {
+            buffer: 0,
+            context_window: 100_000,
+            force_synthesis_at_ratio: 1.0,
+            minimum_loop_margin: 512,
+            reserved_synthesis: 1_000,
+            reserved_system: 0,
+        },
+        cycle_forbid: Vec::new(),
+        format: CONTRACT_FORMAT.to_owned(),
+        grammar: None,
+        grammar_profile: None,
+        idempotent: Vec::new(),
+        llm_timeout_ms: 600_000,
+        logits_mask: None,
+        max_attempts_per_turn: 3,
+        max_calls: CallLimits::default(),
+        max_cost_micro_usd: None,
+        max_format_retries: 1,
+        max_identical_calls: None,
+        max_inferences: 31,
+        max_resumes: 8,
+        max_tokens_consumed: BigCount(1_000_000),
+        max_tool_calls_per_turn: 10,
+        max_turns: 10,
+        metadata: ContractMetadata::default(),
+        model_profile_id: "scripted".to_owned(),
+        page: None,
+        parallel_safe: Vec::new(),
+        parallel_tool_calls: false,
+        parent_contract_hash: None,
+        policy_decision: PolicyDecision {
+            grounds: Grounds::Given,
+            matched: Vec::new(),
+            policy,
+            rules_hash: Digest::ZERO,
+            rules_version: 1,
+        },
+        providers: BTreeMap::from([(
+            "demo".to_owned(),
+            ProviderTerms {
+                api_key_env: None,
+                base_url: None,
+                file: Some("demo.jsonl".to_owned()),
+                header_names: Vec::new(),
+                provider_type: ProviderType::Scripted,
+            },
+        )]),
+        require_approval: Vec::new(),
+        semantics_version: SEMANTICS_VERSION,
+        servers: BTreeMap::from([(
+            "builtin".to_owned(),
+            ServerTerms {
+                args: Vec::new(),
+                available: true,
+                command: None,
+                env_names: Vec::new(),
+                expected_pin: None,
+                header_names: Vec::new(),
+                kind: ServerKind::Builtin,
+                pin: None,
+                url: None,
+            },
+        )]),
+        speculative_exec: false,
+        step_timeout_ms: 1_800_000,
+        strict_mode: true,
+        system: "You help.".to_owned(),
+        targets: vec![target("script")],
+        token_gate: policy == ToolPolicy::Required,
+        tokenizer: None,
+        tool_output_budget: ToolOutputBudget {
+            max_bytes_per_call: 12_288,
+            summarizer_model: None,
+            truncation_marker: DEFAULT_TRUNCATION_MARKER.to_owned(),
+        },
+        tool_policy: policy,
+        tool_proof: ToolProof::Executed,
+        tool_timeout_ms: 300_000,
+        tool_transport: ToolTransport::Native,
+        tools: vec![tool("outside"), tool("read"), tool("write")],
+        total_timeout_ms: 3_600_000,
+    }
+}
+
+/// A target of the scripted provider.
+pub(super) fn target(model: &str) -> TargetTerms {
+    TargetTerms {
+        adapter_version: "openai-chat/1".to_owned(),
+        context_window: 100_000,
+        model: model.to_owned(),
+        model_fingerprint: format!("scripted:{model}"),
+        model_profile_id: "scripted".to_owned(),
+        provider: "demo".to_owned(),
+        sampling: Sampling {
+            caching: "full".to_owned(),
+            max_output_tokens: 1_000,
+            reasoning: None,
+            reasoning_tokens: None,
+            repeat_penalty: None,
+            seed: BigCount(0),
+            stream: false,
+            temperature: None,
+            top_p: None,
+        },
+    }
+}
+
+/// A run under test: the machine, everything it has written, and what it has set going last.
+#[derive(Clone)]
+pub(super) struct Harness {
+    pub(super) run: Run,
+    pub(super) entries: Vec<EntryDraft>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) at_ms: u64,
+}
+
+impl Harness {
+    pub(super) fn new(terms: Terms) -> Self {
+        let contract = Arc::new(ExecutionContract::of_terms(terms));
+        let validators = Arc::new(Validators::compile(&contract));
+        let started = started(&contract);
+        let (run, effects) = Run::start(contract, validators, started);
+        let mut harness = Self {
+            run,
+            entries: Vec::new(),
+            effects: Vec::new(),
+            at_ms: 0,
+        };
+        harness.take(effects);
+        harness
+    }
+
+    /// A run past PRECHECK, its first inference in flight.
+    pub(super) fn inferring(terms: Terms) -> Self {
+        let mut harness = Self::new(terms);
+        harness.push(probed());
+        harness
+    }
+
+    pub(super) fn push(&mut self, event: EventKind) -> &mut Self {
+        let effects = self.run.step(Event {
+            at_ms: self.at_ms,
+            event,
+        });
+        self.take(effects);
+        self
+    }
+
+    /// Moves the clock, then pushes.
+    pub(super) fn push_at(&mut self, at_ms: u64, event: EventKind) -> &mut Self {
+        self.at_ms = at_ms;
+        self.push(event)
+    }
+
+    fn take(&mut self, effects: Vec<Effect>) {
+        let mut effects = effects.into_iter();
+        if let Some(first) = effects.next() {
+            let Effect::Append(entries) = first else {
+                panic!("entries come first, got {first:?}");
+            };
+            assert!(!entries.is_empty(), "a step writes at least one entry");
+            self.entries.extend(entries);
+        }
+        self.effects = effects.collect();
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.run.state()
+    }
+
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.run.outcome()
+    }
+
+    /// The class and the code as text, or the state where the run goes on.
+    pub(super) fn end(&self) -> String {
+        self.outcome()
+            .map_or_else(|| self.state().to_string(), |outcome| outcome.to_string())
+    }
+
+    /// The request that the last step issued.
+    pub(super) fn request(&self) -> Option<&InferRequest> {
+        self.effects.iter().find_map(|effect| match effect {
+            Effect::Infer(request) => Some(request),
+            _ => None,
+        })
+    }
+
+    /// The inference in flight by the counters: each request is counted when it is issued.
+    pub(super) fn inference(&self) -> InferenceSeq {
+        InferenceSeq(self.run.counters().inferences)
+    }
+
+    /// The calls that the last step started.
+    pub(super) fn started_calls(&self) -> Vec<CallSeq> {
+        self.effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Execute(order) => Some(order.call),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The awaited inference answers with a message.
+    pub(super) fn answer(&mut self, message: AgentMessage) -> &mut Self {
+        self.answer_with(native(message))
+    }
+
+    /// The awaited inference answers with this verdict; the token gate is applied as the driver does.
+    pub(super) fn answer_with(&mut self, result: ProtocolAdapterResult) -> &mut Self {
+        let event = returned(self.inference(), self.run.withhold(result).0);
+        self.push(event)
+    }
+
+    /// The awaited inference fails.
+    pub(super) fn fail(&mut self, class: ProviderFaultClass) -> &mut Self {
+        let event = failed(self.inference(), class);
+        self.push(event)
+    }
+
+    /// Every call that the last step started returns ok, one after the other, until none is started.
+    pub(super) fn run_tools(&mut self) -> &mut Self {
+        while let Some(call) = self.started_calls().first().copied() {
+            self.push(tool_ok(self, call));
+        }
+        self
+    }
+
+    /// The order of a started call.
+    pub(super) fn order(&self, call: CallSeq) -> (String, String) {
+        self.effects
+            .iter()
+            .find_map(|effect| match effect {
+                Effect::Execute(order) if order.call == call => {
+                    Some((order.invocation.id.clone(), order.invocation.name.clone()))
+                }
+                _ => None,
+            })
+            .expect("the call was started by the last step")
+    }
+
+    /// The text of the last observations, newest last.
+    pub(super) fn observations(&self) -> Vec<String> {
+        self.run
+            .conversation()
+            .iter()
+            .filter(|message| message.role == Role::Tool)
+            .map(|message| message.content.clone())
+            .collect()
+    }
+}
+
+pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
+    RunStarted {
+        bring_up: Vec::<BringUpFault>::new(),
+        contract_hash: contract.rehash(),
+        messages: vec![
+            AgentMessage::text(Role::System, "You help.", 3),
+            AgentMessage::text(Role::User, "Which licence?", 4),
+        ],
+        parent: None,
+        run_id: "r-1".to_owned().try_into().expect("a valid run id"),
+        started_unix_ms: 0,
+        workspace: None,
+    }
+}
+
+pub(super) fn probed() -> EventKind {
+    EventKind::Probed(Probed {
+        targets: vec![ProbedTarget {
+            detail: "scripted".to_owned(),
+            responsive: true,
+        }],
+    })
+}
+
+pub(super) fn returned(inference: InferenceSeq, result: ProtocolAdapterResult) -> EventKind {
+    EventKind::InferenceReturned(Box::new(InferenceReturned {
+        gate_breached: false,
+        inference,
+        request_hash: Digest::ZERO,
+        result,
+        usage: Usage {
+            cache_read: 0,
+            cost_micro_usd: None,
+            estimated: false,
+            input: 10,
+            output: 5,
+        },
+    }))
+}
+
+pub(super) fn failed(inference: InferenceSeq, class: ProviderFaultClass) -> EventKind {
+    EventKind::InferenceFailed(InferenceFailed {
+        fault: ProviderFault::new(class, "synthetic"),
+        inference,
+        request_hash: None,
+        usage: None,
+    })
+}
+
+pub(super) fn native(message: AgentMessage) -> ProtocolAdapterResult {
+    ProtocolAdapterResult {
+        adapter_version: "openai-chat/1".to_owned(),
+        canonical_message: Some(message),
+        failure_code: None,
+        pointer: None,
+        raw_hash: Digest::ZERO,
+        repair: None,
+        status: AdapterStatus::Native,
+        stop: StopReason::End,
+        usage: None,
+        withheld: None,
+    }
+}
+
+pub(super) fn rejected(code: FailureCode) -> ProtocolAdapterResult {
+    ProtocolAdapterResult {
+        canonical_message: None,
+        failure_code: Some(code),
+        pointer: Some("/choices/0".to_owned()),
+        status: AdapterStatus::Rejected,
+        ..native(text(""))
+    }
+}
+
+pub(super) fn text(content: &str) -> AgentMessage {
+    AgentMessage::text(Role::Assistant, content, 0)
+}
+
+/// A message with one call for each name, ids `c1`, `c2`, …, arguments `{"path":"a"}`.
+pub(super) fn calls(names: &[&str]) -> AgentMessage {
+    AgentMessage {
+        tool_calls: (1..)
+            .zip(names)
+            .map(|(n, name)| call(&format!("c{n}"), name, "{\"path\":\"a\"}"))
+            .collect(),
+        ..text("")
+    }
+}
+
+pub(super) fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
+    ToolInvocation {
+        arguments: ObjectText::parse(arguments).expect("an object"),
+        id: id.to_owned(),
+        name: name.to_owned(),
+        raw_payload: None,
+        source_model: "script".to_owned(),
+    }
+}
+
+pub(super) fn envelope(id: &str, name: &str, content: &str) -> ToolEnvelope {
+    ToolEnvelope {
+        bytes_in: 12,
+        bytes_out: content.len() as u64,
+        content: vec![ContentBlock::Text(content.to_owned())],
+        duration_ms: 1,
+        error: None,
+        full: None,
+        started_at_ms: 0,
+        status: EnvelopeStatus::Ok,
+        tokens: 2,
+        tool: name.to_owned(),
+        tool_call_id: id.to_owned(),
+    }
+}
+
+pub(super) fn error_envelope(id: &str, name: &str) -> ToolEnvelope {
+    ToolEnvelope {
+        content: Vec::new(),
+        error: Some(EnvelopeError {
+            code: "TOOL_ERROR".to_owned(),
+            message: "no such file".to_owned(),
+        }),
+        status: EnvelopeStatus::Error,
+        ..envelope(id, name, "")
+    }
+}
+
+pub(super) fn tool(call: CallSeq, outcome: ToolOutcome) -> EventKind {
+    EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+}
+
+pub(super) fn tool_ok(harness: &Harness, call: CallSeq) -> EventKind {
+    let (id, name) = harness.order(call);
+    tool(call, ToolOutcome::Returned(envelope(&id, &name, "MIT")))
+}

@@ -1,0 +1,348 @@
+//! The letters that exploration and random sequences are made of: one representative event of each kind, built for the run as
+//! it stands.
+
+use super::testing::*;
+use super::tests_monitors::{Ledger, OpenCall};
+use super::{Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run};
+use crate::message::{
+    AdapterStatus, AgentMessage, CallSeq, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult,
+    ProviderFaultClass, StopReason, ToolOutcome, Usage,
+};
+
+/// What a model says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    Text,
+    Blank,
+    Reasoning,
+    Cut,
+    Refused,
+    Filtered,
+    RefusedRead,
+    Read,
+    ReadB,
+    CutRead,
+    Write,
+    ReadWrite,
+    ReadRead,
+    WriteRead,
+    Three,
+    TextRead,
+    Unknown,
+    Outside,
+    Invalid,
+    ReadUnknown,
+    ReadOutside,
+    ReadInvalid,
+    OutsideReadRead,
+    Rejected,
+    RecoveredText,
+    RecoveredRead,
+    Breached,
+}
+
+/// How a tool answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    Ok,
+    Error,
+    Large,
+    Malformed,
+    WrongId,
+    Contradicts,
+    TimesOut,
+    Disconnects,
+    Cancelled,
+    Changed,
+}
+
+/// When something comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    Now,
+    AtDeadline,
+    PastStep,
+    PastTotal,
+}
+
+/// One letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Letter {
+    Started,
+    Probed,
+    ProbeDead,
+    ProbedLate,
+    Says(Said),
+    SaysAt(Said, When),
+    SaysFor(Said, u64),
+    SaysAtCost(Said, u64),
+    Fails(ProviderFaultClass),
+    FailsFor(ProviderFaultClass, u64),
+    LimitedFor(u64),
+    Tool(Does),
+    LastTool(Does),
+    ToolAt(Does, When),
+    Approved,
+    ApprovedOther,
+    Denied,
+    LostProbe,
+    LostInference,
+    LostWait,
+    LostCall,
+    LostOther,
+    Stop,
+    Interrupt(Interrupter),
+    Timer(When),
+    Resumed,
+    ResumedOther,
+    ResumedWithout,
+    StaleAnswer,
+    StaleFailure,
+    StaleTool,
+    StaleApproval,
+    StaleDenial,
+    LostOtherInference,
+}
+
+fn says(said: Said) -> ProtocolAdapterResult {
+    let call_of = |id: &str, name: &str, arguments: &str| AgentMessage {
+        tool_calls: vec![call(id, name, arguments)],
+        ..text("")
+    };
+    let stopped = |message, stop| ProtocolAdapterResult {
+        stop,
+        ..native(message)
+    };
+    let recovered = |message| ProtocolAdapterResult {
+        status: AdapterStatus::Recovered,
+        ..native(message)
+    };
+    match said {
+        Said::Text | Said::Breached => native(text("MIT")),
+        Said::Blank => native(text(" \n")),
+        Said::Reasoning => native(AgentMessage {
+            reasoning: Some("hm".to_owned()),
+            ..text("")
+        }),
+        Said::Cut => stopped(text("MI"), StopReason::Length),
+        Said::Refused => stopped(text("no"), StopReason::Refusal),
+        Said::Filtered => stopped(text(""), StopReason::ContentFilter),
+        Said::RefusedRead => stopped(calls(&["read"]), StopReason::Refusal),
+        Said::Read => native(calls(&["read"])),
+        Said::ReadB => native(call_of("c1", "read", "{\"path\":\"b\"}")),
+        Said::CutRead => stopped(calls(&["read"]), StopReason::Length),
+        Said::Write => native(calls(&["write"])),
+        Said::ReadWrite => native(calls(&["read", "write"])),
+        Said::ReadRead => native(calls(&["read", "read"])),
+        Said::WriteRead => native(calls(&["write", "read"])),
+        Said::Three => native(calls(&["read", "read", "write"])),
+        Said::TextRead => native(AgentMessage {
+            content: "I read.".to_owned(),
+            ..calls(&["read"])
+        }),
+        Said::Unknown => native(calls(&["fly"])),
+        Said::Outside => native(calls(&["outside"])),
+        Said::Invalid => native(call_of("c1", "read", "{\"path\":1}")),
+        Said::ReadUnknown => native(calls(&["read", "fly"])),
+        Said::ReadOutside => native(calls(&["read", "outside"])),
+        Said::ReadInvalid => native(AgentMessage {
+            tool_calls: vec![
+                call("c1", "read", "{\"path\":\"a\"}"),
+                call("c2", "write", "{}"),
+            ],
+            ..text("")
+        }),
+        Said::OutsideReadRead => native(calls(&["outside", "read", "read"])),
+        Said::Rejected => rejected(FailureCode::ArgsInvalidJson),
+        Said::RecoveredText => recovered(text("MIT")),
+        Said::RecoveredRead => recovered(calls(&["read"])),
+    }
+}
+
+fn does(does: Does, c: &OpenCall) -> ToolOutcome {
+    let ok = || envelope(&c.id, &c.name, "MIT");
+    match does {
+        Does::Ok => ToolOutcome::Returned(ok()),
+        Does::Error => ToolOutcome::Returned(error_envelope(&c.id, &c.name)),
+        Does::Large => ToolOutcome::Returned(crate::message::ToolEnvelope {
+            tokens: 90_000,
+            ..ok()
+        }),
+        Does::Malformed => ToolOutcome::Malformed {
+            detail: "no".to_owned(),
+            raw_hash: None,
+        },
+        Does::WrongId => ToolOutcome::Returned(envelope("c77", &c.name, "MIT")),
+        Does::Contradicts => ToolOutcome::Returned(crate::message::ToolEnvelope {
+            error: None,
+            ..error_envelope(&c.id, &c.name)
+        }),
+        Does::TimesOut => ToolOutcome::TimedOut,
+        Does::Disconnects => ToolOutcome::ConnectionLost {
+            detail: "eof".to_owned(),
+        },
+        Does::Cancelled => ToolOutcome::Cancelled,
+        Does::Changed => ToolOutcome::ToolChanged,
+    }
+}
+
+impl Letter {
+    /// The event, where the letter has a meaning in the run as it stands.
+    pub(super) fn event(self, run: &Run, ledger: &Ledger) -> Option<Event> {
+        let now = ledger.at_ms;
+        let event = self.kind(run, ledger)?;
+        let at_ms = match self {
+            Self::Timer(when) | Self::SaysAt(_, when) | Self::ToolAt(_, when) => {
+                moment(when, run, ledger)?
+            }
+            Self::ProbedLate => moment(When::PastTotal, run, ledger)?,
+            _ => now,
+        };
+        Some(Event {
+            at_ms: now.max(at_ms),
+            event,
+        })
+    }
+
+    fn kind(self, run: &Run, ledger: &Ledger) -> Option<EventKind> {
+        let contract = run.contract();
+        let approval = |other: bool| {
+            ledger.awaiting.as_ref().map(|c| Approval {
+                arguments_hash: if other {
+                    Digest::of(b"{}")
+                } else {
+                    c.arguments
+                },
+                call: c.call,
+            })
+        };
+        let resumed = |other: bool, changed: &[&str]| {
+            EventKind::Resumed(Resumed {
+                contract_hash: if other {
+                    Digest::of(b"other")
+                } else {
+                    contract.contract_hash()
+                },
+                tools_changed: changed.iter().map(|&t| t.to_owned()).collect(),
+            })
+        };
+        let dead = || match probed() {
+            EventKind::Probed(mut p) => {
+                p.targets.iter_mut().for_each(|t| t.responsive = false);
+                EventKind::Probed(p)
+            }
+            other => other,
+        };
+        Some(match self {
+            Self::Started => EventKind::RunStarted(Box::new(started(contract))),
+            Self::Probed | Self::ProbedLate => probed(),
+            Self::ProbeDead => dead(),
+            Self::Says(said) | Self::SaysAt(said, _) => {
+                says_event(said, run, ledger.inflight?, 10, None)
+            }
+            Self::SaysFor(said, tokens) => says_event(said, run, ledger.inflight?, tokens, None),
+            Self::SaysAtCost(said, cost) => says_event(said, run, ledger.inflight?, 10, Some(cost)),
+            Self::Fails(class) => failed(ledger.inflight?, class),
+            Self::FailsFor(class, tokens) => fails(failed(ledger.inflight?, class), |f| {
+                f.usage = Some(usage(tokens, None));
+            }),
+            Self::LimitedFor(ms) => fails(
+                failed(ledger.inflight?, ProviderFaultClass::RateLimit),
+                |f| f.fault.retry_after_ms = Some(ms),
+            ),
+            Self::Tool(d) | Self::ToolAt(d, _) => {
+                ledger.running.first().map(|c| tool(c.call, does(d, c)))?
+            }
+            Self::LastTool(d) => ledger
+                .running
+                .get(1..)?
+                .last()
+                .map(|c| tool(c.call, does(d, c)))?,
+            Self::Approved => EventKind::ApprovalGiven(approval(false)?),
+            Self::ApprovedOther => EventKind::ApprovalGiven(approval(true)?),
+            Self::Denied => EventKind::ApprovalDenied(approval(false)?),
+            Self::LostProbe => EventKind::EffectLost(LostEffect::Probe),
+            Self::LostInference => EventKind::EffectLost(LostEffect::Inference(ledger.inflight?)),
+            Self::LostWait => EventKind::EffectLost(LostEffect::Wait),
+            Self::LostCall => EventKind::EffectLost(LostEffect::Call(ledger.running.first()?.call)),
+            Self::StaleApproval => EventKind::ApprovalGiven(stale_approval()),
+            Self::StaleDenial => EventKind::ApprovalDenied(stale_approval()),
+            Self::LostOtherInference => {
+                EventKind::EffectLost(LostEffect::Inference(InferenceSeq(777)))
+            }
+            Self::LostOther => EventKind::EffectLost(LostEffect::Call(CallSeq(777))),
+            Self::Stop => EventKind::StopRequested,
+            Self::Interrupt(by) => EventKind::Interrupted(by),
+            Self::Timer(_) => EventKind::TimerFired,
+            Self::Resumed => resumed(false, &[]),
+            Self::ResumedOther => resumed(true, &[]),
+            Self::ResumedWithout => resumed(false, &["read"]),
+            Self::StaleAnswer => says_event(Said::Read, run, InferenceSeq(777), 300, None),
+            Self::StaleFailure => fails(failed(InferenceSeq(777), ProviderFaultClass::Auth), |f| {
+                f.usage = Some(usage(300, None));
+            }),
+            Self::StaleTool => tool(
+                CallSeq(777),
+                ToolOutcome::Returned(envelope("c1", "read", "MIT")),
+            ),
+        })
+    }
+
+    /// Whether exploration must ration the letter, because it never runs out by itself.
+    pub(super) fn is_rationed(self) -> bool {
+        matches!(self, Self::StaleAnswer | Self::StaleFailure)
+    }
+}
+
+fn stale_approval() -> Approval {
+    Approval {
+        arguments_hash: Digest::ZERO,
+        call: CallSeq(777),
+    }
+}
+
+fn fails(mut event: EventKind, change: impl FnOnce(&mut InferenceFailed)) -> EventKind {
+    if let EventKind::InferenceFailed(failed) = &mut event {
+        change(failed);
+    }
+    event
+}
+
+fn usage(input: u64, cost_micro_usd: Option<u64>) -> Usage {
+    Usage {
+        cache_read: 0,
+        cost_micro_usd,
+        estimated: false,
+        input,
+        output: 5,
+    }
+}
+
+fn says_event(
+    said: Said,
+    run: &Run,
+    inference: InferenceSeq,
+    tokens: u64,
+    cost: Option<u64>,
+) -> EventKind {
+    let (result, _) = run.withhold(says(said));
+    let mut event = returned(inference, result);
+    if let EventKind::InferenceReturned(r) = &mut event {
+        r.usage = usage(tokens, cost);
+        r.gate_breached = said == Said::Breached;
+    }
+    event
+}
+
+fn moment(when: When, run: &Run, ledger: &Ledger) -> Option<u64> {
+    let terms = run.contract();
+    match when {
+        When::Now => Some(ledger.at_ms),
+        When::AtDeadline => run.next_deadline(),
+        // A parked run is outside both.
+        When::PastStep | When::PastTotal if ledger.awaiting.is_some() => None,
+        When::PastStep => (ledger.turn > 0)
+            .then(|| ledger.turn_began + ledger.parked_ms + terms.step_timeout_ms + 1),
+        When::PastTotal => Some(ledger.parked_ms + terms.total_timeout_ms + 1),
+    }
+}

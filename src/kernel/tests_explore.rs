@@ -1,0 +1,321 @@
+//! Breadth-first exploration of the shipped [`Run::step`](super::Run::step) over small budgets: every letter in every state that
+//! can be reached, judged by the monitors and by the oracle.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::testing::*;
+use super::tests_alphabet::{Letter, When};
+use super::tests_monitors::Ledger;
+use super::tests_oracle::{Oracle, Reaction};
+use super::tests_variants::{VARIANTS, Variant};
+use super::{Effect, Event, Run, State};
+use crate::contract::{ExecutionContract, Validators};
+use crate::message::Digest;
+
+/// How many rationed letters a path may hold.
+const RATION: u8 = 1;
+
+/// A run with those who watch it.
+#[derive(Clone)]
+pub(super) struct Watched {
+    pub(super) run: Run,
+    pub(super) ledger: Ledger,
+    oracle: Oracle,
+    ration: u8,
+}
+
+/// A property that did not hold, and the letters that lead there.
+#[derive(Debug)]
+pub(super) struct Breach {
+    pub(super) words: String,
+    pub(super) path: Vec<Letter>,
+}
+
+/// What an exploration covered.
+#[derive(Debug, Default)]
+pub(super) struct Extent {
+    pub(super) states: usize,
+    pub(super) steps: usize,
+    pub(super) ends: usize,
+}
+
+impl Watched {
+    pub(super) fn new(variant: &Variant) -> Self {
+        let contract = Arc::new(ExecutionContract::of_terms((variant.terms)()));
+        let validators = Arc::new(Validators::compile(&contract));
+        let inputs = started(&contract);
+        let pending = inputs.messages.iter().map(|m| m.tokens).sum();
+        let (run, effects) = Run::start(Arc::clone(&contract), Arc::clone(&validators), inputs);
+        Self {
+            run,
+            ledger: Ledger::new(&effects),
+            oracle: Oracle::new(contract, validators, pending),
+            ration: RATION,
+        }
+    }
+
+    /// Takes one letter; nothing where it has no meaning here.
+    pub(super) fn take(&self, letter: Letter) -> Option<Result<(Self, Vec<Effect>), String>> {
+        if letter.is_rationed() && self.ration == 0 {
+            return None;
+        }
+        let event = letter.event(&self.run, &self.ledger)?;
+        let mut next = self.clone();
+        next.ration -= u8::from(letter.is_rationed());
+        Some(next.push(&event).map(|effects| (next, effects)))
+    }
+
+    /// Steps with one event and judges what happened.
+    pub(super) fn push(&mut self, event: &Event) -> Result<Vec<Effect>, String> {
+        let expected = self.oracle.react(event);
+        let effects = self.run.step(event.clone());
+        self.ledger.step(&self.run, event, &effects)?;
+        let seen = Reaction::seen(&effects);
+        if seen == expected {
+            Ok(effects)
+        } else {
+            Err(format!(
+                "the document says {expected:?}, the machine {seen:?}"
+            ))
+        }
+    }
+
+    fn key(&self) -> u128 {
+        let hash = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            (
+                salt,
+                self.run.decision_key(),
+                &self.oracle.facts,
+                self.ration,
+            )
+                .hash(&mut hasher);
+            u128::from(hasher.finish())
+        };
+        hash(0) << 64 | hash(1)
+    }
+}
+
+/// Whether nothing happens any more, whatever comes.
+fn absorbs(variant: &Variant, ended: &Watched) -> Result<(), String> {
+    for &letter in variant.letters.iter().copied().flatten() {
+        let Some(taken) = ended.take(letter) else {
+            continue;
+        };
+        let (next, effects) = taken?;
+        if !effects.is_empty() || next.run.decision_key() != ended.run.decision_key() {
+            return Err(format!("the end does not absorb {letter:?}"));
+        }
+    }
+    Ok(())
+}
+
+struct Search {
+    seen: HashMap<u128, u32>,
+    arrivals: Vec<(u32, Letter)>,
+    queue: VecDeque<(u32, Watched)>,
+    edges: Vec<(u32, u32)>,
+    extent: Extent,
+}
+
+/// Explores a variant to its end, or to the first property that does not hold.
+pub(super) fn explore(variant: &Variant) -> Result<Extent, Breach> {
+    let first = Watched::new(variant);
+    let mut search = Search {
+        seen: HashMap::from([(first.key(), 0)]),
+        arrivals: vec![(0, Letter::Started)],
+        queue: VecDeque::from([(0, first)]),
+        edges: Vec::new(),
+        extent: Extent::default(),
+    };
+    while let Some((at, node)) = search.queue.pop_front() {
+        search.expand(variant, at, &node)?;
+    }
+    search.extent.states = search.arrivals.len();
+    search.ends_on_every_path()?;
+    Ok(search.extent)
+}
+
+impl Search {
+    fn path(&self, mut at: u32) -> Vec<Letter> {
+        let mut path = Vec::new();
+        while at != 0 {
+            let (from, letter) = self.arrivals[at as usize];
+            path.push(letter);
+            at = from;
+        }
+        path.reverse();
+        path
+    }
+
+    fn breach(&self, at: u32, letter: Option<Letter>, words: String) -> Breach {
+        let mut path = self.path(at);
+        path.extend(letter);
+        Breach { words, path }
+    }
+
+    fn expand(&mut self, variant: &Variant, at: u32, node: &Watched) -> Result<(), Breach> {
+        let key = node.key();
+        let mut moves = false;
+        for &letter in variant.letters.iter().copied().flatten() {
+            let Some(taken) = node.take(letter) else {
+                continue;
+            };
+            self.extent.steps += 1;
+            let (next, _) = taken.map_err(|words| self.breach(at, Some(letter), words))?;
+            let ended = next.run.state() == State::Terminate;
+            moves |= letter == Letter::Timer(When::AtDeadline);
+            if ended {
+                self.extent.ends += 1;
+                if self.extent.ends % 16 == 1 {
+                    absorbs(variant, &next)
+                        .map_err(|words| self.breach(at, Some(letter), words))?;
+                }
+                continue;
+            }
+            let next_key = next.key();
+            if next_key == key {
+                moves &= letter != Letter::Timer(When::AtDeadline);
+                continue;
+            }
+            let new = u32::try_from(self.arrivals.len()).expect("fewer than 2^32 states");
+            let to = *self.seen.entry(next_key).or_insert(new);
+            if to == new {
+                self.arrivals.push((at, letter));
+                self.queue.push_back((new, next));
+            }
+            self.edges.push((at, to));
+        }
+        // Somebody who only obeys the timer comes to an end, too.
+        if moves {
+            Ok(())
+        } else {
+            Err(self.breach(at, None, "the timer does not lead on".to_owned()))
+        }
+    }
+
+    /// The graph of keys has no cycle, so each of its finitely many paths ends; Kahn's algorithm.
+    fn ends_on_every_path(&self) -> Result<(), Breach> {
+        let mut incoming = vec![0_u32; self.arrivals.len()];
+        let mut outgoing: Vec<Vec<u32>> = vec![Vec::new(); self.arrivals.len()];
+        for &(from, to) in &self.edges {
+            incoming[to as usize] += 1;
+            outgoing[from as usize].push(to);
+        }
+        let mut free = vec![0_u32];
+        let mut sorted = 0;
+        while let Some(at) = free.pop() {
+            sorted += 1;
+            for &to in &outgoing[at as usize] {
+                incoming[to as usize] -= 1;
+                if incoming[to as usize] == 0 {
+                    free.push(to);
+                }
+            }
+        }
+        let Some(circular) = incoming.iter().position(|n| *n > 0) else {
+            return Ok(());
+        };
+        let words = format!("a path returns to where it was; {sorted} states do not");
+        Err(self.breach(u32::try_from(circular).unwrap_or(0), None, words))
+    }
+}
+
+/// What a reaction is once digests, times and numbers that only count entries are taken out.
+fn timeless(effects: &[Effect]) -> String {
+    let Some(Effect::Append(entries)) = effects.first() else {
+        return String::new();
+    };
+    let mut actions: Vec<_> = entries.iter().map(|e| e.action.clone()).collect();
+    for action in &mut actions {
+        action.conversation_digest = Digest::ZERO;
+        action.state_digest = Digest::ZERO;
+        action.seq = 0;
+        action.length = None;
+        // The notes of PRECHECK and a wait's end hold times and details of the path.
+        for effect in &mut action.effects {
+            match effect {
+                super::EffectRecord::Wait { until_ms } => *until_ms = 0,
+                super::EffectRecord::Infer { notices, .. } => notices.clear(),
+                _ => {}
+            }
+        }
+    }
+    format!("{actions:?}")
+}
+
+#[test]
+fn every_reachable_state_keeps_every_property() {
+    let only = std::env::var("MONOLITH_EXPLORE_ONLY").ok();
+    let mut breaches = Vec::new();
+    for variant in VARIANTS
+        .iter()
+        .filter(|v| only.as_deref().is_none_or(|name| name == v.name))
+    {
+        let began = std::time::Instant::now();
+        match explore(variant) {
+            Ok(extent) => {
+                println!("{}: {extent:?} in {:?}", variant.name, began.elapsed());
+                assert!(extent.ends > 0, "{} has no end", variant.name);
+            }
+            Err(breach) => breaches.push(format!(
+                "{}: {}\n  after {:?}",
+                variant.name, breach.words, breach.path
+            )),
+        }
+    }
+    assert!(breaches.is_empty(), "{}", breaches.join("\n"));
+}
+
+/// Two paths with equal keys: each letter must do the same on both.
+#[test]
+fn equal_keys_react_equally() {
+    let mut compared = 0;
+    for variant in VARIANTS {
+        let mut known: HashMap<super::DecisionKey, Watched> = HashMap::new();
+        let mut level = vec![Watched::new(variant)];
+        for _ in 0..6 {
+            let mut next_level = Vec::new();
+            for node in &level {
+                for &letter in variant.letters.iter().copied().flatten() {
+                    let Some(Ok((next, _))) = node.take(letter) else {
+                        continue;
+                    };
+                    let Some(twin) = known.get(&next.run.decision_key()) else {
+                        known.insert(next.run.decision_key(), next.clone());
+                        if next_level.len() < 12 && next.run.state() != State::Terminate {
+                            next_level.push(next);
+                        }
+                        continue;
+                    };
+                    let same_path = twin.run.storage().conversation.digest()
+                        == next.run.storage().conversation.digest();
+                    if same_path || next.run.state() == State::Terminate || compared % 4 != 0 {
+                        compared += usize::from(!same_path);
+                        continue;
+                    }
+                    compared += 1;
+                    for &letter in variant.letters.iter().copied().flatten() {
+                        let (Some(a), Some(b)) = (twin.take(letter), next.take(letter)) else {
+                            continue;
+                        };
+                        let (a, b) = (a.expect("explored"), b.expect("explored"));
+                        assert_eq!(
+                            timeless(&a.1),
+                            timeless(&b.1),
+                            "{}: {letter:?}",
+                            variant.name
+                        );
+                    }
+                }
+            }
+            level = next_level;
+        }
+    }
+    assert!(
+        compared > 100,
+        "only {compared} pairs of paths shared a key"
+    );
+}

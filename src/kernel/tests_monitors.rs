@@ -1,0 +1,403 @@
+//! Monitors: what must hold on every path, judged by events, effects and entries alone.
+
+mod ends;
+
+use std::collections::BTreeMap;
+
+use super::{
+    AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
+    Outcome, OutcomeCode as Code, Run, State, ToolExposure,
+};
+use crate::contract::{ExecutionContract, ToolPolicy, ToolProof};
+use crate::message::{
+    AdapterStatus, CallSeq, Digest, EnvelopeStatus, InferenceSeq, Role, ToolOutcome, Usage,
+};
+
+/// A call that was started, or waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct OpenCall {
+    pub(super) call: CallSeq,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: Digest,
+}
+
+/// What a run has done so far, counted from outside.
+#[derive(Clone, Debug)]
+pub(super) struct Ledger {
+    pub(super) at_ms: u64,
+    pub(super) inflight: Option<InferenceSeq>,
+    pub(super) waiting_until: Option<u64>,
+    pub(super) running: Vec<OpenCall>,
+    pub(super) awaiting: Option<OpenCall>,
+    lost: Option<CallSeq>,
+    pub(super) parked_ms: u64,
+    parked_since: Option<u64>,
+    pub(super) turn_began: u64,
+    pub(super) turn: u32,
+    pub(super) inferences: u64,
+    pub(super) ended: Option<Outcome>,
+    stopped: bool,
+    closing_turn: Option<u32>,
+    tokens: u64,
+    cost: u64,
+    executed: u64,
+    executed_ok: u64,
+    rejections: u32,
+    started: BTreeMap<String, u64>,
+    alike: BTreeMap<(String, Digest), u64>,
+    turn_started: u64,
+    entries: u64,
+    place: State,
+}
+
+use ends::answered_once;
+
+type Verdict = Result<(), String>;
+
+fn hold(condition: bool, words: impl FnOnce() -> String) -> Verdict {
+    if condition { Ok(()) } else { Err(words()) }
+}
+
+impl Ledger {
+    pub(super) fn new(first: &[Effect]) -> Self {
+        let entries = match first.first() {
+            Some(Effect::Append(entries)) => entries.len() as u64,
+            _ => 0,
+        };
+        Self {
+            at_ms: 0,
+            inflight: None,
+            waiting_until: None,
+            running: Vec::new(),
+            awaiting: None,
+            lost: None,
+            parked_ms: 0,
+            parked_since: None,
+            turn_began: 0,
+            turn: 0,
+            inferences: 0,
+            ended: None,
+            stopped: false,
+            closing_turn: None,
+            tokens: 0,
+            cost: 0,
+            executed: 0,
+            executed_ok: 0,
+            rejections: 0,
+            started: BTreeMap::new(),
+            alike: BTreeMap::new(),
+            turn_started: 0,
+            entries,
+            place: State::Precheck,
+        }
+    }
+
+    fn run_ms(&self) -> u64 {
+        let now = self.parked_since.map_or(0, |since| self.at_ms - since);
+        self.at_ms - self.parked_ms - now
+    }
+
+    /// Whether a deadline has passed.
+    fn late(&self, terms: &ExecutionContract) -> bool {
+        let now = self.run_ms();
+        now > terms.total_timeout_ms
+            || (self.turn > 0 && now - self.turn_began > terms.step_timeout_ms)
+    }
+
+    /// Judges one step and takes it into account.
+    pub(super) fn step(&mut self, run: &Run, event: &Event, effects: &[Effect]) -> Verdict {
+        let terms = run.contract();
+        if self.ended.is_some() {
+            return hold(effects.is_empty(), || {
+                "an ended run did something".to_owned()
+            });
+        }
+        self.at_ms = self.at_ms.max(event.at_ms);
+        let interrupted = matches!(event.event, EventKind::Interrupted(_))
+            || (event.event == EventKind::StopRequested && self.stopped);
+        self.stopped |= event.event == EventKind::StopRequested;
+        let requested = self.event(terms, &event.event);
+        let (Some(Effect::Append(entries)), rest) =
+            (effects.first(), effects.get(1..).unwrap_or(&[]))
+        else {
+            return Err("entries do not come first".to_owned());
+        };
+        self.entries(event, entries, rest)?;
+        for effect in rest {
+            self.effect(run, effect)?;
+        }
+        self.counters(terms, entries)?;
+        if self.awaiting.is_none()
+            && let Some(since) = self.parked_since.take()
+        {
+            self.parked_ms += self.at_ms - since;
+        }
+        if interrupted {
+            let is = self.ended.is_some_and(|o| o.class == Class::Interrupted);
+            hold(is, || {
+                format!("interrupted, and the step ended {:?}", self.ended)
+            })?;
+            let busy = self.inflight.is_some() || !self.running.is_empty();
+            hold(!busy || rest.first() == Some(&Effect::Cancel), || {
+                "nothing was cancelled".to_owned()
+            })?;
+        }
+        if requested && terms.tool_policy == ToolPolicy::Forbidden {
+            let ends = self.ended.is_some_and(|o| {
+                o.code == Code::ForbiddenCall
+                    || matches!(o.class, Class::FailedTimeout | Class::FailedBudgetExhausted)
+            });
+            hold(ends, || {
+                format!("a call under forbidden ended {:?}", self.ended)
+            })?;
+        }
+        match self.ended {
+            Some(outcome) => self.end(run, outcome, entries),
+            None => hold(run.next_deadline().is_some(), || {
+                "no deadline while alive".to_owned()
+            }),
+        }
+    }
+
+    /// Takes an event into account; whether it is an accepted message that requests calls.
+    fn event(&mut self, terms: &ExecutionContract, event: &EventKind) -> bool {
+        match event {
+            EventKind::InferenceReturned(r) => {
+                self.count(&r.usage);
+                if self.inflight != Some(r.inference) {
+                    return false;
+                }
+                let rejected = r.result.status == AdapterStatus::Rejected
+                    || (r.result.status == AdapterStatus::Recovered && terms.strict_mode);
+                self.rejections += u32::from(rejected);
+                let message = r.result.canonical_message.as_ref().filter(|_| !rejected);
+                message.is_some_and(|m| !m.tool_calls.is_empty())
+            }
+            EventKind::InferenceFailed(f) => {
+                if let Some(usage) = &f.usage {
+                    self.count(usage);
+                }
+                false
+            }
+            EventKind::ToolReturned(r) => {
+                let Some(at) = self.running.iter().position(|c| c.call == r.call) else {
+                    return false;
+                };
+                let call = self.running.remove(at);
+                if let ToolOutcome::Returned(envelope) = &r.outcome
+                    && envelope.tool_call_id == call.id
+                    && envelope.tool == call.name
+                    && (envelope.status == EnvelopeStatus::Error) == envelope.error.is_some()
+                {
+                    self.executed += 1;
+                    self.executed_ok += u64::from(envelope.status == EnvelopeStatus::Ok);
+                }
+                false
+            }
+            EventKind::EffectLost(LostEffect::Call(call)) => {
+                self.lost = Some(*call);
+                self.running.retain(|c| c.call != *call);
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn count(&mut self, usage: &Usage) {
+        self.tokens += usage.total();
+        self.cost += usage.cost_micro_usd.unwrap_or(0);
+    }
+
+    fn entries(&mut self, event: &Event, entries: &[EntryDraft], rest: &[Effect]) -> Verdict {
+        hold(!entries.is_empty(), || "a step without an entry".to_owned())?;
+        let finishes = rest
+            .iter()
+            .filter(|e| matches!(e, Effect::Finish(_)))
+            .count();
+        let seals = entries
+            .iter()
+            .filter(|e| e.action.kind == EntryKind::Seal)
+            .count();
+        hold(finishes == seals && seals <= 1, || {
+            format!("{finishes} ends, {seals} seals")
+        })?;
+        for (i, entry) in entries.iter().enumerate() {
+            let action = &entry.action;
+            hold(entry.event.as_ref() == (i == 0).then_some(event), || {
+                "the event is not in the first entry alone".to_owned()
+            })?;
+            hold(
+                action.seq == self.entries && action.from == self.place,
+                || format!("entry {} from {}", action.seq, action.from),
+            )?;
+            let edge = EDGES
+                .iter()
+                .any(|e| e.from == action.from && e.to == action.to);
+            hold(
+                if action.kind == EntryKind::Transition {
+                    edge
+                } else {
+                    action.from == action.to
+                },
+                || format!("{} → {}", action.from, action.to),
+            )?;
+            let last = i + 1 == entries.len();
+            let length = (action.kind == EntryKind::Seal).then_some(self.entries + 1);
+            hold(
+                action.length == length && (length.is_none() || last),
+                || "the seal is not last with its length".to_owned(),
+            )?;
+            let decides = action.kind == EntryKind::Transition && action.from == State::Commit;
+            hold(!decides || action.predicate.is_some(), || {
+                "COMMIT without a predicate".to_owned()
+            })?;
+            if let Some(context) = &action.context {
+                hold(
+                    context.expected == context.ctx + context.pending + context.schema,
+                    || "the context account does not add up".to_owned(),
+                )?;
+            }
+            self.entries += 1;
+            self.place = action.to;
+        }
+        let records: usize = entries.iter().map(|e| e.action.effects.len()).sum();
+        hold(records == rest.len(), || {
+            "effects and their records differ".to_owned()
+        })?;
+        hold(self.place.is_resting(), || {
+            "the step ended in a passed state".to_owned()
+        })
+    }
+
+    fn effect(&mut self, run: &Run, effect: &Effect) -> Verdict {
+        let terms = run.contract();
+        match effect {
+            Effect::Append(_) => return Err("two batches of entries".to_owned()),
+            Effect::Probe | Effect::Cancel => {}
+            Effect::Wait { until_ms } => {
+                self.inflight = None;
+                self.waiting_until = Some(*until_ms);
+            }
+            Effect::Infer(r) => {
+                self.waiting_until = None;
+                self.inferences += 1;
+                self.inflight = Some(r.inference);
+                if r.turn != self.turn {
+                    (self.turn, self.turn_started) = (r.turn, 0);
+                    self.turn_began = self.run_ms();
+                }
+                hold(
+                    r.inference.0 == self.inferences && self.inferences <= terms.max_inferences,
+                    || "too many inferences".to_owned(),
+                )?;
+                hold(r.turn <= terms.max_turns, || format!("turn {}", r.turn))?;
+                hold(r.attempt <= terms.max_attempts_per_turn, || {
+                    format!("attempt {}", r.attempt)
+                })?;
+                hold(self.rejections <= terms.max_format_retries, || {
+                    "too many format retries".to_owned()
+                })?;
+                let tokens = self.tokens + r.expected_tokens;
+                hold(tokens <= terms.max_tokens_consumed.0, || {
+                    format!("a request for {tokens} tokens")
+                })?;
+                hold(!self.late(terms), || {
+                    "a request after a deadline".to_owned()
+                })?;
+                let withheld = r.closing.is_some()
+                    || self.stopped
+                    || terms.tool_policy == ToolPolicy::Forbidden;
+                hold(!withheld || r.tools == ToolExposure::Withheld, || {
+                    "tools are exposed".to_owned()
+                })?;
+                if let Some(closing) = self.closing_turn {
+                    hold(r.closing.is_some() && r.turn == closing, || {
+                        "a turn after the closing turn".to_owned()
+                    })?;
+                }
+                if r.closing.is_some() {
+                    self.closing_turn = Some(r.turn);
+                }
+                answered_once(run)?;
+            }
+            Effect::Execute(order) | Effect::AwaitApproval(order) => {
+                self.inflight = None;
+                let open = OpenCall {
+                    call: order.call,
+                    id: order.invocation.id.clone(),
+                    name: order.invocation.name.clone(),
+                    arguments: order.arguments_hash,
+                };
+                hold(terms.tool_policy != ToolPolicy::Forbidden, || {
+                    "a call under forbidden".to_owned()
+                })?;
+                hold(!self.stopped, || "a call after a stop".to_owned())?;
+                hold(self.closing_turn.is_none(), || {
+                    "a call in the closing turn".to_owned()
+                })?;
+                hold(!self.late(terms), || "a call after a deadline".to_owned())?;
+                hold(self.tokens <= terms.max_tokens_consumed.0, || {
+                    "a call beyond the token limit".to_owned()
+                })?;
+                hold(
+                    terms.allows(&open.name) && terms.tool(&open.name).is_some(),
+                    || "a call of a tool that is not allowed".to_owned(),
+                )?;
+                let again = self
+                    .running
+                    .iter()
+                    .chain(&self.awaiting)
+                    .any(|c| c.call == open.call)
+                    || self.lost == Some(open.call);
+                if !again {
+                    self.limits(terms, &open)?;
+                }
+                if matches!(effect, Effect::AwaitApproval(_)) {
+                    self.parked_ms += self.parked_since.map_or(0, |since| self.at_ms - since);
+                    self.parked_since = Some(self.at_ms);
+                    self.awaiting = Some(open);
+                } else {
+                    let needs = terms.require_approval.contains(&open.name);
+                    hold(
+                        !needs || self.awaiting.as_ref() == Some(&open) || again,
+                        || "a call without its approval".to_owned(),
+                    )?;
+                    self.awaiting = None;
+                    self.running.retain(|c| c.call != open.call);
+                    self.running.push(open);
+                }
+            }
+            Effect::Finish(outcome) => self.ended = Some(*outcome),
+        }
+        Ok(())
+    }
+
+    fn limits(&mut self, terms: &ExecutionContract, open: &OpenCall) -> Verdict {
+        let of_tool = self.started.entry(open.name.clone()).or_default();
+        *of_tool += 1;
+        let of_tool = *of_tool;
+        let alike = self
+            .alike
+            .entry((open.name.clone(), open.arguments))
+            .or_default();
+        *alike += 1;
+        let alike = *alike;
+        self.turn_started += 1;
+        let all: u64 = self.started.values().sum();
+        hold(terms.max_calls.run.is_none_or(|max| all <= max), || {
+            "too many calls".to_owned()
+        })?;
+        let max = terms.max_calls.per_tool.get(&open.name);
+        hold(max.is_none_or(|max| of_tool <= *max), || {
+            "too many calls of a tool".to_owned()
+        })?;
+        hold(
+            terms.max_identical_calls.is_none_or(|max| alike <= max),
+            || "too many identical calls".to_owned(),
+        )?;
+        hold(self.turn_started <= terms.max_tool_calls_per_turn, || {
+            "too many calls in a turn".to_owned()
+        })
+    }
+}

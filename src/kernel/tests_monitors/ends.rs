@@ -1,0 +1,170 @@
+//! What must hold where a step ends, and where a run does.
+
+use super::*;
+
+impl Ledger {
+    pub(super) fn counters(
+        &mut self,
+        terms: &ExecutionContract,
+        entries: &[EntryDraft],
+    ) -> Verdict {
+        let Some(last) = entries.last().map(|e| &e.action) else {
+            return Ok(());
+        };
+        let c = last.counters;
+        hold(
+            c.tokens() == self.tokens && c.cost_micro_usd == self.cost,
+            || format!("{} tokens, counted {}", self.tokens, c.tokens()),
+        )?;
+        hold(
+            c.inferences == self.inferences && c.inferences <= terms.max_inferences,
+            || "inferences are miscounted".to_owned(),
+        )?;
+        hold(c.format_retries <= terms.max_format_retries, || {
+            "format retries beyond the limit".to_owned()
+        })?;
+        hold(
+            c.turns == last.step_id && c.turns <= terms.max_turns,
+            || "turns are miscounted".to_owned(),
+        )?;
+        if self.place != State::Execute {
+            self.running.clear();
+            self.awaiting = None;
+            hold(
+                (c.executed, c.executed_ok) == (self.executed, self.executed_ok),
+                || format!("{} executed, counted {}", self.executed, c.executed),
+            )?;
+        }
+        if self.place != State::Infer {
+            self.inflight = None;
+            self.waiting_until = None;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&self, run: &Run, outcome: Outcome, entries: &[EntryDraft]) -> Verdict {
+        let terms = run.contract();
+        let Outcome { class, code } = outcome;
+        hold(
+            run.outcome() == Some(outcome) && run.state() == State::Terminate,
+            || "the end is not the run's".to_owned(),
+        )?;
+        hold(run.next_deadline().is_none(), || {
+            "a deadline after the end".to_owned()
+        })?;
+        hold(in_table(class, code), || {
+            format!("{outcome} is not in the table")
+        })?;
+        hold(
+            entries
+                .iter()
+                .filter(|e| e.action.from != State::Terminate)
+                .any(|e| e.action.predicate.is_some()),
+            || "an end without a predicate".to_owned(),
+        )?;
+        if class.is_success() {
+            let with_tools = class == Class::CompletedWithTools;
+            hold(with_tools == (self.executed > 0), || {
+                format!("{outcome} with {} executed", self.executed)
+            })?;
+            if terms.tool_policy == ToolPolicy::Required {
+                let proofs = match terms.tool_proof {
+                    ToolProof::Executed => self.executed,
+                    ToolProof::Succeeded => self.executed_ok,
+                };
+                hold(proofs > 0, || {
+                    "success under required without proof".to_owned()
+                })?;
+            }
+            hold(self.tokens <= terms.max_tokens_consumed.0, || {
+                "success beyond the token limit".to_owned()
+            })?;
+        }
+        let excused = matches!(class, Class::FailedTimeout | Class::Interrupted);
+        hold(!self.late(terms) || excused, || {
+            format!("a deadline has passed and the run ended {outcome}")
+        })?;
+        answered_once(run)
+    }
+}
+
+/// Every call of every accepted message is answered exactly once, right after it, in its order.
+pub(super) fn answered_once(run: &Run) -> Verdict {
+    let messages = run.conversation();
+    for (i, message) in messages.iter().enumerate() {
+        let asked: Vec<&str> = message.tool_calls.iter().map(|c| c.id.as_str()).collect();
+        if message.role != Role::Assistant {
+            continue;
+        }
+        let answered: Vec<&str> = messages[i + 1..]
+            .iter()
+            .take_while(|m| m.role == Role::Tool)
+            .filter_map(|m| m.tool_call_id.as_deref())
+            .collect();
+        hold(asked == answered, || {
+            format!("calls {asked:?} answered by {answered:?}")
+        })?;
+    }
+    Ok(())
+}
+
+/// The table of semantics §3.
+fn in_table(class: Class, code: Code) -> bool {
+    let codes: &[Code] = match class {
+        Class::CompletedWithTools | Class::CompletedChatOnly => &[
+            Code::FinalReport,
+            Code::TextFallback,
+            Code::Synthesis,
+            Code::FinalMessage,
+        ],
+        Class::FailedPreflight => &[
+            Code::ContractInvalid,
+            Code::ContractHashMismatch,
+            Code::ProvenanceMissing,
+            Code::FormatVersion,
+            Code::ProfileIncompatible,
+            Code::ContextInfeasible,
+            Code::ToolUnavailable,
+            Code::ToolChanged,
+            Code::BackendUnavailable,
+            Code::ProviderAuth,
+            Code::ProviderQuota,
+        ],
+        Class::FailedProtocolNoTools => &[
+            Code::NoCallResponse,
+            Code::SynthesisWithoutTools,
+            Code::ProofNotSucceeded,
+        ],
+        Class::FailedProtocolMalformed => &[Code::FormatRetriesExhausted],
+        Class::FailedValidation => &[
+            Code::ToolEnvelope,
+            Code::Arguments,
+            Code::FinalReportSchema,
+            Code::Refusal,
+            Code::ContentFilter,
+        ],
+        Class::FailedBudgetExhausted => &[
+            Code::MaxTurnsExhausted,
+            Code::MaxInferences,
+            Code::MaxTokens,
+            Code::MaxCost,
+            Code::MaxCalls,
+            Code::IdenticalCalls,
+            Code::Context,
+            Code::AttemptsExhausted,
+            Code::ProviderAuth,
+            Code::ProviderQuota,
+        ],
+        Class::FailedTimeout => &[Code::StepTimeout, Code::TotalTimeout],
+        Class::FailedContractViolation => &[
+            Code::ForbiddenCall,
+            Code::ToolNotAllowed,
+            Code::CycleForbidden,
+            Code::TokenGate,
+            Code::ContractMutated,
+            Code::FlowForbidden,
+        ],
+        Class::Interrupted => &[Code::Stop, Code::Abort, Code::Shutdown, Code::Parent],
+    };
+    codes.contains(&code)
+}

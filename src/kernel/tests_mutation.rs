@@ -1,0 +1,147 @@
+//! Each guard, and each pair of guards, is taken away: then some property must fail, or the guard guards nothing.
+
+use std::collections::BTreeMap;
+
+use super::guard::Guard;
+use super::guard::mutation::without;
+use super::tests_alphabet::Letter;
+use super::tests_explore::{Watched, explore};
+use super::tests_variants::{VARIANTS, Variant};
+
+/// The variant that shows each guard's absence soonest.
+const TELLING: &[(&str, &[Guard])] = &[
+    (
+        "required, strict: what is said",
+        &[
+            Guard::Interrupted,
+            Guard::TotalTimeout,
+            Guard::StepTimeout,
+            Guard::GateBreached,
+            Guard::ToolNotAllowed,
+            Guard::RequiredProof,
+            Guard::FormatRetries,
+            Guard::Refused,
+            Guard::ProviderAttempts,
+            Guard::RequiredAttempts,
+            Guard::StrictRecovered,
+            Guard::StrictRejects,
+            Guard::ExcessCalls,
+            Guard::ClosingWithholds,
+            Guard::StopStartsNothing,
+            Guard::Stop,
+            Guard::ClosingProof,
+            Guard::ClosingSpent,
+            Guard::LastTurn,
+            Guard::AttemptLimit,
+            Guard::BlankResponse,
+            Guard::CutResponse,
+            Guard::RefusedResponse,
+        ],
+    ),
+    (
+        "required, strict: life",
+        &[
+            Guard::ContractMutated,
+            Guard::MaxResumes,
+            Guard::NextInference,
+            Guard::ValidateHead,
+        ],
+    ),
+    (
+        "required, proof of success: tools",
+        &[Guard::MalformedEnvelope, Guard::ResultFit],
+    ),
+    (
+        "optional: faults on two targets",
+        &[Guard::FatalProviderFault],
+    ),
+    ("forbidden", &[Guard::ForbiddenCall]),
+    (
+        "optional: tokens and cost",
+        &[
+            Guard::TokensExceeded,
+            Guard::CostExceeded,
+            Guard::NextTokens,
+        ],
+    ),
+    ("optional: context", &[Guard::ContextRatio]),
+    ("required: context without a ratio", &[Guard::ContextFit]),
+    (
+        "optional: limits on calls, cycles",
+        &[Guard::CallLimit, Guard::IdenticalCalls],
+    ),
+    (
+        "required: cycles without exceptions",
+        &[Guard::CycleForbidden],
+    ),
+];
+
+fn telling(guard: Guard) -> &'static str {
+    let row = TELLING.iter().find(|(_, guards)| guards.contains(&guard));
+    row.map_or("", |(variant, _)| *variant)
+}
+
+/// Where a guard's absence shows, and after which letters.
+struct Witness {
+    variant: &'static Variant,
+    path: Vec<Letter>,
+}
+
+/// Explores with `guards` taken away, the variants of `first` before the others.
+fn exposed(guards: &[Guard], first: &[&str]) -> Option<Witness> {
+    let ahead = VARIANTS.iter().filter(|v| first.contains(&v.name));
+    let rest = VARIANTS.iter().filter(|v| !first.contains(&v.name));
+    without(guards, || {
+        ahead.chain(rest).find_map(|variant| {
+            let breach = explore(variant).err()?;
+            println!(
+                "{guards:?}: {}: {} after {:?}",
+                variant.name, breach.words, breach.path
+            );
+            Some(Witness {
+                variant,
+                path: breach.path,
+            })
+        })
+    })
+}
+
+/// Whether the letters of a witness show the absence of `guards`, too.
+fn shows(witness: &Witness, guards: &[Guard]) -> bool {
+    without(guards, || {
+        let mut node = Watched::new(witness.variant);
+        for letter in &witness.path {
+            match node.take(*letter) {
+                Some(Ok((next, _))) => node = next,
+                Some(Err(_)) => return true,
+                None => return false,
+            }
+        }
+        false
+    })
+}
+
+#[test]
+fn no_guard_and_no_pair_of_guards_can_be_taken_away_unseen() {
+    let mut witnesses = BTreeMap::new();
+    let mut unseen = Vec::new();
+    for guard in Guard::ALL {
+        match exposed(&[*guard], &[telling(*guard)]) {
+            Some(witness) => {
+                witnesses.insert(*guard, witness);
+            }
+            None => unseen.push(vec![*guard]),
+        }
+    }
+    for (i, one) in Guard::ALL.iter().enumerate() {
+        for other in &Guard::ALL[i + 1..] {
+            let pair = [*one, *other];
+            let known = pair.iter().filter_map(|guard| witnesses.get(guard));
+            let first = [telling(*one), telling(*other)];
+            if !known.clone().any(|w| shows(w, &pair)) && exposed(&pair, &first).is_none() {
+                unseen.push(pair.to_vec());
+            }
+        }
+    }
+    assert!(unseen.is_empty(), "nothing fails without any of {unseen:?}");
+}

@@ -1,0 +1,325 @@
+//! Semantics §2 to §6 said a second time: what a run must do next, from the contract and the events alone.
+//!
+//! Written from the document, with none of the machine's parts: a difference between the two is a fault of one of them.
+
+mod commit;
+mod events;
+mod responses;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::AgentOutcome as Class;
+use super::OutcomeCode as Code;
+use super::{
+    Approval, ClosingReason, Effect, EntryKind, Event, EventKind, InferenceReturned, LostEffect,
+    Outcome, Resumed, ToolExposure, texts,
+};
+use crate::contract::{ExecutionContract, ToolPolicy, ToolProof, ToolTransport, Validators};
+use crate::message::{
+    AdapterStatus, AgentMessage, Digest, EnvelopeStatus, ProviderFaultClass as Fault, StopReason,
+    ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+};
+
+/// What a step does, as far as the outside sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reaction {
+    Nothing,
+    Ignored,
+    Noted,
+    Probes,
+    Asks(Ask),
+    Waits(u64),
+    Starts(Vec<u64>),
+    AwaitsApproval(u64),
+    Ends(Outcome),
+}
+
+/// A request, as far as semantics decides it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    turn: u32,
+    attempt: u32,
+    target: usize,
+    inference: u64,
+    closing: Option<ClosingReason>,
+    tools: ToolExposure,
+    expected: u64,
+}
+
+impl Reaction {
+    /// Reads a reaction off the effects of a step.
+    pub(super) fn seen(effects: &[Effect]) -> Self {
+        let mut calls = Vec::new();
+        let mut seen = None;
+        for effect in effects {
+            match effect {
+                Effect::Append(_) | Effect::Cancel => {}
+                Effect::Probe => seen = Some(Self::Probes),
+                Effect::Infer(r) => {
+                    seen = Some(Self::Asks(Ask {
+                        turn: r.turn,
+                        attempt: r.attempt,
+                        target: r.target,
+                        inference: r.inference.0,
+                        closing: r.closing,
+                        tools: r.tools,
+                        expected: r.expected_tokens,
+                    }));
+                }
+                Effect::Execute(order) => calls.push(order.call.0),
+                Effect::AwaitApproval(order) => seen = Some(Self::AwaitsApproval(order.call.0)),
+                Effect::Wait { until_ms } => seen = Some(Self::Waits(*until_ms)),
+                Effect::Finish(outcome) => seen = Some(Self::Ends(*outcome)),
+            }
+        }
+        let Some(Effect::Append(entries)) = effects.first() else {
+            return Self::Nothing;
+        };
+        match (seen, entries.last().map(|e| e.action.kind)) {
+            (Some(seen), _) => seen,
+            (None, _) if !calls.is_empty() => Self::Starts(calls),
+            (None, Some(EntryKind::Ignored)) => Self::Ignored,
+            (None, _) => Self::Noted,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Place {
+    Precheck,
+    Inference(u64),
+    Waiting,
+    Tools,
+    Over,
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Why {
+    Provider,
+    Limited { wait_ms: u64 },
+    Overflow,
+    Fatal(Code),
+    Refused(Code),
+    Structure,
+    Arguments,
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Slot {
+    Said(String),
+    Pending(u64),
+    Asked(u64),
+    Running(u64),
+    Result(u64),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Call {
+    id: String,
+    name: String,
+    arguments: Digest,
+    slot: Slot,
+}
+
+/// What a step brought to COMMIT. Several may hold; §2 says which one counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    over: Option<Code>,
+    violation: Option<Code>,
+    terminal: bool,
+    malformed: bool,
+    why: Option<Why>,
+    again: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    Again,
+    Retry,
+    Turn,
+    Closing(ClosingReason),
+}
+
+/// Everything but time: part of the key that exploration merges by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own that the document names"
+)]
+pub(super) struct Facts {
+    place: Place,
+    turn: u32,
+    attempt: u32,
+    inferences: u64,
+    tokens: u64,
+    cost: u64,
+    retries_used: u32,
+    resumes: u32,
+    stop: bool,
+    closing: Option<ClosingReason>,
+    failed: Vec<(usize, Why)>,
+    waits: u32,
+    succeeded: bool,
+    gate_open: bool,
+    executed: u64,
+    proof: bool,
+    calls: u64,
+    last: Option<String>,
+    per_tool: BTreeMap<String, u64>,
+    alike: BTreeMap<(String, String), u64>,
+    pairs: BTreeMap<(String, String), u64>,
+    batch: Vec<Call>,
+    malformed: bool,
+    tripped: bool,
+    current: u64,
+    pending: u64,
+    notices: u64,
+    changed: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    at: u64,
+    parked: u64,
+    parked_since: Option<u64>,
+    turn_began: u64,
+    until: u64,
+}
+
+/// The document as a program.
+#[derive(Clone)]
+pub(super) struct Oracle {
+    terms: Arc<ExecutionContract>,
+    validators: Arc<Validators>,
+    pub(super) facts: Facts,
+    clock: Clock,
+}
+
+fn estimate(text: &str) -> u64 {
+    (text.len() as u64).div_ceil(4)
+}
+
+fn failed(reason: &str) -> String {
+    format!("(tool failed: {reason})")
+}
+
+fn outcome(class: Class, code: Code) -> Outcome {
+    Outcome { class, code }
+}
+
+impl Oracle {
+    pub(super) fn new(
+        terms: Arc<ExecutionContract>,
+        validators: Arc<Validators>,
+        pending: u64,
+    ) -> Self {
+        Self {
+            terms,
+            validators,
+            facts: Facts {
+                place: Place::Precheck,
+                turn: 0,
+                attempt: 0,
+                inferences: 0,
+                tokens: 0,
+                cost: 0,
+                retries_used: 0,
+                resumes: 0,
+                stop: false,
+                closing: None,
+                failed: Vec::new(),
+                waits: 0,
+                succeeded: false,
+                gate_open: false,
+                executed: 0,
+                proof: false,
+                calls: 0,
+                last: None,
+                per_tool: BTreeMap::new(),
+                alike: BTreeMap::new(),
+                pairs: BTreeMap::new(),
+                batch: Vec::new(),
+                malformed: false,
+                tripped: false,
+                current: 0,
+                pending,
+                notices: 0,
+                changed: BTreeSet::new(),
+            },
+            clock: Clock::default(),
+        }
+    }
+
+    /// What the run must do with this event.
+    pub(super) fn react(&mut self, event: &Event) -> Reaction {
+        let place = self.facts.place;
+        if place == Place::Over {
+            return Reaction::Nothing;
+        }
+        self.clock.at = self.clock.at.max(event.at_ms);
+        match &event.event {
+            EventKind::Interrupted(by) => self.end(
+                Class::Interrupted,
+                match by {
+                    super::Interrupter::Abort => Code::Abort,
+                    super::Interrupter::Shutdown => Code::Shutdown,
+                    super::Interrupter::Parent => Code::Parent,
+                },
+            ),
+            EventKind::StopRequested => self.stop_requested(),
+            EventKind::Resumed(resumed) => self.resumed(resumed),
+            EventKind::TimerFired => self.timer(),
+            EventKind::Probed(probed) if place == Place::Precheck => {
+                if let Some(end) = self.out_of_time() {
+                    return end;
+                }
+                if !probed.targets.iter().any(|t| t.responsive) {
+                    return self.end(Class::FailedPreflight, Code::BackendUnavailable);
+                }
+                self.go_on(Wish::Turn, false)
+            }
+            EventKind::InferenceReturned(r) => {
+                self.count(&r.usage);
+                if place == Place::Inference(r.inference.0) {
+                    self.facts.notices = 0;
+                    return self.answered(r);
+                }
+                Reaction::Ignored
+            }
+            EventKind::InferenceFailed(f) => {
+                if let Some(usage) = &f.usage {
+                    self.count(usage);
+                }
+                if place != Place::Inference(f.inference.0) {
+                    return Reaction::Ignored;
+                }
+                self.facts.notices = 0;
+                let why =
+                    match f.fault.class {
+                        Fault::RateLimit => Why::Limited {
+                            wait_ms: f.fault.retry_after_ms.filter(|ms| *ms > 0).unwrap_or_else(
+                                || (1_000_u64 << self.facts.waits.min(6)).min(60_000),
+                            ),
+                        },
+                        Fault::Auth => Why::Fatal(Code::ProviderAuth),
+                        Fault::Quota => Why::Fatal(Code::ProviderQuota),
+                        Fault::ContextOverflow => Why::Overflow,
+                        Fault::Refusal => Why::Refused(Code::Refusal),
+                        Fault::ContentFilter => Why::Refused(Code::ContentFilter),
+                        Fault::Timeout | Fault::Network | Fault::Model | Fault::InvalidResponse => {
+                            Why::Provider
+                        }
+                    };
+                self.commit_failed(why)
+            }
+            EventKind::ToolReturned(r) => self.returned(r.call.0, &r.outcome),
+            EventKind::ApprovalGiven(approval) => self.approval(approval, true),
+            EventKind::ApprovalDenied(approval) => self.approval(approval, false),
+            EventKind::EffectLost(lost) => self.lost(lost),
+            EventKind::RunStarted(_) | EventKind::Probed(_) => Reaction::Ignored,
+        }
+    }
+}

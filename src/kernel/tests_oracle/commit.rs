@@ -1,0 +1,343 @@
+//! Items 1 to 7 of semantics §2, with stop, waits, time, budgets and the context account.
+
+use super::*;
+
+impl Oracle {
+    pub(super) fn commit(&mut self, found: Found) -> Reaction {
+        // 1
+        if let Some(end) = self.out_of_time() {
+            return end;
+        }
+        // 2
+        if let Some(code) = self.overdrawn().or(found.over) {
+            return self.end(Class::FailedBudgetExhausted, code);
+        }
+        // 3
+        if let Some(code) = found.violation {
+            return self.end(Class::FailedContractViolation, code);
+        }
+        if found.terminal && self.unproven() {
+            return self.no_tools();
+        }
+        // 4
+        if found.malformed {
+            return self.end(Class::FailedValidation, Code::ToolEnvelope);
+        }
+        if let Some(end) = found.why.and_then(|why| self.faulted(why)) {
+            return end;
+        }
+        // 6; 5 speaks only where the run would otherwise continue
+        if found.terminal {
+            let class = if self.facts.executed > 0 {
+                Class::CompletedWithTools
+            } else {
+                Class::CompletedChatOnly
+            };
+            let code = if self.facts.closing.is_some() {
+                Code::Synthesis
+            } else {
+                Code::FinalMessage
+            };
+            return self.end(class, code);
+        }
+        // 5, 7
+        if matches!(found.why, Some(Why::Structure | Why::Arguments)) {
+            self.facts.retries_used += 1;
+        }
+        let wish = match found.why {
+            _ if found.again => Wish::Again,
+            Some(_) if self.facts.attempt < self.terms.max_attempts_per_turn => Wish::Retry,
+            _ => Wish::Turn,
+        };
+        self.go_on(wish, found.why == Some(Why::Overflow))
+    }
+
+    pub(super) fn commit_failed(&mut self, why: Why) -> Reaction {
+        self.commit(Found {
+            why: Some(why),
+            ..Found::default()
+        })
+    }
+
+    /// Item 4 and the turn whose attempts are used up (§4).
+    pub(super) fn faulted(&mut self, why: Why) -> Option<Reaction> {
+        let target = self.target(self.facts.attempt);
+        self.facts.failed.push((target, why));
+        let f = &self.facts;
+        let used_up = f.attempt >= self.terms.max_attempts_per_turn;
+        let refused = |entry: &&(usize, Why)| matches!(entry.1, Why::Refused(_));
+        let refusers: BTreeSet<usize> = f.failed.iter().filter(refused).map(|e| e.0).collect();
+        let all_refused = refusers.len() == self.terms.targets.len();
+        let only_refusals = f.failed.iter().all(|e| refused(&e));
+        let only_provider = f.failed.iter().all(|e| {
+            matches!(
+                e.1,
+                Why::Provider | Why::Limited { .. } | Why::Overflow | Why::Fatal(_)
+            )
+        });
+        let no_retry = f.retries_used >= self.terms.max_format_retries;
+        Some(match why {
+            Why::Fatal(code) if f.succeeded => self.end(Class::FailedBudgetExhausted, code),
+            Why::Fatal(code) => self.end(Class::FailedPreflight, code),
+            Why::Structure if no_retry => {
+                self.end(Class::FailedProtocolMalformed, Code::FormatRetriesExhausted)
+            }
+            Why::Arguments if no_retry => self.end(Class::FailedValidation, Code::Arguments),
+            Why::Overflow if f.closing.is_some() => {
+                self.end(Class::FailedBudgetExhausted, Code::Context)
+            }
+            Why::Refused(code) if all_refused || (used_up && only_refusals) => {
+                self.end(Class::FailedValidation, code)
+            }
+            _ if used_up && only_provider => {
+                self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
+            }
+            // A format retry that is left is spent in the next turn.
+            Why::Structure | Why::Arguments => return None,
+            _ if used_up && self.unproven() => self.no_tools(),
+            _ => return None,
+        })
+    }
+
+    /// Items 5 and 7, with stop (§4) before them.
+    pub(super) fn go_on(&mut self, wish: Wish, overflowed: bool) -> Reaction {
+        let f = &self.facts;
+        let last_turn = f.turn + 1 >= self.terms.max_turns;
+        if f.stop && f.closing != Some(ClosingReason::Stop) {
+            let possible = f.closing.is_none() && f.turn > 0 && !self.unproven();
+            let closing = Wish::Closing(ClosingReason::Stop);
+            if !possible || self.refused_by_budget(closing).is_some() {
+                return self.end(Class::Interrupted, Code::Stop);
+            }
+            return self.ask(closing);
+        }
+        if f.closing.is_none() {
+            let projected = self.projected(wish);
+            let window = u128::from(self.terms.context_budget.context_window);
+            let threshold = u128::from(self.terms.context_budget.ratio_ppm()) * window / 1_000_000;
+            let above = u128::from(projected) > threshold;
+            let target = self.target(self.attempt_of(wish));
+            if overflowed || f.tripped || above || projected > self.limit(target) {
+                return self.close(ClosingReason::Context);
+            }
+        }
+        if wish != Wish::Turn {
+            return self.ask(wish);
+        }
+        match f.closing {
+            Some(ClosingReason::MaxTurns) => {
+                self.end(Class::FailedBudgetExhausted, Code::MaxTurnsExhausted)
+            }
+            Some(ClosingReason::Context) => self.end(Class::FailedBudgetExhausted, Code::Context),
+            Some(ClosingReason::Stop) => self.end(Class::Interrupted, Code::Stop),
+            Some(ClosingReason::FinalReportFailed) => {
+                self.end(Class::FailedValidation, Code::FinalReportSchema)
+            }
+            None if last_turn => self.close(ClosingReason::MaxTurns),
+            None => self.ask(Wish::Turn),
+        }
+    }
+
+    pub(super) fn close(&mut self, reason: ClosingReason) -> Reaction {
+        if self.unproven() {
+            return self.end(Class::FailedProtocolNoTools, Code::SynthesisWithoutTools);
+        }
+        self.ask(Wish::Closing(reason))
+    }
+
+    pub(super) fn refused_by_budget(&self, wish: Wish) -> Option<Code> {
+        let f = &self.facts;
+        if f.inferences + 1 > self.terms.max_inferences {
+            return Some(Code::MaxInferences);
+        }
+        (f.tokens + self.projected(wish) > self.terms.max_tokens_consumed.0)
+            .then_some(Code::MaxTokens)
+    }
+
+    pub(super) fn ask(&mut self, wish: Wish) -> Reaction {
+        if let Some(code) = self.refused_by_budget(wish) {
+            return self.end(Class::FailedBudgetExhausted, code);
+        }
+        let expected = self.projected(wish);
+        let wait = if wish == Wish::Retry {
+            self.wait_before_retry()
+        } else {
+            None
+        };
+        let attempt = self.attempt_of(wish);
+        let now = self.run_ms();
+        let f = &mut self.facts;
+        f.attempt = attempt;
+        if let Wish::Closing(reason) = wish {
+            f.closing = Some(reason);
+            f.tripped = false;
+            f.notices = 0;
+            f.pending += estimate(texts::FINAL_INSTRUCTION);
+        }
+        if matches!(wish, Wish::Turn | Wish::Closing(_)) {
+            f.turn += 1;
+            f.failed.clear();
+            f.waits = 0;
+            self.clock.turn_began = now;
+        }
+        if let Some(wait_ms) = wait {
+            f.waits += 1;
+            f.place = Place::Waiting;
+            self.clock.until = self.clock.at + wait_ms;
+            return Reaction::Waits(self.clock.until);
+        }
+        f.inferences += 1;
+        f.place = Place::Inference(f.inferences);
+        let (turn, closing, inference) = (f.turn, f.closing, f.inferences);
+        let native = self.terms.tool_transport == ToolTransport::Native;
+        let tools = if closing.is_some() || self.schema(false) == 0 {
+            ToolExposure::Withheld
+        } else if self.gate_closed() && native {
+            ToolExposure::Forced
+        } else {
+            ToolExposure::Auto
+        };
+        let target = self.target(attempt);
+        Reaction::Asks(Ask {
+            turn,
+            attempt,
+            target,
+            inference,
+            closing,
+            tools,
+            expected,
+        })
+    }
+
+    /// A wait only where every target of the cycle that ends here was limited; the longest (§4).
+    pub(super) fn wait_before_retry(&self) -> Option<u64> {
+        let targets = self.terms.targets.len();
+        let f = &self.facts;
+        if self.target(f.attempt) + 1 != targets {
+            return None;
+        }
+        let cycle = f.failed.get(f.failed.len().checked_sub(targets)?..)?;
+        let waits: Option<Vec<u64>> = cycle
+            .iter()
+            .map(|(_, why)| match why {
+                Why::Limited { wait_ms } => Some(*wait_ms),
+                _ => None,
+            })
+            .collect();
+        waits?.into_iter().max()
+    }
+
+    pub(super) fn end(&mut self, class: Class, code: Code) -> Reaction {
+        self.facts.place = Place::Over;
+        Reaction::Ends(outcome(class, code))
+    }
+
+    pub(super) fn no_tools(&mut self) -> Reaction {
+        let code = if self.facts.executed > 0 {
+            Code::ProofNotSucceeded
+        } else {
+            Code::NoCallResponse
+        };
+        self.end(Class::FailedProtocolNoTools, code)
+    }
+
+    pub(super) fn unproven(&self) -> bool {
+        self.terms.tool_policy == ToolPolicy::Required && !self.facts.proof
+    }
+
+    pub(super) fn gate_closed(&self) -> bool {
+        self.terms.token_gate
+            && self.terms.tool_policy == ToolPolicy::Required
+            && !self.facts.gate_open
+    }
+
+    // ---- time and budgets ----
+
+    pub(super) fn run_ms(&self) -> u64 {
+        let now = self
+            .clock
+            .parked_since
+            .map_or(0, |since| self.clock.at - since);
+        self.clock.at - self.clock.parked - now
+    }
+
+    pub(super) fn late(&self) -> Option<Code> {
+        let now = self.run_ms();
+        if now > self.terms.total_timeout_ms {
+            return Some(Code::TotalTimeout);
+        }
+        let in_step = self.facts.turn > 0;
+        (in_step && now - self.clock.turn_began > self.terms.step_timeout_ms)
+            .then_some(Code::StepTimeout)
+    }
+
+    pub(super) fn out_of_time(&mut self) -> Option<Reaction> {
+        self.late().map(|code| self.end(Class::FailedTimeout, code))
+    }
+
+    pub(super) fn overdrawn(&self) -> Option<Code> {
+        if self.facts.tokens > self.terms.max_tokens_consumed.0 {
+            return Some(Code::MaxTokens);
+        }
+        let max = self.terms.max_cost_micro_usd.map(|max| max.0);
+        max.is_some_and(|max| self.facts.cost > max)
+            .then_some(Code::MaxCost)
+    }
+
+    pub(super) fn count(&mut self, usage: &Usage) {
+        self.facts.tokens += usage.input + usage.output + usage.cache_read;
+        self.facts.cost += usage.cost_micro_usd.unwrap_or(0);
+    }
+
+    // ---- §5 ----
+
+    pub(super) fn schema(&self, closing: bool) -> u64 {
+        if closing || self.terms.tool_policy == ToolPolicy::Forbidden {
+            return 0;
+        }
+        let allowed = |name: &String| {
+            self.terms
+                .allowed_tools
+                .as_ref()
+                .is_none_or(|a| a.contains(name))
+        };
+        self.terms
+            .tools
+            .iter()
+            .filter(|t| allowed(&t.name))
+            .map(|t| t.schema_tokens)
+            .sum()
+    }
+
+    pub(super) fn limit(&self, target: usize) -> u64 {
+        let t = &self.terms.targets[target];
+        let budget = &self.terms.context_budget;
+        t.context_window
+            .min(budget.context_window)
+            .saturating_sub(budget.buffer + t.sampling.max_output_tokens)
+    }
+
+    /// Prompt tokens of the request as it would be sent.
+    pub(super) fn projected(&self, wish: Wish) -> u64 {
+        let f = &self.facts;
+        let base = f.current + f.pending;
+        match wish {
+            Wish::Closing(_) => base + estimate(texts::FINAL_INSTRUCTION),
+            Wish::Again | Wish::Retry | Wish::Turn => {
+                base + f.notices + self.schema(f.closing.is_some())
+            }
+        }
+    }
+
+    pub(super) fn target(&self, attempt: u32) -> usize {
+        (attempt as usize - 1) % self.terms.targets.len()
+    }
+
+    pub(super) fn attempt_of(&self, wish: Wish) -> u32 {
+        match wish {
+            Wish::Again => self.facts.attempt,
+            Wish::Retry => self.facts.attempt + 1,
+            Wish::Turn | Wish::Closing(_) => 1,
+        }
+    }
+}

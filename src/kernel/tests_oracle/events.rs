@@ -1,0 +1,284 @@
+//! What each event does where it is awaited, and the calls of a message while they run (semantics §4, §6, §9).
+
+use super::*;
+
+impl Oracle {
+    pub(super) fn stop_requested(&mut self) -> Reaction {
+        if self.facts.stop {
+            return self.end(Class::Interrupted, Code::Abort);
+        }
+        self.facts.stop = true;
+        match self.facts.place {
+            Place::Waiting => self.commit(Found {
+                again: true,
+                ..Found::default()
+            }),
+            Place::Tools
+                if self
+                    .facts
+                    .batch
+                    .iter()
+                    .any(|c| matches!(c.slot, Slot::Asked(_))) =>
+            {
+                self.unpark();
+                self.rest()
+            }
+            Place::Tools | Place::Precheck | Place::Inference(_) | Place::Over => Reaction::Noted,
+        }
+    }
+
+    pub(super) fn resumed(&mut self, resumed: &Resumed) -> Reaction {
+        self.facts.resumes += 1;
+        self.facts
+            .changed
+            .extend(resumed.tools_changed.iter().cloned());
+        if resumed.contract_hash != self.terms.rehash() {
+            if self.facts.place == Place::Precheck {
+                let late = self.out_of_time();
+                return late.unwrap_or_else(|| {
+                    self.end(Class::FailedPreflight, Code::ContractHashMismatch)
+                });
+            }
+            self.unpark();
+            return self.commit(Found {
+                violation: Some(Code::ContractMutated),
+                ..Found::default()
+            });
+        }
+        if self.facts.resumes > self.terms.max_resumes {
+            return self.end(Class::Interrupted, Code::Shutdown);
+        }
+        Reaction::Noted
+    }
+
+    pub(super) fn timer(&mut self) -> Reaction {
+        if let Some(since) = self.clock.parked_since {
+            if self.clock.at - since <= self.terms.approval_timeout_ms {
+                return Reaction::Ignored;
+            }
+            self.say_asked("denied: approval");
+            return self.rest();
+        }
+        if let Some(end) = self.out_of_time() {
+            return end;
+        }
+        if self.facts.place == Place::Waiting && self.clock.at >= self.clock.until {
+            return self.commit(Found {
+                again: true,
+                ..Found::default()
+            });
+        }
+        Reaction::Ignored
+    }
+
+    pub(super) fn lost(&mut self, lost: &LostEffect) -> Reaction {
+        match (lost, self.facts.place) {
+            (LostEffect::Probe, Place::Precheck) => Reaction::Probes,
+            (LostEffect::Wait, Place::Waiting) => Reaction::Waits(self.clock.until),
+            (LostEffect::Inference(n), Place::Inference(awaited)) if n.0 == awaited => {
+                self.commit(Found {
+                    again: true,
+                    ..Found::default()
+                })
+            }
+            (LostEffect::Call(call), Place::Tools) => {
+                let nothing_starts = self.nothing_starts().is_some();
+                let Some(lost) = self
+                    .facts
+                    .batch
+                    .iter_mut()
+                    .find(|c| c.slot == Slot::Running(call.0))
+                else {
+                    return Reaction::Ignored;
+                };
+                if self.terms.idempotent.contains(&lost.name) && !nothing_starts {
+                    return Reaction::Starts(vec![call.0]);
+                }
+                lost.slot = Slot::Said(failed("interrupted, effect unknown"));
+                self.rest()
+            }
+            _ => Reaction::Ignored,
+        }
+    }
+
+    // ---- §6: calls ----
+
+    pub(super) fn approval(&mut self, approval: &Approval, given: bool) -> Reaction {
+        let asked = Slot::Asked(approval.call.0);
+        let hash = approval.arguments_hash;
+        let exactly = |c: &Call| c.slot == asked && c.arguments == hash;
+        if !self.facts.batch.iter().any(exactly) {
+            return Reaction::Ignored;
+        }
+        if !given {
+            self.say_asked("denied: approval");
+            return self.rest();
+        }
+        if self.overdrawn().is_some() {
+            self.say_asked("not started: step cut short");
+            return self.rest();
+        }
+        self.unpark();
+        for call in &mut self.facts.batch {
+            if call.slot == asked {
+                call.slot = Slot::Running(approval.call.0);
+            }
+        }
+        Reaction::Starts(vec![approval.call.0])
+    }
+
+    pub(super) fn say_asked(&mut self, reason: &str) {
+        self.unpark();
+        for call in &mut self.facts.batch {
+            if matches!(call.slot, Slot::Asked(_)) {
+                call.slot = Slot::Said(failed(reason));
+            }
+        }
+    }
+
+    pub(super) fn unpark(&mut self) {
+        if let Some(since) = self.clock.parked_since.take() {
+            self.clock.parked += self.clock.at - since;
+        }
+    }
+
+    pub(super) fn returned(&mut self, call: u64, outcome: &ToolOutcome) -> Reaction {
+        let Some(at) = self
+            .facts
+            .batch
+            .iter()
+            .position(|c| c.slot == Slot::Running(call))
+        else {
+            return Reaction::Ignored;
+        };
+        let (id, name) = (
+            self.facts.batch[at].id.clone(),
+            self.facts.batch[at].name.clone(),
+        );
+        let slot = match outcome {
+            ToolOutcome::Returned(envelope) if well_formed(envelope, &id, &name) => {
+                self.facts.executed += 1;
+                let ok = envelope.status == EnvelopeStatus::Ok;
+                self.facts.proof |= ok || self.terms.tool_proof == ToolProof::Executed;
+                self.weigh(envelope.tokens)
+            }
+            ToolOutcome::Returned(_) | ToolOutcome::Malformed { .. } => {
+                self.facts.malformed = true;
+                Slot::Said(failed("interrupted, effect unknown"))
+            }
+            ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
+            ToolOutcome::ConnectionLost { .. } => Slot::Said(failed("connection lost")),
+            ToolOutcome::Cancelled => Slot::Said(failed("interrupted, effect unknown")),
+            ToolOutcome::ToolChanged => Slot::Said(failed(&format!("TOOL_NOT_FOUND: {name}"))),
+        };
+        self.facts.batch[at].slot = slot;
+        self.rest()
+    }
+
+    /// tool_preflight: a result that does not fit is dropped.
+    pub(super) fn weigh(&mut self, tokens: u64) -> Slot {
+        let smallest = (0..self.terms.targets.len())
+            .map(|t| self.limit(t))
+            .min()
+            .unwrap_or(0);
+        let schema = self.schema(false);
+        let f = &mut self.facts;
+        let results: u64 = f
+            .batch
+            .iter()
+            .map(|c| if let Slot::Result(n) = c.slot { n } else { 0 })
+            .sum();
+        if f.current + f.pending + results + tokens + schema > smallest {
+            f.tripped = true;
+            return Slot::Result(estimate(&failed("context window budget exceeded")));
+        }
+        Slot::Result(tokens)
+    }
+
+    pub(super) fn nothing_starts(&self) -> Option<&'static str> {
+        if self.facts.malformed || self.late().is_some() || self.overdrawn().is_some() {
+            Some("not started: step cut short")
+        } else if self.facts.stop {
+            Some("not started: stop requested")
+        } else if self.facts.tripped {
+            Some("not started: context")
+        } else {
+            None
+        }
+    }
+
+    /// After a call ended: wait for the others, start the next, or observe.
+    pub(super) fn rest(&mut self) -> Reaction {
+        if self
+            .facts
+            .batch
+            .iter()
+            .any(|c| matches!(c.slot, Slot::Running(_)))
+        {
+            return Reaction::Noted;
+        }
+        if let Some(reason) = self.nothing_starts() {
+            for call in &mut self.facts.batch {
+                if matches!(call.slot, Slot::Pending(_) | Slot::Asked(_)) {
+                    call.slot = Slot::Said(failed(reason));
+                }
+            }
+        }
+        if self
+            .facts
+            .batch
+            .iter()
+            .any(|c| matches!(c.slot, Slot::Pending(_)))
+        {
+            return self.start();
+        }
+        let f = &mut self.facts;
+        for call in std::mem::take(&mut f.batch) {
+            f.pending += match call.slot {
+                Slot::Said(text) => estimate(&text),
+                Slot::Result(tokens) => tokens,
+                Slot::Pending(_) | Slot::Asked(_) | Slot::Running(_) => 0,
+            };
+        }
+        let malformed = std::mem::take(&mut f.malformed);
+        self.commit(Found {
+            malformed,
+            ..Found::default()
+        })
+    }
+
+    pub(super) fn start(&mut self) -> Reaction {
+        let terms = Arc::clone(&self.terms);
+        let ask = |name: &String| terms.require_approval.contains(name);
+        let beside = |name: &String| {
+            terms.parallel_tool_calls && terms.parallel_safe.contains(name) && !ask(name)
+        };
+        self.facts.place = Place::Tools;
+        let mut started = Vec::new();
+        let mut group = false;
+        for call in &mut self.facts.batch {
+            let Slot::Pending(n) = call.slot else {
+                continue;
+            };
+            let joins = started.is_empty() || (group && beside(&call.name));
+            if !joins {
+                break;
+            }
+            if ask(&call.name) {
+                call.slot = Slot::Asked(n);
+                self.clock.parked_since = Some(self.clock.at);
+                return Reaction::AwaitsApproval(n);
+            }
+            group = beside(&call.name);
+            call.slot = Slot::Running(n);
+            started.push(n);
+        }
+        Reaction::Starts(started)
+    }
+}
+
+fn well_formed(envelope: &ToolEnvelope, id: &str, name: &str) -> bool {
+    envelope.tool_call_id == id
+        && envelope.tool == name
+        && (envelope.status == EnvelopeStatus::Error) == envelope.error.is_some()
+}

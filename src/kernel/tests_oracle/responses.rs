@@ -1,0 +1,242 @@
+//! What a response amounts to (semantics §2, §6).
+
+use super::*;
+
+impl Oracle {
+    pub(super) fn accept(&mut self, usage: &Usage) {
+        self.facts.succeeded = true;
+        self.facts.current = usage.input + usage.output + usage.cache_read;
+        self.facts.pending = 0;
+    }
+
+    /// Accepts the message and answers each of its calls with the same words.
+    pub(super) fn accept_unstarted(
+        &mut self,
+        r: &InferenceReturned,
+        message: &AgentMessage,
+        reason: &str,
+    ) {
+        self.accept(&r.usage);
+        self.facts.pending += message.tool_calls.len() as u64 * estimate(&failed(reason));
+    }
+
+    pub(super) fn reject(&mut self, code: &str, pointer: &str, why: Why) -> Reaction {
+        self.facts.notices = estimate(&format!(
+            "System notice: your last response was rejected: {code} at {pointer}. Answer again."
+        ));
+        self.commit_failed(why)
+    }
+
+    pub(super) fn answered(&mut self, r: &InferenceReturned) -> Reaction {
+        if r.gate_breached && self.gate_closed() {
+            return self.commit(Found {
+                violation: Some(Code::TokenGate),
+                ..Found::default()
+            });
+        }
+        let repaired = r.result.status == AdapterStatus::Recovered && self.terms.strict_mode;
+        let message = match &r.result.canonical_message {
+            Some(message) if r.result.status != AdapterStatus::Rejected && !repaired => message,
+            _ => {
+                let code = r
+                    .result
+                    .failure_code
+                    .map_or("RECOVERED_IN_STRICT", |c| c.as_str());
+                return self.reject(
+                    code,
+                    r.result.pointer.as_deref().unwrap_or("/"),
+                    Why::Structure,
+                );
+            }
+        };
+        let calls = &message.tool_calls;
+        let outside = self.terms.strict_mode
+            && self.facts.closing.is_none()
+            && calls
+                .iter()
+                .any(|c| self.terms.tool(&c.name).is_some() && !self.terms.allows(&c.name));
+        let violation = if !calls.is_empty() && self.terms.tool_policy == ToolPolicy::Forbidden {
+            Some(Code::ForbiddenCall)
+        } else {
+            outside.then_some(Code::ToolNotAllowed)
+        };
+        match (r.result.stop, violation) {
+            (StopReason::Refusal, None) => return self.commit_failed(Why::Refused(Code::Refusal)),
+            (StopReason::ContentFilter, None) => {
+                return self.commit_failed(Why::Refused(Code::ContentFilter));
+            }
+            _ => {}
+        }
+        let text =
+            !message.content.trim().is_empty() || r.result.withheld.is_some_and(|w| !w.blank);
+        let cut = text && r.result.stop == StopReason::Length;
+        if violation == Some(Code::ForbiddenCall) {
+            self.accept(&r.usage);
+            return self.commit(Found {
+                violation,
+                ..Found::default()
+            });
+        }
+        if !calls.is_empty() && self.facts.closing.is_some() {
+            self.accept_unstarted(r, message, "tools are withheld");
+            return match (text, cut) {
+                (true, false) => self.commit(Found {
+                    terminal: true,
+                    ..Found::default()
+                }),
+                _ => self.commit_failed(Why::Other),
+            };
+        }
+        if !calls.is_empty() {
+            return self.called(r, message, violation);
+        }
+        if cut {
+            self.facts.notices = texts::cut_notice().tokens;
+            return self.commit_failed(Why::Other);
+        }
+        if text || message.has_reasoning() {
+            self.accept(&r.usage);
+            return self.commit(Found {
+                terminal: text,
+                ..Found::default()
+            });
+        }
+        self.facts.notices =
+            estimate("System notice: the response was empty. Call a tool or answer.");
+        self.commit_failed(Why::Other)
+    }
+
+    pub(super) fn called(
+        &mut self,
+        r: &InferenceReturned,
+        message: &AgentMessage,
+        violation: Option<Code>,
+    ) -> Reaction {
+        let calls = &message.tool_calls;
+        let mut answers: Vec<Option<String>> = Vec::new();
+        let mut rejection = None;
+        let mut room = self.terms.max_tool_calls_per_turn;
+        for (i, call) in calls.iter().enumerate() {
+            let name = &call.name;
+            let answer = if self.terms.tool(name).is_none() || self.facts.changed.contains(name) {
+                // A changed tool stands in a pinned manifest: its call is refused, the message is not.
+                if self.terms.tool(name).is_none() {
+                    rejection =
+                        rejection.or(Some(("TOOL_NOT_FOUND", format!("/tool_calls/{i}/name"))));
+                }
+                Some(format!("TOOL_NOT_FOUND: {name}"))
+            } else if !self.terms.allows(name) {
+                Some(format!("TOOL_NOT_ALLOWED: {name}"))
+            } else if let Err(fault) = self.validators.validate(name, &call.arguments) {
+                let at = format!("/tool_calls/{i}/arguments{}", fault.pointer);
+                rejection = rejection.or(Some(("TOOL_VALIDATION_ERROR", at)));
+                Some(format!(
+                    "TOOL_VALIDATION_ERROR: {}: {}",
+                    fault.pointer, fault.rule
+                ))
+            } else if room == 0 {
+                let limit = self.terms.max_tool_calls_per_turn;
+                Some(format!("too many tool calls in this turn (limit {limit})"))
+            } else {
+                room -= 1;
+                None
+            };
+            answers.push(answer);
+        }
+        if let (true, None, Some((code, pointer))) = (self.terms.strict_mode, violation, rejection)
+        {
+            return self.reject(code, &pointer, Why::Arguments);
+        }
+        let runnable: Vec<&ToolInvocation> = calls
+            .iter()
+            .zip(&answers)
+            .filter(|(_, a)| a.is_none())
+            .map(|(c, _)| c)
+            .collect();
+        // What the run would be if these calls were authorised.
+        let mut after = self.facts.clone();
+        let mut cycle = false;
+        for call in &runnable {
+            cycle |= after.authorise(&self.terms, call);
+        }
+        let over = self.over_calls(&after, &runnable);
+        let violation = violation.or(cycle.then_some(Code::CycleForbidden));
+        if over.is_some() || violation.is_some() {
+            self.accept_unstarted(r, message, "not started: step cut short");
+            return self.commit(Found {
+                over,
+                violation,
+                ..Found::default()
+            });
+        }
+        if self.late().is_some() || self.overdrawn().is_some() || self.facts.stop {
+            self.accept_unstarted(r, message, "not started: stop requested");
+            return self.commit(Found::default());
+        }
+        let mut next = self.facts.calls;
+        self.facts = after;
+        self.facts.gate_open |= !runnable.is_empty();
+        self.facts.batch = calls
+            .iter()
+            .zip(answers)
+            .map(|(call, answer)| Call {
+                id: call.id.clone(),
+                name: call.name.clone(),
+                arguments: call.arguments.digest(),
+                slot: if let Some(reason) = answer {
+                    Slot::Said(failed(&reason))
+                } else {
+                    next += 1;
+                    Slot::Pending(next)
+                },
+            })
+            .collect();
+        self.accept(&r.usage);
+        self.rest()
+    }
+
+    pub(super) fn over_calls(&self, after: &Facts, calls: &[&ToolInvocation]) -> Option<Code> {
+        let limits = &self.terms.max_calls;
+        let of_run = !calls.is_empty() && limits.run.is_some_and(|max| after.calls > max);
+        let of_tool = calls.iter().any(|c| {
+            limits
+                .per_tool
+                .get(&c.name)
+                .is_some_and(|max| after.per_tool[&c.name] > *max)
+        });
+        if of_run || of_tool {
+            return Some(Code::MaxCalls);
+        }
+        let max = self.terms.max_identical_calls?;
+        calls
+            .iter()
+            .any(|c| after.alike[&alike(c)] > max)
+            .then_some(Code::IdenticalCalls)
+    }
+}
+
+impl Facts {
+    /// Adds a call to the run's authorised calls; whether it forms a forbidden pair that no exception covers.
+    pub(super) fn authorise(&mut self, terms: &ExecutionContract, call: &ToolInvocation) -> bool {
+        self.calls += 1;
+        *self.per_tool.entry(call.name.clone()).or_default() += 1;
+        *self.alike.entry(alike(call)).or_default() += 1;
+        let Some(last) = self.last.replace(call.name.clone()) else {
+            return false;
+        };
+        let pair = (last, call.name.clone());
+        if !terms.cycle_forbid.contains(&pair) {
+            return false;
+        }
+        let seen = self.pairs.entry(pair.clone()).or_default();
+        *seen += 1;
+        let exceptions = &terms.metadata.cycle_exceptions;
+        !exceptions
+            .iter()
+            .any(|e| e.from == pair.0 && e.to == pair.1 && *seen <= e.max)
+    }
+}
+
+fn alike(call: &ToolInvocation) -> (String, String) {
+    (call.name.clone(), call.arguments.as_str().to_owned())
+}

@@ -1,0 +1,113 @@
+//! What `strict_mode` changes: one row for each effect, strict beside not strict.
+
+use super::testing::*;
+use crate::contract::{Terms, ToolPolicy};
+use crate::message::{AdapterStatus, AgentMessage, ProtocolAdapterResult};
+
+fn mode(strict_mode: bool) -> Harness {
+    Harness::inferring(Terms {
+        strict_mode,
+        ..terms(ToolPolicy::Optional)
+    })
+}
+
+/// The run after an answer: what was started, and what was said to the model instead.
+#[track_caller]
+fn check(strict: bool, result: ProtocolAdapterResult, started: usize, said: &[&str], end: &str) {
+    let mut h = mode(strict);
+    h.answer_with(result);
+    assert_eq!(h.started_calls().len(), started, "calls started");
+    h.run_tools();
+    let failed: Vec<String> = h
+        .observations()
+        .into_iter()
+        .filter(|text| text.starts_with("(tool failed"))
+        .collect();
+    assert_eq!(failed, said);
+    assert_eq!(h.end(), end);
+}
+
+fn recovered(message: AgentMessage) -> ProtocolAdapterResult {
+    ProtocolAdapterResult {
+        status: AdapterStatus::Recovered,
+        ..native(message)
+    }
+}
+
+fn invalid() -> ProtocolAdapterResult {
+    let calls = vec![
+        call("c1", "read", "{\"path\":\"a\"}"),
+        call("c2", "write", "{\"path\":1}"),
+    ];
+    native(AgentMessage {
+        tool_calls: calls,
+        ..text("")
+    })
+}
+
+#[test]
+fn a_recovered_message_is_a_rejected_one_under_strict() {
+    check(true, recovered(text("MIT")), 0, &[], "INFER");
+    let done = "COMPLETED_CHAT_ONLY (final_message)";
+    check(false, recovered(text("MIT")), 0, &[], done);
+    let mut h = mode(true);
+    h.answer_with(recovered(text("MIT")));
+    let notices = &h.request().expect("a retry").notices;
+    let said: Vec<&str> = notices.iter().map(|n| n.content.as_str()).collect();
+    assert_eq!(
+        said,
+        ["System notice: your last response was rejected: RECOVERED_IN_STRICT at /. Answer again."]
+    );
+    h.answer_with(recovered(text("MIT")));
+    let malformed = "FAILED_PROTOCOL_MALFORMED (format_retries_exhausted)";
+    assert_eq!(h.end(), malformed);
+}
+
+#[test]
+fn an_unknown_name_rejects_the_whole_message_under_strict() {
+    let unknown = || native(calls(&["read", "fly"]));
+    check(true, unknown(), 0, &[], "INFER");
+    let said = ["(tool failed: TOOL_NOT_FOUND: fly)"];
+    check(false, unknown(), 1, &said, "INFER");
+    let mut h = mode(true);
+    h.answer_with(unknown()).answer_with(unknown());
+    assert_eq!(h.end(), "FAILED_VALIDATION (arguments)");
+}
+
+#[test]
+fn invalid_arguments_reject_the_whole_message_under_strict() {
+    check(true, invalid(), 0, &[], "INFER");
+    let mut h = mode(true);
+    h.answer_with(invalid());
+    let notice = &h.request().expect("a retry").notices[0].content;
+    assert!(notice.contains("TOOL_VALIDATION_ERROR at /tool_calls/1/arguments/path"));
+    h.answer_with(invalid());
+    assert_eq!(h.end(), "FAILED_VALIDATION (arguments)");
+
+    let mut h = mode(false);
+    h.answer_with(invalid());
+    assert_eq!(h.started_calls().len(), 1);
+    h.run_tools();
+    let said = h.observations();
+    assert_eq!(said[0], "MIT");
+    assert!(said[1].starts_with("(tool failed: TOOL_VALIDATION_ERROR: /path: "));
+}
+
+#[test]
+fn a_tool_outside_is_a_violation_under_strict() {
+    let outside = || native(calls(&["read", "outside"]));
+    let violated = "FAILED_CONTRACT_VIOLATION (tool_not_allowed)";
+    let cut = ["(tool failed: not started: step cut short)"; 2];
+    check(true, outside(), 0, &cut, violated);
+    let said = ["(tool failed: TOOL_NOT_ALLOWED: outside)"];
+    check(false, outside(), 1, &said, "INFER");
+}
+
+#[test]
+fn a_message_with_nothing_to_run_is_answered_and_the_turn_counts() {
+    let said = ["(tool failed: TOOL_NOT_FOUND: fly)"];
+    check(false, native(calls(&["fly"])), 0, &said, "INFER");
+    let mut h = mode(false);
+    h.answer(calls(&["fly"]));
+    assert_eq!(h.request().map(|r| (r.turn, r.attempt)), Some((2, 1)));
+}

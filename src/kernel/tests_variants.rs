@@ -1,0 +1,402 @@
+//! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
+
+use super::Interrupter;
+use super::testing::{target, terms};
+use super::tests_alphabet::{Does, Letter, Said, When};
+use crate::contract::{BigCount, CycleException, Terms, ToolPolicy, ToolProof};
+use crate::message::ProviderFaultClass as Fault;
+
+use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysAtCost, SaysFor, Timer, Tool, ToolAt};
+
+/// A contract with the letters that are tried in each of its states.
+pub(super) struct Variant {
+    pub(super) name: &'static str,
+    pub(super) terms: fn() -> Terms,
+    pub(super) letters: &'static [&'static [Letter]],
+}
+
+const BASE: &[Letter] = &[
+    Letter::Probed,
+    Says(Said::Text),
+    Says(Said::Read),
+    Fails(Fault::Network),
+    Tool(Does::Ok),
+    Timer(When::AtDeadline),
+];
+const LIFE: &[Letter] = &[
+    Letter::ProbeDead,
+    Letter::ProbedLate,
+    Letter::Stop,
+    Interrupt(Interrupter::Abort),
+    Interrupt(Interrupter::Shutdown),
+    Interrupt(Interrupter::Parent),
+    Timer(When::Now),
+    Timer(When::PastStep),
+    Timer(When::PastTotal),
+    Letter::Resumed,
+    Letter::ResumedOther,
+    Letter::ResumedWithout,
+    Letter::LostProbe,
+    Letter::LostInference,
+    Letter::LostWait,
+    Letter::LostCall,
+    Letter::LostOther,
+    Letter::StaleTool,
+    Letter::StaleApproval,
+    Letter::StaleDenial,
+    Letter::LostOtherInference,
+    Letter::StaleAnswer,
+    Letter::StaleFailure,
+    Letter::Started,
+];
+const LATE: &[Letter] = &[
+    SaysAt(Said::Text, When::PastStep),
+    SaysAt(Said::Text, When::PastTotal),
+    SaysAt(Said::Read, When::PastStep),
+    SaysAt(Said::ReadWrite, When::PastTotal),
+    SaysAt(Said::Rejected, When::PastStep),
+    ToolAt(Does::Ok, When::PastStep),
+    ToolAt(Does::Ok, When::PastTotal),
+    ToolAt(Does::Malformed, When::PastStep),
+];
+const PROSE: &[Letter] = &[
+    Says(Said::Blank),
+    Says(Said::Reasoning),
+    Says(Said::Cut),
+    Says(Said::Refused),
+    Says(Said::Filtered),
+    Says(Said::Breached),
+    Says(Said::RecoveredText),
+];
+const CALLS: &[Letter] = &[
+    Says(Said::ReadB),
+    Says(Said::Write),
+    Says(Said::CutRead),
+    Says(Said::ReadWrite),
+    Says(Said::ReadRead),
+    Says(Said::WriteRead),
+    Says(Said::Three),
+    Says(Said::TextRead),
+    Says(Said::RefusedRead),
+    Says(Said::RecoveredRead),
+];
+const WRONG: &[Letter] = &[
+    Says(Said::Unknown),
+    Says(Said::Outside),
+    Says(Said::Invalid),
+    Says(Said::ReadUnknown),
+    Says(Said::ReadOutside),
+    Says(Said::ReadInvalid),
+    Says(Said::OutsideReadRead),
+    Says(Said::Rejected),
+];
+const FAULTS: &[Letter] = &[
+    Fails(Fault::RateLimit),
+    Letter::LimitedFor(7_000),
+    Fails(Fault::Auth),
+    Fails(Fault::Quota),
+    Fails(Fault::Timeout),
+    Fails(Fault::Model),
+    Fails(Fault::ContextOverflow),
+    Fails(Fault::InvalidResponse),
+    Fails(Fault::Refusal),
+    Fails(Fault::ContentFilter),
+];
+const TOOLS: &[Letter] = &[
+    Tool(Does::Error),
+    Tool(Does::Malformed),
+    Tool(Does::WrongId),
+    Tool(Does::Contradicts),
+    Tool(Does::TimesOut),
+    Tool(Does::Disconnects),
+    Tool(Does::Cancelled),
+    Tool(Does::Changed),
+    Tool(Does::Large),
+    LastTool(Does::Ok),
+    LastTool(Does::TimesOut),
+];
+const DEAR: &[Letter] = &[
+    SaysFor(Said::Text, 395),
+    SaysFor(Said::Text, 396),
+    SaysFor(Said::Read, 300),
+    SaysFor(Said::ReadWrite, 396),
+    SaysFor(Said::Blank, 200),
+    SaysFor(Said::Rejected, 200),
+    SaysAtCost(Said::Text, 5),
+    SaysAtCost(Said::Text, 6),
+    SaysAtCost(Said::ReadWrite, 6),
+    Letter::FailsFor(Fault::Network, 200),
+];
+const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
+
+/// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
+fn more() -> u64 {
+    std::env::var("MONOLITH_EXPLORE_MORE").map_or(0, |n| n.parse().expect("a number"))
+}
+
+fn small(policy: ToolPolicy) -> Terms {
+    Terms {
+        max_turns: 2,
+        max_attempts_per_turn: 2,
+        max_inferences: 3 + more(),
+        max_format_retries: 1,
+        max_tool_calls_per_turn: 2,
+        max_resumes: 1,
+        ..terms(policy)
+    }
+}
+
+fn loose(policy: ToolPolicy) -> Terms {
+    Terms {
+        strict_mode: false,
+        ..small(policy)
+    }
+}
+
+fn dear(policy: ToolPolicy) -> Terms {
+    Terms {
+        max_tokens_consumed: BigCount(400),
+        max_cost_micro_usd: Some(BigCount(5)),
+        ..loose(policy)
+    }
+}
+
+/// Every variant; the cheap and telling ones first.
+pub(super) const VARIANTS: &[Variant] = &[
+    Variant {
+        name: "required, strict: what is said",
+        terms: || small(ToolPolicy::Required),
+        letters: &[
+            BASE,
+            PROSE,
+            CALLS,
+            WRONG,
+            &[Tool(Does::TimesOut), Letter::Stop],
+        ],
+    },
+    Variant {
+        name: "required, strict: life",
+        terms: || small(ToolPolicy::Required),
+        letters: &[BASE, LIFE, LATE, &[Says(Said::ReadWrite)]],
+    },
+    Variant {
+        name: "required, proof of success: tools",
+        terms: || Terms {
+            tool_proof: ToolProof::Succeeded,
+            max_turns: 3,
+            ..loose(ToolPolicy::Required)
+        },
+        letters: &[BASE, TOOLS, &[Says(Said::ReadWrite), Letter::Stop]],
+    },
+    Variant {
+        name: "optional: faults on two targets",
+        terms: || Terms {
+            targets: vec![target("script"), target("other")],
+            max_attempts_per_turn: 3,
+            max_inferences: 4 + more(),
+            ..loose(ToolPolicy::Optional)
+        },
+        letters: &[
+            BASE,
+            FAULTS,
+            &[
+                Says(Said::Refused),
+                Says(Said::Blank),
+                Says(Said::Rejected),
+                Letter::Stop,
+                Letter::LostWait,
+            ],
+        ],
+    },
+    Variant {
+        name: "required: faults on one target",
+        terms: || loose(ToolPolicy::Required),
+        letters: &[
+            BASE,
+            FAULTS,
+            &[
+                Says(Said::Refused),
+                Says(Said::Blank),
+                Says(Said::Cut),
+                Says(Said::Rejected),
+            ],
+        ],
+    },
+    Variant {
+        name: "optional, loose: what is said",
+        terms: || loose(ToolPolicy::Optional),
+        letters: &[BASE, PROSE, CALLS, WRONG, &[Letter::Stop]],
+    },
+    Variant {
+        name: "optional, one turn",
+        terms: || Terms {
+            max_turns: 1,
+            ..small(ToolPolicy::Optional)
+        },
+        letters: &[BASE, PROSE, CALLS, WRONG, FAULTS, LIFE, LATE],
+    },
+    Variant {
+        name: "forbidden",
+        terms: || small(ToolPolicy::Forbidden),
+        letters: &[BASE, PROSE, CALLS, WRONG, LIFE, LATE],
+    },
+    Variant {
+        name: "forbidden, two targets: faults",
+        terms: || Terms {
+            targets: vec![target("script"), target("other")],
+            ..small(ToolPolicy::Forbidden)
+        },
+        letters: &[BASE, PROSE, FAULTS, WRONG, LATE, &[Letter::Stop]],
+    },
+    Variant {
+        name: "optional: tokens and cost",
+        terms: || dear(ToolPolicy::Optional),
+        letters: &[
+            BASE,
+            DEAR,
+            &[
+                Fails(Fault::RateLimit),
+                Letter::StaleAnswer,
+                Letter::Stop,
+                LastTool(Does::Ok),
+                Says(Said::ReadWrite),
+            ],
+        ],
+    },
+    Variant {
+        name: "optional: context",
+        terms: || {
+            let mut terms = Terms {
+                max_turns: 3,
+                ..loose(ToolPolicy::Optional)
+            };
+            terms.context_budget.force_synthesis_at_ratio = 0.5;
+            terms
+        },
+        letters: &[
+            BASE,
+            &[
+                SaysFor(Said::Read, 49_900),
+                SaysFor(Said::Read, 60_000),
+                SaysFor(Said::ReadWrite, 98_900),
+                SaysFor(Said::Blank, 60_000),
+                Says(Said::Reasoning),
+                SaysFor(Said::Reasoning, 60_000),
+                Tool(Does::Large),
+                Tool(Does::TimesOut),
+                Fails(Fault::ContextOverflow),
+                Letter::Stop,
+                Says(Said::ReadWrite),
+            ],
+        ],
+    },
+    Variant {
+        name: "required: context without a ratio",
+        terms: || Terms {
+            max_turns: 3,
+            ..loose(ToolPolicy::Required)
+        },
+        letters: &[
+            BASE,
+            &[
+                SaysFor(Said::Read, 98_900),
+                SaysFor(Said::ReadWrite, 50_000),
+                SaysFor(Said::Reasoning, 99_500),
+                Tool(Does::Large),
+                Tool(Does::TimesOut),
+                Fails(Fault::ContextOverflow),
+                Says(Said::ReadWrite),
+            ],
+        ],
+    },
+    Variant {
+        name: "optional: a first prompt that does not fit",
+        terms: || {
+            let mut terms = small(ToolPolicy::Optional);
+            terms.context_budget.context_window = 1_020;
+            // Feasible by PRECHECK's arithmetic, and still too small for this prompt.
+            terms.context_budget.reserved_synthesis = 0;
+            terms
+        },
+        letters: &[BASE, PROSE, LIFE],
+    },
+    Variant {
+        name: "optional: limits on calls, cycles",
+        terms: || {
+            let mut terms = Terms {
+                max_turns: 3,
+                max_identical_calls: Some(2),
+                cycle_forbid: vec![
+                    ("write".to_owned(), "read".to_owned()),
+                    ("write".to_owned(), "write".to_owned()),
+                ],
+                ..small(ToolPolicy::Optional)
+            };
+            terms.max_calls.run = Some(3);
+            terms.max_calls.per_tool.insert("write".to_owned(), 1);
+            terms.metadata.cycle_exceptions.push(CycleException {
+                from: "write".to_owned(),
+                max: 1,
+                to: "read".to_owned(),
+            });
+            terms
+        },
+        letters: &[BASE, CALLS, WRONG, &[LastTool(Does::Ok)]],
+    },
+    Variant {
+        name: "required: cycles without exceptions",
+        terms: || Terms {
+            max_turns: 3,
+            cycle_forbid: vec![("write".to_owned(), "read".to_owned())],
+            ..loose(ToolPolicy::Required)
+        },
+        letters: &[BASE, CALLS, &[Letter::Stop]],
+    },
+    Variant {
+        name: "optional: side by side",
+        terms: || Terms {
+            parallel_tool_calls: true,
+            parallel_safe: vec!["read".to_owned()],
+            idempotent: vec!["read".to_owned()],
+            max_tool_calls_per_turn: 3,
+            max_inferences: 2 + more(),
+            ..loose(ToolPolicy::Optional)
+        },
+        letters: &[
+            BASE,
+            TOOLS,
+            &[
+                Says(Said::ReadRead),
+                Says(Said::Three),
+                Letter::LostCall,
+                Letter::Stop,
+                Letter::Resumed,
+                Letter::ResumedOther,
+                Letter::StaleAnswer,
+                Interrupt(Interrupter::Parent),
+                Timer(When::PastTotal),
+                ToolAt(Does::Ok, When::PastStep),
+            ],
+        ],
+    },
+    Variant {
+        name: "required: approval",
+        terms: || Terms {
+            require_approval: vec!["read".to_owned()],
+            max_inferences: 3,
+            max_tokens_consumed: BigCount(310),
+            ..small(ToolPolicy::Required)
+        },
+        letters: &[
+            BASE,
+            APPROVALS,
+            LIFE,
+            LATE,
+            &[
+                Says(Said::ReadWrite),
+                Says(Said::ReadRead),
+                Tool(Does::TimesOut),
+            ],
+        ],
+    },
+];
