@@ -1,1 +1,29 @@
-//! Room under construction.
+//! Wire protocols: a canonical request becomes bytes, raw bytes become a verdict.
+//!
+//! Knows how each provider family writes messages, tools, streams and errors; one folder per protocol,
+//! chosen by the `adapter_version` of a contract's target. It deliberately does not know how bytes travel
+//! (that is `inference`), what time it is (a caller says), whether a tool name exists or arguments fit a schema
+//! (that is the machine's), and it never repairs: a response is native, rejected, or a provider's fault.
+//!
+//! ```text
+//! conversation ─▶ RequestEncoder ─▶ body bytes          (each message rendered once, kept)
+//! body bytes   ─▶ ResponseDecoder ─▶ Decoded::Message(native | rejected)
+//!      pushed in any pieces        └▶ Decoded::Fault(class, Retry-After)
+//! ```
+//!
+//! Also here, because it is the same recorded format: [`Script`], the parsed file of a scripted provider.
+
+mod error;
+mod openai_chat;
+mod protocol;
+mod request;
+mod response;
+mod retry_after;
+mod script;
+mod sse;
+
+pub use error::AdapterError;
+pub use protocol::Adapter;
+pub use request::{RequestEncoder, RequestShape};
+pub use response::{Decoded, ResponseDecoder, ResponseMeta};
+pub use script::{Script, ScriptError, ScriptFault, ScriptRecord, ScriptRule};

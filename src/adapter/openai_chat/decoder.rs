@@ -1,0 +1,298 @@
+use super::VERSION;
+use super::error_report::ErrorReport;
+use super::fold::{Failure, Fold, Folded, Form};
+use crate::adapter::retry_after::retry_after_ms;
+use crate::adapter::sse::{LineTooLong, SseEvent, SseSplitter};
+use crate::adapter::{Decoded, ResponseMeta};
+use crate::message::{
+    AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
+};
+
+/// The most bytes of one response.
+pub(super) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// The most bytes of an error body that are read; the rest only counts in its hash.
+const MAX_ERROR_BYTES: usize = 1024 * 1024;
+/// How much of a body that is no answer goes into the fault's message.
+const OPENING_BYTES: usize = 512;
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// Judges one response.
+#[derive(Debug)]
+pub(in crate::adapter) struct Decoder {
+    body: Body,
+    fold: Fold,
+    hasher: blake3::Hasher,
+    meta: ResponseMeta,
+    model: String,
+    /// The first bytes, for a fault's message.
+    opening: Vec<u8>,
+    received: usize,
+    too_large: bool,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// Nothing but white space so far.
+    Undecided(Vec<u8>),
+    /// One JSON document, or something that is none.
+    Document(Vec<u8>),
+    /// Events.
+    Stream(SseSplitter),
+    /// The body of a response whose status says that it is no answer.
+    Error(Vec<u8>),
+}
+
+impl Decoder {
+    pub(in crate::adapter) fn new(meta: ResponseMeta, model: &str) -> Self {
+        let body = if (200..300).contains(&meta.status) {
+            Body::Undecided(Vec::new())
+        } else {
+            Body::Error(Vec::new())
+        };
+        Self {
+            body,
+            fold: Fold::default(),
+            hasher: blake3::Hasher::new(),
+            meta,
+            model: model.to_owned(),
+            opening: Vec::new(),
+            received: 0,
+            too_large: false,
+        }
+    }
+
+    pub(in crate::adapter) fn push(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        self.received = self.received.saturating_add(bytes.len());
+        let room = OPENING_BYTES.saturating_sub(self.opening.len());
+        self.opening.extend(bytes.iter().take(room));
+        if self.too_large {
+            return;
+        }
+        match &mut self.body {
+            Body::Error(kept) => {
+                let room = MAX_ERROR_BYTES.saturating_sub(kept.len());
+                kept.extend(bytes.iter().take(room));
+            }
+            _ if self.received > MAX_BODY_BYTES => self.overflow(),
+            Body::Undecided(kept) => {
+                kept.extend_from_slice(bytes);
+                if let Some(is_document) = is_document(kept) {
+                    let kept = std::mem::take(kept);
+                    if is_document {
+                        self.body = Body::Document(kept);
+                    } else {
+                        self.body = Body::Stream(SseSplitter::default());
+                        self.stream(&kept);
+                    }
+                }
+            }
+            Body::Document(kept) => kept.extend_from_slice(bytes),
+            Body::Stream(_) => self.stream(bytes),
+        }
+    }
+
+    pub(in crate::adapter) fn is_settled(&self) -> bool {
+        self.too_large || self.fold.is_done()
+    }
+
+    pub(in crate::adapter) fn finish(mut self) -> Decoded {
+        let form = match std::mem::replace(&mut self.body, Body::Undecided(Vec::new())) {
+            _ if self.too_large => Form::Piece,
+            Body::Error(body) => return self.error_status(&body),
+            Body::Undecided(_) => return self.no_answer("the body is empty"),
+            Body::Document(body) => {
+                let body = body.strip_prefix(BOM).unwrap_or(&body);
+                if !body.trim_ascii_start().starts_with(b"{") {
+                    return self.no_answer("the body is no JSON object");
+                }
+                let taken = std::str::from_utf8(body)
+                    .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))
+                    .and_then(|text| self.fold.take(text, Form::Whole));
+                if let Err(failure) = taken {
+                    self.fold.fail(failure);
+                }
+                Form::Whole
+            }
+            Body::Stream(splitter) => {
+                let known = splitter.saw_field();
+                match splitter.tail() {
+                    Ok(None) if !known => return self.no_answer("the body is no event stream"),
+                    Ok(Some(event)) if !self.fold.is_done() => {
+                        if let Err(failure) = self.event(&event) {
+                            self.fold.fail(at_the_end(failure));
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(LineTooLong) => self.overflow(),
+                }
+                Form::Piece
+            }
+        };
+        self.verdict(form)
+    }
+
+    fn overflow(&mut self) {
+        self.too_large = true;
+        self.body = Body::Undecided(Vec::new());
+        self.fold.fail(Failure::new(FailureCode::TooLarge, ""));
+    }
+
+    fn stream(&mut self, mut bytes: &[u8]) {
+        while let Body::Stream(splitter) = &mut self.body {
+            match splitter.next(&mut bytes) {
+                // What follows [DONE] is no part of the message.
+                Ok(Some(_)) if self.fold.is_done() => {}
+                Ok(Some(event)) => {
+                    if let Err(failure) = self.event(&event) {
+                        self.fold.fail(failure);
+                    }
+                }
+                Ok(None) => return,
+                Err(LineTooLong) if self.fold.is_done() => {
+                    self.body = Body::Stream(SseSplitter::default());
+                }
+                Err(LineTooLong) => self.overflow(),
+            }
+        }
+    }
+
+    fn event(&mut self, event: &SseEvent) -> Result<(), Failure> {
+        let text = std::str::from_utf8(&event.data)
+            .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))?;
+        if event.is_error {
+            self.fold.report(ErrorReport::of_body(text));
+            return Ok(());
+        }
+        match self.data(text) {
+            // Servers that leave out the blank line between events give several chunks in one.
+            Err(_)
+                if text.contains('\n')
+                    && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() =>
+            {
+                text.lines().try_for_each(|line| self.data(line))
+            }
+            taken => taken,
+        }
+    }
+
+    fn data(&mut self, text: &str) -> Result<(), Failure> {
+        match text.trim() {
+            "" => Ok(()),
+            "[DONE]" => {
+                self.fold.end();
+                Ok(())
+            }
+            text => self.fold.take(text, Form::Piece),
+        }
+    }
+
+    fn raw_hash(&self) -> Digest {
+        Digest::from_bytes(*self.hasher.finalize().as_bytes())
+    }
+
+    fn verdict(self, form: Form) -> Decoded {
+        let raw_hash = self.raw_hash();
+        let stop = self.fold.stop();
+        let usage = self.fold.usage();
+        let result = |status| ProtocolAdapterResult {
+            adapter_version: VERSION.to_owned(),
+            canonical_message: None,
+            failure_code: None,
+            pointer: None,
+            raw_hash,
+            repair: None,
+            status,
+            stop,
+            usage,
+            withheld: None,
+        };
+        match self.fold.finish(form, &self.model) {
+            Folded::Message(message) => Decoded::Message(Box::new(ProtocolAdapterResult {
+                canonical_message: Some(message),
+                ..result(AdapterStatus::Native)
+            })),
+            Folded::Rejected(failure) => Decoded::Message(Box::new(ProtocolAdapterResult {
+                failure_code: Some(failure.code),
+                pointer: Some(failure.pointer),
+                ..result(AdapterStatus::Rejected)
+            })),
+            Folded::Fault(report) => Decoded::Fault {
+                fault: ProviderFault {
+                    raw_hash: Some(raw_hash),
+                    retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
+                    ..report.into_fault(self.meta.status)
+                },
+                usage,
+            },
+        }
+    }
+
+    /// The verdict over a response whose status is not 2xx.
+    fn error_status(self, body: &[u8]) -> Decoded {
+        if self.meta.status < 400 {
+            return self.no_answer("the status is neither success nor error");
+        }
+        let text = String::from_utf8_lossy(body.strip_prefix(BOM).unwrap_or(body));
+        // Some servers answer a streaming request with the error as an event.
+        let event = || {
+            let mut rest = body;
+            let mut splitter = SseSplitter::default();
+            let first = splitter.next(&mut rest).ok()?;
+            String::from_utf8(first.or_else(|| splitter.tail().ok()?)?.data).ok()
+        };
+        let report = if text.trim_start().starts_with(['{', '[', '<']) {
+            ErrorReport::of_body(&text)
+        } else {
+            ErrorReport::of_body(event().as_deref().unwrap_or(&text))
+        };
+        Decoded::Fault {
+            fault: ProviderFault {
+                raw_hash: Some(self.raw_hash()),
+                retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
+                ..report.into_fault(self.meta.status)
+            },
+            usage: None,
+        }
+    }
+
+    /// The verdict over something that is no answer of this protocol, and not the model's doing.
+    fn no_answer(self, why: &str) -> Decoded {
+        let opening = String::from_utf8_lossy(&self.opening);
+        let message = match opening.trim() {
+            "" => why.to_owned(),
+            opening => format!("{why}: {opening}"),
+        };
+        Decoded::Fault {
+            fault: ProviderFault {
+                raw_hash: Some(self.raw_hash()),
+                retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
+                status: Some(self.meta.status),
+                ..ProviderFault::new(ProviderFaultClass::InvalidResponse, message)
+            },
+            usage: None,
+        }
+    }
+}
+
+/// What a failure of the last event means where the blank line after it is missing: text that does not parse was cut.
+fn at_the_end(failure: Failure) -> Failure {
+    match failure.code {
+        FailureCode::BodyInvalidJson if failure.pointer.is_empty() => {
+            Failure::new(FailureCode::StreamIncomplete, "")
+        }
+        _ => failure,
+    }
+}
+
+/// Whether the body is one document (JSON or markup) and not an event stream; none until its first byte that is neither
+/// byte order mark nor white space has arrived. No field of an event stream begins like a document.
+fn is_document(body: &[u8]) -> Option<bool> {
+    if body.len() < BOM.len() && BOM.starts_with(body) {
+        return None;
+    }
+    let body = body.strip_prefix(BOM).unwrap_or(body);
+    body.iter()
+        .find(|byte| !byte.is_ascii_whitespace())
+        .map(|byte| matches!(byte, b'{' | b'[' | b'<'))
+}

@@ -1,0 +1,268 @@
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::adapter::RequestShape;
+use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, ToolTerms};
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, Role, ToolInvocation};
+
+/// Renders bodies for one target; see the module's documentation for what is sent.
+#[derive(Debug)]
+pub(in crate::adapter) struct Encoder {
+    /// `{"model":…,"messages":[`
+    head: Vec<u8>,
+    /// The messages of `kept`, rendered, joined by commas.
+    messages: Vec<u8>,
+    /// What `messages` was rendered from, each with the length of `messages` after it.
+    kept: Vec<(Arc<AgentMessage>, usize)>,
+    /// `],"tools":[…]` and what goes with them but the choice; none where no tool is exposed.
+    tools: Option<Vec<u8>>,
+    /// Parameters and the closing brace, after a comma.
+    tail: Vec<u8>,
+}
+
+impl Encoder {
+    pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
+        let provider = terms
+            .providers
+            .get(&target.provider)
+            .map_or(ProviderType::Openai, |provider| provider.provider_type);
+        let mut head = b"{\"model\":".to_vec();
+        put(&mut head, &target.model);
+        head.extend_from_slice(b",\"messages\":[");
+        let mut tail = b",".to_vec();
+        put(&mut tail, &Parameters::of(&target.sampling, provider));
+        // The parameters go into the body's own object: without their opening brace.
+        tail.remove(1);
+        Self {
+            head,
+            messages: Vec::new(),
+            kept: Vec::new(),
+            tools: render_tools(terms),
+            tail,
+        }
+    }
+
+    pub(in crate::adapter) fn encode(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> Vec<u8> {
+        self.keep(conversation);
+        let mut notices = Vec::new();
+        for notice in shape.notices {
+            append_message(&mut notices, notice);
+        }
+        let (tools, choice): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
+            (Some(tools), ToolExposure::Auto) => (tools, b",\"tool_choice\":\"auto\""),
+            (Some(tools), ToolExposure::Forced) => (tools, b",\"tool_choice\":\"required\""),
+            (None, _) | (_, ToolExposure::Withheld) => (b"", b""),
+        };
+        let joint: &[u8] = if self.messages.is_empty() || notices.is_empty() {
+            b""
+        } else {
+            b","
+        };
+        [
+            self.head.as_slice(),
+            &self.messages,
+            joint,
+            &notices,
+            b"]",
+            tools,
+            choice,
+            &self.tail,
+        ]
+        .concat()
+    }
+
+    /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
+    fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
+        let common = self
+            .kept
+            .iter()
+            .zip(conversation)
+            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+            .count();
+        let end = common
+            .checked_sub(1)
+            .and_then(|last| self.kept.get(last))
+            .map_or(0, |(_, end)| *end);
+        self.kept.truncate(common);
+        self.messages.truncate(end);
+        for message in conversation.iter().skip(common) {
+            append_message(&mut self.messages, message);
+            self.kept.push((Arc::clone(message), self.messages.len()));
+        }
+    }
+}
+
+fn append_message(out: &mut Vec<u8>, message: &AgentMessage) {
+    if !out.is_empty() {
+        out.push(b',');
+    }
+    put(out, &WireMessage::of(message));
+}
+
+fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
+    let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
+    if tools.is_empty() {
+        return None;
+    }
+    let mut out = b",\"tools\":".to_vec();
+    put(&mut out, &tools);
+    if !terms.parallel_tool_calls {
+        out.extend_from_slice(b",\"parallel_tool_calls\":false");
+    }
+    Some(out)
+}
+
+/// Appends the JSON text of `value`. It cannot fail: the values here have string keys and no fallible parts, and a
+/// vector takes every write.
+fn put(out: &mut Vec<u8>, value: &impl Serialize) {
+    let written = serde_json::to_writer(&mut *out, value);
+    debug_assert!(written.is_ok(), "a wire value did not serialise");
+}
+
+/// Serialised in this order, after `messages` and `tools`.
+#[derive(Serialize)]
+struct Parameters<'a> {
+    max_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repetition_penalty: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<WireReasoning<'a>>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+/// OpenRouter takes an effort or a token count, not both.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum WireReasoning<'a> {
+    MaxTokens(u64),
+    Effort(&'a str),
+}
+
+impl<'a> Parameters<'a> {
+    fn of(sampling: &'a Sampling, provider: ProviderType) -> Self {
+        let openrouter = provider == ProviderType::Openrouter;
+        let effort = sampling.reasoning.as_deref();
+        let (repeat_penalty, repetition_penalty) = match provider {
+            ProviderType::Openai => (None, None),
+            ProviderType::Openrouter => (None, sampling.repeat_penalty),
+            _ => (sampling.repeat_penalty, None),
+        };
+        Self {
+            max_tokens: sampling.max_output_tokens,
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            seed: sampling.seed.0,
+            repeat_penalty,
+            repetition_penalty,
+            reasoning_effort: effort.filter(|_| !openrouter),
+            reasoning: sampling
+                .reasoning_tokens
+                .map(WireReasoning::MaxTokens)
+                .or(effort.map(WireReasoning::Effort))
+                .filter(|_| openrouter),
+            stream: sampling.stream,
+            stream_options: sampling.stream.then_some(StreamOptions {
+                include_usage: true,
+            }),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireMessage<'a> {
+    role: Role,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
+    /// Null beside calls without text; always present, because strict servers ask for the key.
+    content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<WireCall<'a>>,
+}
+
+impl<'a> WireMessage<'a> {
+    fn of(message: &'a AgentMessage) -> Self {
+        let silent = message.content.is_empty() && !message.tool_calls.is_empty();
+        Self {
+            role: message.role,
+            tool_call_id: message.tool_call_id.as_deref(),
+            content: (!silent).then_some(&message.content),
+            tool_calls: message.tool_calls.iter().map(WireCall::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: WireFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct WireFunction<'a> {
+    name: &'a str,
+    /// The text the model wrote, as a JSON string.
+    arguments: &'a str,
+}
+
+impl<'a> WireCall<'a> {
+    fn of(call: &'a ToolInvocation) -> Self {
+        Self {
+            id: &call.id,
+            r#type: "function",
+            function: WireFunction {
+                name: &call.name,
+                arguments: call.arguments.as_str(),
+            },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    r#type: &'static str,
+    function: WireDeclaration<'a>,
+}
+
+#[derive(Serialize)]
+struct WireDeclaration<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: &'a serde_json::Value,
+}
+
+impl<'a> WireTool<'a> {
+    fn of(tool: &'a ToolTerms) -> Self {
+        Self {
+            r#type: "function",
+            function: WireDeclaration {
+                name: &tool.name,
+                description: &tool.description,
+                parameters: &tool.input_schema,
+            },
+        }
+    }
+}

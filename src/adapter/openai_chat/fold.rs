@@ -1,0 +1,347 @@
+use serde_json::value::RawValue;
+
+use super::calls::Calls;
+use super::error_report::ErrorReport;
+use super::usage::usage;
+use super::wire::{
+    Raw, WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart, elements, object,
+    string, whole,
+};
+use crate::message::{AgentMessage, FailureCode, Role, StopReason, Usage};
+
+/// Where the message stands in a blocking body, and by convention in a folded stream.
+pub(super) const MESSAGE: &str = "/choices/0/message";
+/// The most choices of one chunk that are looked at; only the one of index 0 counts.
+const MAX_CHOICES: usize = 128;
+/// The most parts of one content array.
+const MAX_PARTS: usize = 65_536;
+
+/// The first rule that a response broke, and where.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub code: FailureCode,
+    pub pointer: String,
+}
+
+impl Failure {
+    pub(super) fn new(code: FailureCode, pointer: impl Into<String>) -> Self {
+        Self {
+            code,
+            pointer: pointer.into(),
+        }
+    }
+}
+
+/// Whether a document is a whole response or a piece of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The body of a blocking response: one chunk with `message`.
+    Whole,
+    /// One chunk of a stream, with `delta`.
+    Piece,
+}
+
+/// A response, folded from its documents. A blocking body goes through it as a stream of one chunk, so both give the
+/// same message.
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    calls: Calls,
+    content: String,
+    done: bool,
+    failure: Option<Failure>,
+    fault: Option<ErrorReport>,
+    finish_reason: Option<String>,
+    model: Option<String>,
+    reasoning: String,
+    refusal: String,
+    saw_message: bool,
+    usage: Option<Usage>,
+}
+
+/// What a fold comes to.
+#[derive(Debug)]
+pub(super) enum Folded {
+    /// A canonical message.
+    Message(AgentMessage),
+    /// A message that breaks a rule.
+    Rejected(Failure),
+    /// An error where a message should be.
+    Fault(ErrorReport),
+}
+
+impl Fold {
+    /// Records `failure` unless an earlier one stands: the first names the cause.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// The stream said `[DONE]`.
+    pub(super) fn end(&mut self) {
+        self.done = true;
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Takes an error that the server reported beside the protocol's documents.
+    pub(super) fn report(&mut self, report: ErrorReport) {
+        self.fault.get_or_insert(report);
+    }
+
+    /// Takes one JSON document. Nothing of it is used where it is not of the protocol's shape.
+    pub(super) fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {
+        if !text.trim_start().starts_with('{') {
+            let code = match serde_json::from_str::<&RawValue>(text) {
+                Ok(_) => FailureCode::BodyShape,
+                Err(_) => FailureCode::BodyInvalidJson,
+            };
+            return Err(Failure::new(code, ""));
+        }
+        let chunk: WireChunk<'_> = serde_json::from_str(text).map_err(|error| {
+            let code = if error.is_data() {
+                FailureCode::BodyShape
+            } else {
+                FailureCode::BodyInvalidJson
+            };
+            Failure::new(code, "")
+        })?;
+        self.note(&chunk, text);
+        let Some(choices) = chunk.choices else {
+            return Ok(());
+        };
+        let (choices, _) = elements(choices, MAX_CHOICES)
+            .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/choices"))?;
+        for (place, choice) in choices.into_iter().enumerate() {
+            let choice: WireChoice<'_> = object(choice.get())
+                .ok_or_else(|| Failure::new(FailureCode::BodyShape, format!("/choices/{place}")))?;
+            let index = choice
+                .index
+                .map_or(Some(place as u64), |raw| whole(Some(raw)));
+            if index == Some(0) {
+                self.choice(&choice, form)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a chunk says beside its choices.
+    fn note(&mut self, chunk: &WireChunk<'_>, text: &str) {
+        let own = chunk.error.and_then(ErrorReport::of_value);
+        let bare = || (string(chunk.object)? == "error").then(|| ErrorReport::of_body(text));
+        if let Some(report) = own.or_else(bare) {
+            self.report(report);
+        }
+        if let Some(model) = string(chunk.model).filter(|model| !model.is_empty()) {
+            self.model.get_or_insert(model);
+        }
+        let groq = || object::<WireChunk<'_>>(chunk.x_groq?.get())?.usage;
+        self.meter(chunk.usage.or_else(groq));
+    }
+
+    /// The last report that says anything counts: some servers report with every chunk, growing.
+    fn meter(&mut self, raw: Raw<'_>) {
+        if let Some(usage) = raw.and_then(usage) {
+            self.usage = Some(usage);
+        }
+    }
+
+    fn choice(&mut self, choice: &WireChoice<'_>, form: Form) -> Result<(), Failure> {
+        if let Some(report) = choice.error.and_then(ErrorReport::of_value) {
+            self.report(report);
+        }
+        if let Some(reason) = string(choice.finish_reason).filter(|reason| !reason.is_empty()) {
+            self.finish_reason = Some(reason);
+        }
+        if self.usage.is_none() {
+            self.meter(choice.usage);
+        }
+        // Where a chunk of a stream has both, `message` is what came so far and `delta` what is new.
+        let (whole_message, raw) = match (form, choice.message, choice.delta) {
+            (Form::Whole, Some(message), _) | (_, Some(message), None) => (true, message),
+            (_, _, Some(delta)) => (false, delta),
+            (_, None, None) => return Ok(()),
+        };
+        let message: WireMessage<'_> =
+            object(raw.get()).ok_or_else(|| Failure::new(FailureCode::BodyShape, MESSAGE))?;
+        self.saw_message = true;
+        self.message(&message, whole_message)
+    }
+
+    fn message(&mut self, message: &WireMessage<'_>, whole_message: bool) -> Result<(), Failure> {
+        let mut thinking = String::new();
+        if let Some(content) = message.content {
+            self.content(content, &mut thinking)?;
+        }
+        if let Some(refusal) = string(message.refusal) {
+            self.refusal.push_str(&refusal);
+        }
+        // Servers that send more than one of these send the same text in each.
+        let reasoning = [message.reasoning_content, message.reasoning]
+            .into_iter()
+            .filter_map(string)
+            .find(|text| !text.is_empty())
+            .or_else(|| Some(details(message.reasoning_details?)).filter(|text| !text.is_empty()))
+            .unwrap_or(thinking);
+        self.reasoning.push_str(&reasoning);
+        if let Some(raw) = message.function_call {
+            legacy(raw)?;
+        }
+        let Some(raw) = message.tool_calls else {
+            return Ok(());
+        };
+        let (calls, _) = elements(raw, super::calls::MAX_CALLS + 1)
+            .ok_or_else(|| Failure::new(FailureCode::CallShape, format!("{MESSAGE}/tool_calls")))?;
+        for call in calls {
+            if whole_message || !is_blank(call) {
+                self.calls.take(call.get(), whole_message)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Text, or an array of parts: text, thinking, refusal; parts of other kinds carry no text.
+    fn content(&mut self, raw: &RawValue, thinking: &mut String) -> Result<(), Failure> {
+        let at = |code, below: String| Failure::new(code, format!("{MESSAGE}/content{below}"));
+        if raw.get().starts_with('"') {
+            let text =
+                string(Some(raw)).ok_or_else(|| at(FailureCode::BodyInvalidJson, String::new()))?;
+            self.content.push_str(&text);
+            return Ok(());
+        }
+        let (parts, more) =
+            elements(raw, MAX_PARTS).ok_or_else(|| at(FailureCode::BodyShape, String::new()))?;
+        if more {
+            return Err(at(FailureCode::TooLarge, format!("/{MAX_PARTS}")));
+        }
+        for (place, raw) in parts.into_iter().enumerate() {
+            if raw.get().starts_with('"') {
+                let text = string(Some(raw))
+                    .ok_or_else(|| at(FailureCode::BodyInvalidJson, format!("/{place}")))?;
+                self.content.push_str(&text);
+                continue;
+            }
+            let part: WirePart<'_> =
+                object(raw.get()).ok_or_else(|| at(FailureCode::BodyShape, format!("/{place}")))?;
+            match string(part.kind).as_deref() {
+                None | Some("text" | "output_text") => {
+                    if let Some(raw) = part.text {
+                        let text = string(Some(raw)).ok_or_else(|| {
+                            at(FailureCode::BodyInvalidJson, format!("/{place}/text"))
+                        })?;
+                        self.content.push_str(&text);
+                    }
+                }
+                Some("thinking" | "reasoning") => {
+                    thinking.push_str(&part.thinking.map(spoken).unwrap_or_default());
+                    thinking.push_str(&string(part.text).unwrap_or_default());
+                }
+                Some("refusal") => {
+                    self.refusal
+                        .push_str(&string(part.refusal).unwrap_or_default());
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the model stopped. A refusal outweighs the reason given.
+    pub(super) fn stop(&self) -> StopReason {
+        if !self.refusal.trim().is_empty() {
+            return StopReason::Refusal;
+        }
+        match self.finish_reason.as_deref() {
+            Some("stop" | "tool_calls" | "function_call" | "eos" | "end_turn") => StopReason::End,
+            Some("length" | "max_tokens" | "model_length") => StopReason::Length,
+            Some("content_filter") => StopReason::ContentFilter,
+            Some("refusal") => StopReason::Refusal,
+            _ => StopReason::Unknown,
+        }
+    }
+
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// The verdict. A stream is whole where it gave a finish reason or said `[DONE]`.
+    pub(super) fn finish(self, form: Form, model: &str) -> Folded {
+        if let Some(report) = self.fault {
+            return Folded::Fault(report);
+        }
+        if let Some(failure) = self.failure {
+            return Folded::Rejected(failure);
+        }
+        // The provider's own words for an answer that it, not the model, broke off.
+        if let Some(reason @ ("error" | "insufficient_system_resource")) =
+            self.finish_reason.as_deref()
+        {
+            return Folded::Fault(ErrorReport::of_text(&format!(
+                "finish_reason is {reason:?}"
+            )));
+        }
+        if form == Form::Piece && !self.done && self.finish_reason.is_none() {
+            return Folded::Rejected(Failure::new(
+                FailureCode::StreamIncomplete,
+                "/choices/0/finish_reason",
+            ));
+        }
+        if !self.saw_message {
+            return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
+        }
+        let tool_calls = match self.calls.finish(self.model.as_deref().unwrap_or(model)) {
+            Ok(calls) => calls,
+            Err(failure) => return Folded::Rejected(failure),
+        };
+        Folded::Message(AgentMessage {
+            // A refusal is the only thing some models say: for people, it never passes as an answer.
+            content: if self.content.is_empty() {
+                self.refusal
+            } else {
+                self.content
+            },
+            reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            tool_calls,
+            ..AgentMessage::text(Role::Assistant, "", 0)
+        })
+    }
+}
+
+/// The text of reasoning details: `reasoning.text` and `reasoning.summary`; encrypted ones hold none.
+fn details(raw: &RawValue) -> String {
+    elements(raw, MAX_PARTS)
+        .map_or_else(Vec::new, |(parts, _)| parts)
+        .into_iter()
+        .filter_map(|part| object::<WirePart<'_>>(part.get()))
+        .filter_map(|part| string(part.text).or_else(|| string(part.summary)))
+        .collect()
+}
+
+/// The text of a thinking part: a string, or parts with text.
+fn spoken(raw: &RawValue) -> String {
+    string(Some(raw)).unwrap_or_else(|| details(raw))
+}
+
+/// The call of the dialect before tools. Nothing that we send asks for one, so a named one is no call of ours; servers that
+/// serialise every field they know send an empty one.
+fn legacy(raw: &RawValue) -> Result<(), Failure> {
+    let empty = object::<WireFunction<'_>>(raw.get()).is_some_and(|function| {
+        let blank = |raw| string(raw).unwrap_or_default().trim().is_empty();
+        blank(function.name) && blank(function.arguments)
+    });
+    if empty {
+        Ok(())
+    } else {
+        Err(Failure::new(
+            FailureCode::CallShape,
+            format!("{MESSAGE}/function_call"),
+        ))
+    }
+}
+
+/// Whether a piece of a stream says nothing: null, or an object without id and function.
+fn is_blank(raw: &RawValue) -> bool {
+    raw.get() == "null"
+        || object::<WireCall<'_>>(raw.get())
+            .is_some_and(|call| call.function.is_none() && call.id.is_none())
+}

@@ -1,0 +1,44 @@
+//! OpenAI chat completions, `openai-chat/1`, as OpenAI, Azure, OpenRouter, Groq, Mistral, DeepSeek, llama.cpp, vLLM and
+//! others speak it.
+//!
+//! **Requests.** `model`, `messages`, `tools` with `tool_choice` (`auto`, or `required` while the token gate is closed;
+//! both left out where no tool is exposed) and `parallel_tool_calls: false` where the contract says so, then
+//! `max_tokens`, `temperature`, `top_p`, `seed`, `stream`. A penalty on repetition is no field of the protocol: it is sent
+//! as `repetition_penalty` to OpenRouter, as `repeat_penalty` to other kinds of provider, and not at all to type
+//! `openai`, where strict servers refuse unknown fields and the type cannot tell them apart. Reasoning is never sent back.
+//!
+//! **Responses.** A blocking body is folded as a stream of one chunk that has `message` instead of `delta`, so that both
+//! give the same message. Only the choice of index 0 counts. Dialect rules, all of them readings and none a repair:
+//! - `content` may be null, text, or an array of parts; thinking parts, `reasoning`, `reasoning_content` and
+//!   `reasoning_details` are reasoning.
+//! - `arguments` may be a JSON object instead of its text; its bytes are kept. No text at all is
+//!   `ARGS_INVALID_JSON`: here, unlike in other protocols, it is what a cut leaves behind.
+//! - A call without id gets `call_<n>`. Pieces without index belong where `calls` says.
+//! - A stream is whole with a finish reason or with `[DONE]`; the reason itself proves nothing about a call.
+//! - An `error` in a response of status 200 is a provider's fault, whatever came before it.
+
+mod calls;
+mod decoder;
+mod encoder;
+mod error_report;
+mod fold;
+mod usage;
+mod version;
+mod wire;
+
+pub(super) use decoder::Decoder;
+pub(super) use encoder::Encoder;
+pub(super) use version::{PATH, VERSION};
+
+#[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
+mod encoder_tests;
+#[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod payload_tests;
+#[cfg(test)]
+mod stream_tests;
+#[cfg(test)]
+mod test_support;

@@ -1,0 +1,202 @@
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::wire::{Raw, object};
+use crate::message::Usage;
+
+/// What a count may reach and still be exact as a JSON number: 2^53 − 1. Larger reports are cut to it.
+const MAX_COUNT: u64 = (1 << 53) - 1;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireUsage<'a> {
+    #[serde(borrow)]
+    cache_read_input_tokens: Raw<'a>,
+    #[serde(borrow)]
+    cached_tokens: Raw<'a>,
+    #[serde(borrow)]
+    completion_tokens: Raw<'a>,
+    #[serde(borrow)]
+    cost: Raw<'a>,
+    #[serde(borrow)]
+    num_cached_tokens: Raw<'a>,
+    #[serde(borrow)]
+    prompt_cache_hit_tokens: Raw<'a>,
+    #[serde(borrow)]
+    prompt_tokens: Raw<'a>,
+    #[serde(borrow)]
+    prompt_tokens_details: Raw<'a>,
+    #[serde(borrow)]
+    total_tokens: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WirePromptDetails<'a> {
+    #[serde(borrow)]
+    cached_tokens: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCost<'a> {
+    #[serde(borrow)]
+    total_cost: Raw<'a>,
+}
+
+/// The provider's report, or none where it reports no token at all (then an estimate takes its place).
+///
+/// Where numbers contradict each other, the larger reading counts: a cache read beyond the prompt is no part of the
+/// prompt, and a total beyond prompt and completion is reasoning that the completion leaves out.
+pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
+    let wire: WireUsage<'_> = object(raw.get())?;
+    let details: WirePromptDetails<'_> = wire
+        .prompt_tokens_details
+        .and_then(|raw| object(raw.get()))
+        .unwrap_or_default();
+    let prompt = count(wire.prompt_tokens).unwrap_or(0);
+    let cached = [
+        details.cached_tokens,
+        wire.prompt_cache_hit_tokens,
+        wire.cached_tokens,
+        wire.num_cached_tokens,
+        wire.cache_read_input_tokens,
+    ]
+    .into_iter()
+    .find_map(count)
+    .unwrap_or(0);
+    let (input, read) = if cached <= prompt {
+        (prompt - cached, prompt)
+    } else {
+        (prompt, prompt.saturating_add(cached))
+    };
+    let completion = count(wire.completion_tokens).unwrap_or(0);
+    let total = count(wire.total_tokens).unwrap_or(0);
+    let output = completion.max(total.saturating_sub(read));
+    let cost_micro_usd = cost(wire.cost);
+    if input == 0 && output == 0 && cached == 0 && cost_micro_usd.is_none_or(|cost| cost == 0) {
+        return None;
+    }
+    Some(Usage {
+        cache_read: cached,
+        cost_micro_usd,
+        estimated: false,
+        input,
+        output,
+    })
+}
+
+/// A token count: a number, cut to what is exact; negative or unreadable counts are none.
+fn count(raw: Raw<'_>) -> Option<u64> {
+    let number: f64 = serde_json::from_str(raw?.get()).ok()?;
+    let exact: Option<u64> = serde_json::from_str(raw?.get()).ok();
+    exact
+        .or_else(|| floored(number))
+        .map(|count| count.min(MAX_COUNT))
+}
+
+/// Dollars, as a number or as `{total_cost}`, in millionths; a positive cost is at least one of them.
+fn cost(raw: Raw<'_>) -> Option<u64> {
+    let text = raw?.get();
+    let total: Option<WireCost<'_>> = object(text);
+    let text = match total {
+        Some(total) => total.total_cost?.get(),
+        None => text,
+    };
+    let dollars: f64 = serde_json::from_str(text).ok()?;
+    let micro = floored((dollars * 1_000_000.0).round())?;
+    Some(micro.max(u64::from(dollars > 0.0)).min(MAX_COUNT))
+}
+
+fn floored(number: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float-to-int casts saturate, and the value is not negative"
+    )]
+    let whole = (number.is_finite() && number >= 0.0).then_some(number as u64);
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<(u64, u64, u64, Option<u64>)>) {
+        let raw: &RawValue = serde_json::from_str(text).unwrap();
+        let got = usage(raw).map(|u| (u.input, u.cache_read, u.output, u.cost_micro_usd));
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn cached_prompt_tokens_are_counted_once() {
+        check(
+            r#"{"prompt_tokens":100,"completion_tokens":7,"total_tokens":107,"prompt_tokens_details":{"cached_tokens":60}}"#,
+            Some((40, 60, 7, None)),
+        );
+        check(
+            r#"{"prompt_tokens":18,"completion_tokens":2,"prompt_cache_hit_tokens":8,"prompt_tokens_details":null}"#,
+            Some((10, 8, 2, None)),
+        );
+    }
+
+    #[test]
+    fn contradictions_count_the_larger_reading() {
+        check(
+            r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":40}"#,
+            Some((10, 0, 30, None)),
+        );
+        check(
+            r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":115,"cached_tokens":100}"#,
+            Some((10, 100, 5, None)),
+        );
+        check(
+            r#"{"prompt_tokens":10,"completion_tokens":5,"total_tokens":1}"#,
+            Some((10, 0, 5, None)),
+        );
+    }
+
+    #[test]
+    fn absurd_numbers_are_safe() {
+        check(
+            r#"{"prompt_tokens":18446744073709551615,"completion_tokens":1e300}"#,
+            Some((MAX_COUNT, 0, MAX_COUNT, None)),
+        );
+        check(
+            r#"{"prompt_tokens":-5,"completion_tokens":"7","total_tokens":3.0}"#,
+            Some((0, 0, 3, None)),
+        );
+        check(
+            r#"{"prompt_tokens":99999999999999999999999999,"cost":-1}"#,
+            Some((MAX_COUNT, 0, 0, None)),
+        );
+        check(r#"{"prompt_tokens":3,"cost":1e400}"#, Some((3, 0, 0, None)));
+    }
+
+    #[test]
+    fn nothing_reported_is_no_report() {
+        check("{}", None);
+        check("[1,2]", None);
+        check(
+            r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"cost":0}"#,
+            None,
+        );
+    }
+
+    #[test]
+    fn a_cost_in_dollars_becomes_millionths() {
+        check(
+            r#"{"prompt_tokens":1,"cost":0.00012}"#,
+            Some((1, 0, 0, Some(120))),
+        );
+        check(
+            r#"{"prompt_tokens":1,"cost":1e-9}"#,
+            Some((1, 0, 0, Some(1))),
+        );
+        check(r#"{"prompt_tokens":1,"cost":0}"#, Some((1, 0, 0, Some(0))));
+        check(
+            r#"{"prompt_tokens":1,"cost":{"total_cost":0.00937,"request_cost":0.005}}"#,
+            Some((1, 0, 0, Some(9370))),
+        );
+    }
+}

@@ -1,0 +1,77 @@
+use super::openai_chat;
+use super::protocol::Protocol;
+use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
+
+/// What came before the body of a response.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseMeta {
+    /// Header names and values; names are compared without regard to case. Only `retry-after` and
+    /// `retry-after-ms` are read.
+    pub headers: Vec<(String, String)>,
+    /// When the head arrived, in milliseconds since 1970-01-01 UTC: what a Retry-After date is relative to.
+    pub received_unix_ms: u64,
+    /// The HTTP status.
+    pub status: u16,
+}
+
+/// What became of a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// The model answered: a canonical message, or one that is rejected with its reason. The message's `tokens`
+    /// are 0; the driver stamps them.
+    Message(Box<ProtocolAdapterResult>),
+    /// No message came back, and it is not the model's doing.
+    Fault {
+        /// Why.
+        fault: ProviderFault,
+        /// What the provider reported of usage, where it did.
+        usage: Option<Usage>,
+    },
+}
+
+/// Judges one response from its bytes, fed in whatever pieces they arrive.
+///
+/// Whether the body is one JSON document or an event stream is told by its first byte that is not white space, not by
+/// headers: servers get content types wrong, and the stored bytes alone must decode to the same verdict in a replay.
+/// The verdict depends on the concatenated bytes only, never on where they were split.
+#[derive(Debug)]
+pub struct ResponseDecoder(Decoder);
+
+#[derive(Debug)]
+enum Decoder {
+    OpenaiChat(Box<openai_chat::Decoder>),
+}
+
+impl ResponseDecoder {
+    pub(super) fn new(protocol: Protocol, meta: ResponseMeta, model: &str) -> Self {
+        match protocol {
+            Protocol::OpenaiChat => Self(Decoder::OpenaiChat(Box::new(openai_chat::Decoder::new(
+                meta, model,
+            )))),
+        }
+    }
+
+    /// Takes the next bytes of the body.
+    pub fn push(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            Decoder::OpenaiChat(decoder) => decoder.push(bytes),
+        }
+    }
+
+    /// Whether nothing that may still arrive can change the message: the stream said that it is done, or a bound was
+    /// passed. A caller may stop reading then.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        match &self.0 {
+            Decoder::OpenaiChat(decoder) => decoder.is_settled(),
+        }
+    }
+
+    /// The verdict over all bytes that were pushed.
+    #[must_use]
+    pub fn finish(self) -> Decoded {
+        match self.0 {
+            Decoder::OpenaiChat(decoder) => decoder.finish(),
+        }
+    }
+}
