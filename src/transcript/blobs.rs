@@ -1,0 +1,88 @@
+use crate::kernel::{Event, EventKind};
+use crate::message::{ContentBlock, Digest, ToolOutcome};
+
+/// A blob that an event names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlobReference {
+    /// Where in the event it is named, for people.
+    pub field: &'static str,
+    /// BLAKE3 of its bytes.
+    pub hash: Digest,
+    /// Whether its bytes must be there.
+    pub presence: Presence,
+}
+
+/// Whether the bytes that an event names must be there. Where two events name the same bytes, the stronger counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Presence {
+    /// They may be missing: a replay makes them again from what is there, and compares the hash.
+    Derivable,
+    /// They hold text that the token gate holds back (002 Invariant F): an export may leave them out, a store may not.
+    Withheld,
+    /// They must be there.
+    Needed,
+}
+
+/// Every blob that an event names, in the order of the event's fields.
+#[must_use]
+pub fn blob_references(event: &Event) -> Vec<BlobReference> {
+    let named = |presence| {
+        move |field, hash| BlobReference {
+            field,
+            hash,
+            presence,
+        }
+    };
+    let (open, request) = (named(Presence::Needed), named(Presence::Derivable));
+    match &event.event {
+        EventKind::InferenceReturned(returned) => {
+            let result = &returned.result;
+            let gated = named(Presence::Withheld);
+            let mut found = vec![request("event.request_hash", returned.request_hash)];
+            match result.withheld {
+                None => found.push(open("event.result.raw_hash", result.raw_hash)),
+                Some(text) => {
+                    found.push(gated("event.result.raw_hash", result.raw_hash));
+                    found.push(gated("event.result.withheld.hash", text.hash));
+                }
+            }
+            found
+        }
+        EventKind::InferenceFailed(failed) => {
+            let raw = failed.fault.raw_hash;
+            let raw = raw.map(|hash| open("event.fault.raw_hash", hash));
+            let sent = failed.request_hash;
+            let sent = sent.map(|hash| request("event.request_hash", hash));
+            raw.into_iter().chain(sent).collect()
+        }
+        EventKind::ToolReturned(returned) => match &returned.outcome {
+            ToolOutcome::Returned(envelope) => {
+                let resources = envelope.content.iter().filter_map(|block| match block {
+                    ContentBlock::Resource { blob, .. } => Some(*blob),
+                    ContentBlock::Text(_) => None,
+                });
+                let resources = resources.map(|blob| open("event.outcome.content.blob", blob));
+                let full = envelope.full;
+                let full = full.map(|hash| open("event.outcome.full", hash));
+                resources.chain(full).collect()
+            }
+            ToolOutcome::Malformed { raw_hash, .. } => raw_hash
+                .map(|hash| open("event.outcome.raw_hash", hash))
+                .into_iter()
+                .collect(),
+            ToolOutcome::TimedOut
+            | ToolOutcome::ConnectionLost { .. }
+            | ToolOutcome::Cancelled
+            | ToolOutcome::ToolChanged => Vec::new(),
+        },
+        EventKind::RunStarted(_)
+        | EventKind::Probed(_)
+        | EventKind::TimerFired
+        | EventKind::StopRequested
+        | EventKind::Interrupted(_)
+        | EventKind::ApprovalGiven(_)
+        | EventKind::ApprovalDenied(_)
+        | EventKind::EffectLost(_)
+        | EventKind::Resumed(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,112 @@
+use super::{SealedEntry, canonical};
+use crate::kernel::EntryDraft;
+use crate::message::{Digest, RunId, framed};
+
+const GENESIS_CONTEXT: &str = "monolith transcript v1 genesis";
+const ENTRY_CONTEXT: &str = "monolith transcript v1 entry";
+
+/// The hash chain of one run, at its head (semantics §9).
+///
+/// `H_0` commits to the contract and to the name of the run; the entry with number k carries `H_(k+1)`.
+/// Extending costs the new bytes only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    contract_hash: Digest,
+    head: Digest,
+    length: u64,
+}
+
+/// What one entry adds to the chain: the stored bytes, and three names that the action states.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    /// The stored text of the action.
+    pub action: &'a str,
+    /// Adapter version of the attempt's target.
+    pub adapter_version: &'a str,
+    /// The stored text of the event, or `null`.
+    pub event: &'a str,
+    /// Fingerprint of the attempt's target.
+    pub model_fingerprint: &'a str,
+    /// Profile of the attempt's target.
+    pub model_profile_id: &'a str,
+    /// The state after the entry, as 002 §5 writes it.
+    pub state: &'a str,
+}
+
+impl Chain {
+    /// The chain of a run that has no entry yet; its head is `H_0`.
+    #[must_use]
+    pub fn genesis(contract_hash: Digest, run_id: &RunId) -> Self {
+        let head = framed(
+            GENESIS_CONTEXT,
+            &[contract_hash.as_bytes(), run_id.as_str().as_bytes()],
+        );
+        Self {
+            contract_hash,
+            head,
+            length: 0,
+        }
+    }
+
+    /// The chain of a run that already has `length` entries, the last of which carries `head`.
+    #[must_use]
+    pub const fn resumed(contract_hash: Digest, head: Digest, length: u64) -> Self {
+        Self {
+            contract_hash,
+            head,
+            length,
+        }
+    }
+
+    /// The hash of the last entry; `H_0` where there is none.
+    #[must_use]
+    pub const fn head(&self) -> Digest {
+        self.head
+    }
+
+    /// How many entries the chain has.
+    #[must_use]
+    pub const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Chains an entry that the machine has decided, and advances the head to it.
+    pub fn seal(&mut self, draft: &EntryDraft) -> SealedEntry {
+        let action = canonical::text_of(&draft.action);
+        let event = canonical::text_of(&draft.event);
+        let hash = self.extend(&Link {
+            action: &action,
+            adapter_version: &draft.action.adapter_version,
+            event: &event,
+            model_fingerprint: &draft.action.model_fingerprint,
+            model_profile_id: &draft.action.model_profile_id,
+            state: draft.action.to.as_str(),
+        });
+        SealedEntry {
+            seq: draft.action.seq,
+            state: draft.action.to,
+            event,
+            action,
+            hash,
+        }
+    }
+
+    /// Advances the head over stored bytes, and returns the hash that the entry must carry.
+    pub fn extend(&mut self, link: &Link<'_>) -> Digest {
+        self.head = framed(
+            ENTRY_CONTEXT,
+            &[
+                self.head.as_bytes(),
+                self.contract_hash.as_bytes(),
+                link.state.as_bytes(),
+                Digest::of(link.action.as_bytes()).as_bytes(),
+                Digest::of(link.event.as_bytes()).as_bytes(),
+                link.adapter_version.as_bytes(),
+                link.model_profile_id.as_bytes(),
+                link.model_fingerprint.as_bytes(),
+            ],
+        );
+        self.length = self.length.saturating_add(1);
+        self.head
+    }
+}

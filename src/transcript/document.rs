@@ -1,0 +1,80 @@
+//! Holds docs/transcript-format.md against the code: its example is a file that this build writes and verifies.
+
+use super::sample::SampleRun;
+use super::{Chain, VerifyOptions, verify_lines};
+use crate::message::Digest;
+
+const DOCUMENT: &str = include_str!(concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/docs/transcript-format.md"
+));
+
+/// The fenced block of that language.
+fn block(language: &str) -> &'static str {
+    let start = format!("```{language}\n");
+    let from = DOCUMENT.find(&start).expect("the block begins") + start.len();
+    let rest = &DOCUMENT[from..];
+    &rest[..rest.find("```").expect("the block ends")]
+}
+
+#[test]
+fn the_example_of_the_document_is_what_this_build_writes_and_verifies() {
+    let run = SampleRun::short("r-1");
+    let file = String::from_utf8(run.lines().concat()).unwrap();
+    let example = block("jsonl");
+    assert!(example == file, "the example must read:\n{file}");
+    let lines = example.split_inclusive('\n');
+    let report = verify_lines(lines, VerifyOptions::default());
+    assert_eq!(report.first_bad, None, "{report:#?}");
+}
+
+#[test]
+fn the_numbers_of_the_document_are_those_of_its_example() {
+    let run = SampleRun::short("r-1");
+    let contract_hash = run.contract.contract_hash();
+    let genesis = Chain::genesis(contract_hash, &run.run_id).head();
+    let mut numbers = format!("contract_hash {contract_hash}\nH_0           {genesis}\n");
+    for entry in &run.entries {
+        let action = Digest::of(entry.action.as_bytes());
+        let event = Digest::of(entry.event.as_bytes());
+        let (name, hash) = (format!("H_{}", entry.seq + 1), entry.hash);
+        let rows = [
+            ("action_hash", action),
+            ("result_hash", event),
+            (&name, hash),
+        ];
+        numbers.extend(rows.map(|(name, hash)| format!("{name:13} {hash}\n")));
+    }
+    assert!(
+        block("text numbers") == numbers,
+        "the numbers must read:\n{numbers}"
+    );
+}
+
+#[test]
+fn the_document_names_every_key_that_a_file_can_hold() {
+    fn keys(value: &serde_json::Value, found: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Array(items) => items.iter().for_each(|item| keys(item, found)),
+            serde_json::Value::Object(map) => map.iter().for_each(|(key, item)| {
+                found.push(key.clone());
+                keys(item, found);
+            }),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    let mut add = |text: &str| keys(&serde_json::from_str(text).unwrap(), &mut found);
+    for event in super::sample_values::every_event() {
+        add(&super::canonical::text_of(&event));
+    }
+    add(&super::canonical::text_of(
+        &super::sample_values::full_action(),
+    ));
+    for key in found {
+        assert!(
+            DOCUMENT.contains(&format!("`{key}`")),
+            "{key} is not described"
+        );
+    }
+}

@@ -1,0 +1,204 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::record::{BlobRecord, EntryRecord, HeaderRecord, Record};
+use super::{Flaw, FlawKind, SealedEntry, canonical};
+use crate::message::{Digest, RunId};
+
+/// The file format this build writes and reads.
+pub const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
+
+/// The longest line a reader accepts, its line feed included.
+pub const MAX_LINE_BYTES: usize = 512 << 20;
+
+/// The first line of a file. `contract` is the contract's canonical document.
+#[must_use]
+pub fn header_line(contract: &str, run_id: &RunId) -> String {
+    format!(
+        "{{\"contract\":{contract},\"format\":\"{TRANSCRIPT_FORMAT}\",\"run_id\":\"{run_id}\"}}\n"
+    )
+}
+
+/// The line of an entry.
+#[must_use]
+pub fn entry_line(entry: &SealedEntry) -> String {
+    format!(
+        "{{\"action\":{},\"event\":{},\"hash\":\"{}\",\"seq\":{}}}\n",
+        entry.action, entry.event, entry.hash, entry.seq
+    )
+}
+
+/// The line of a blob. Blob lines come after all entries, sorted by hash.
+#[must_use]
+pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
+    format!(
+        "{{\"blob\":\"{hash}\",\"bytes\":\"{}\"}}\n",
+        BASE64.encode(bytes)
+    )
+}
+
+/// A line that is not one of a transcript.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {flaw}")]
+pub struct LineError {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub flaw: Flaw,
+}
+
+/// Reads a transcript file line by line; holds one line at a time.
+#[derive(Clone, Debug, Default)]
+pub struct LineReader {
+    blob: Vec<u8>,
+    line: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderLine<'a> {
+    #[serde(borrow)]
+    contract: &'a RawValue,
+    format: String,
+    run_id: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryLine<'a> {
+    #[serde(borrow)]
+    action: &'a RawValue,
+    #[serde(borrow)]
+    event: &'a RawValue,
+    hash: Digest,
+    seq: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BlobLine<'a> {
+    blob: Digest,
+    bytes: &'a str,
+}
+
+impl LineReader {
+    /// A reader before the first line.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of the line read last, from 1; 0 before the first.
+    #[must_use]
+    pub const fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// Reads the next line, given with the line feed that ends it.
+    ///
+    /// Judges the form of the line alone; the order of lines, the chain and the blobs are the
+    /// [`Verifier`](super::Verifier)'s.
+    ///
+    /// # Errors
+    /// [`LineError`] where the line is cut, too long, of an unknown kind or version, or differs from its canonical dump.
+    pub fn read<'a>(&'a mut self, line: &'a [u8]) -> Result<Record<'a>, LineError> {
+        self.line = self.line.saturating_add(1);
+        let at = self.line;
+        read_line(line, &mut self.blob).map_err(|flaw| LineError { line: at, flaw })
+    }
+}
+
+fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Flaw> {
+    if line.len() > MAX_LINE_BYTES {
+        return Err(Flaw::tampered(
+            "line",
+            format_args!("at most {MAX_LINE_BYTES} bytes"),
+            line.len(),
+        ));
+    }
+    let Some(line) = line.strip_suffix(b"\n") else {
+        return Err(Flaw::new(
+            FlawKind::Truncated,
+            "line",
+            "a line feed at its end",
+            "the end of the file",
+        ));
+    };
+    let line = std::str::from_utf8(line)
+        .map_err(|fault| Flaw::tampered("line", "UTF-8 throughout", fault))?;
+    // RFC 8785 sorts keys, so the first key tells the kind of the line.
+    if line.starts_with("{\"action\":") {
+        entry(line)
+    } else if line.starts_with("{\"blob\":") {
+        blob_of(line, blob)
+    } else if line.starts_with("{\"contract\":") {
+        header(line)
+    } else if line.starts_with("{\"checkpoint\":") {
+        Err(Flaw::new(
+            FlawKind::UnknownVersion,
+            "checkpoint",
+            "no checkpoint in a file of this version",
+            "a checkpoint",
+        ))
+    } else {
+        let start: String = line.chars().take(40).collect();
+        Err(Flaw::tampered(
+            "line",
+            "an object whose first key is action, blob or contract",
+            format_args!("{start:?}"),
+        ))
+    }
+}
+
+fn header(line: &str) -> Result<Record<'_>, Flaw> {
+    let parsed: HeaderLine<'_> = parse(line)?;
+    if parsed.format != TRANSCRIPT_FORMAT {
+        return Err(Flaw::new(
+            FlawKind::UnknownVersion,
+            "format",
+            TRANSCRIPT_FORMAT,
+            parsed.format,
+        ));
+    }
+    let run_id = RunId::try_from(parsed.run_id)
+        .map_err(|fault| Flaw::tampered("run_id", "the name of a run", fault))?;
+    Ok(Record::Header(Box::new(HeaderRecord {
+        contract: parsed.contract.get(),
+        claims: None,
+        run_id,
+    })))
+}
+
+fn entry(line: &str) -> Result<Record<'_>, Flaw> {
+    let EntryLine {
+        action,
+        event,
+        hash,
+        seq,
+    } = parse(line)?;
+    let entry = EntryRecord::decode(seq, None, event.get(), action.get(), hash)?;
+    Ok(Record::Entry(Box::new(entry)))
+}
+
+fn blob_of<'a>(line: &'a str, blob: &'a mut Vec<u8>) -> Result<Record<'a>, Flaw> {
+    let parsed: BlobLine<'_> = parse(line)?;
+    blob.clear();
+    // The standard engine refuses white space, missing padding and trailing bits: one text for one run of bytes.
+    BASE64
+        .decode_vec(parsed.bytes, blob)
+        .map_err(|fault| Flaw::tampered("bytes", "base64 (RFC 4648 §4)", fault))?;
+    Ok(Record::Blob(BlobRecord {
+        hash: parsed.blob,
+        bytes: blob,
+    }))
+}
+
+/// Parses a line, and refuses it where it differs from its canonical dump.
+fn parse<'a, T: Serialize + Deserialize<'a>>(line: &'a str) -> Result<T, Flaw> {
+    let parsed: T = serde_json::from_str(line)
+        .map_err(|fault| Flaw::tampered("line", "a line of a transcript", fault))?;
+    canonical::same("line", &canonical::text_of(&parsed), line)?;
+    Ok(parsed)
+}

@@ -1,0 +1,87 @@
+use std::fmt;
+
+use serde::Serialize;
+
+/// What a flaw in stored evidence amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FlawKind {
+    /// Bytes differ from those that were written.
+    Tampered,
+    /// The end is missing.
+    Truncated,
+    /// Something stands where nothing may follow, or that no entry speaks of.
+    Extended,
+    /// There is no seal: the run is in progress, was abandoned, or its end is missing.
+    Incomplete,
+    /// It was written in a format that this build does not read.
+    UnknownVersion,
+    /// An entry names a blob that is not there.
+    MissingBlob,
+}
+
+/// One flaw: which field, what it would have to be, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}: {field}: expected {expected}, got {actual}")]
+pub struct Flaw {
+    /// What it amounts to.
+    pub kind: FlawKind,
+    /// The field of the line, or the column of the row.
+    pub field: String,
+    /// What would have been right; at most 400 bytes.
+    pub expected: String,
+    /// What stands there; at most 400 bytes.
+    pub actual: String,
+}
+
+impl Flaw {
+    /// A flaw of `kind` in `field`.
+    #[must_use]
+    pub fn new(
+        kind: FlawKind,
+        field: impl Into<String>,
+        expected: impl fmt::Display,
+        actual: impl fmt::Display,
+    ) -> Self {
+        Self {
+            kind,
+            field: field.into(),
+            expected: shown(&expected),
+            actual: shown(&actual),
+        }
+    }
+
+    /// Bytes that differ from those that were written.
+    #[must_use]
+    pub fn tampered(
+        field: impl Into<String>,
+        expected: impl fmt::Display,
+        actual: impl fmt::Display,
+    ) -> Self {
+        Self::new(FlawKind::Tampered, field, expected, actual)
+    }
+}
+
+impl fmt::Display for FlawKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tampered => "tampered",
+            Self::Truncated => "truncated",
+            Self::Extended => "extended",
+            Self::Incomplete => "incomplete",
+            Self::UnknownVersion => "unknown version",
+            Self::MissingBlob => "missing blob",
+        })
+    }
+}
+
+/// The text of a value, bounded: foreign bytes may be of any length.
+fn shown(value: &impl fmt::Display) -> String {
+    let mut text = value.to_string();
+    let mut end = text.len().min(400);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text
+}

@@ -1,0 +1,144 @@
+use super::{Flaw, FlawKind, canonical};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract};
+use crate::kernel::{Action, Event};
+use crate::message::{Digest, RunId};
+
+/// One piece of a stored transcript, whether it came from a line of a file or from a row of a store.
+#[derive(Clone, Debug)]
+pub enum Record<'a> {
+    /// The contract and the name of the run; comes first, once.
+    Header(Box<HeaderRecord<'a>>),
+    /// An entry; entries come in their order, before any blob.
+    Entry(Box<EntryRecord<'a>>),
+    /// A blob; blobs come in the order of their hashes.
+    Blob(BlobRecord<'a>),
+}
+
+/// What a run is bound to.
+#[derive(Clone, Debug)]
+pub struct HeaderRecord<'a> {
+    /// The contract's document as stored.
+    pub contract: &'a str,
+    /// What an index beside the chain says of it; none in a file.
+    pub claims: Option<IndexClaims>,
+    /// The name of the run.
+    pub run_id: RunId,
+}
+
+/// What a store's row about a run repeats of its chain, so that runs can be listed without reading entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexClaims {
+    /// The hash of the contract.
+    pub contract_hash: Digest,
+    /// Class and code as stored, once the run is sealed.
+    pub outcome: Option<(String, String)>,
+    /// The hash of the last entry; `H_0` where there is none.
+    pub head_hash: Digest,
+    /// How many entries there are.
+    pub length: u64,
+}
+
+/// An entry: its stored texts, and what they say.
+#[derive(Clone, Debug)]
+pub struct EntryRecord<'a> {
+    /// The number as stored beside the texts.
+    pub seq: u64,
+    /// The state as stored beside the texts; none in a file, where only the action states it.
+    pub state: Option<&'a str>,
+    /// The stored text of the event.
+    pub event: &'a str,
+    /// The stored text of the action.
+    pub action: &'a str,
+    /// The hash as stored.
+    pub hash: Digest,
+    /// What the text of the action says.
+    pub decoded_action: Action,
+    /// What the text of the event says.
+    pub decoded_event: Option<Event>,
+}
+
+/// Bytes that an entry names by their hash.
+#[derive(Clone, Copy, Debug)]
+pub struct BlobRecord<'a> {
+    /// The hash under which they are stored.
+    pub hash: Digest,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+impl<'a> EntryRecord<'a> {
+    /// Reads the texts of an entry.
+    ///
+    /// # Errors
+    /// [`Flaw`] where a text is not the canonical text of what it should hold.
+    pub fn decode(
+        seq: u64,
+        state: Option<&'a str>,
+        event: &'a str,
+        action: &'a str,
+        hash: Digest,
+    ) -> Result<Self, Flaw> {
+        Ok(Self {
+            seq,
+            state,
+            event,
+            action,
+            hash,
+            decoded_action: canonical::decode("action", action)?,
+            decoded_event: canonical::decode("event", event)?,
+        })
+    }
+}
+
+impl HeaderRecord<'_> {
+    /// Computes id and hash of the contract anew from its stored bytes, and returns the hash.
+    ///
+    /// # Errors
+    /// [`Flaw`] where the document is not canonical, of another format, or not the one its id and hash name.
+    pub(super) fn judge_contract(&self) -> Result<Digest, Flaw> {
+        let refuse = |expected: &str, actual: &dyn std::fmt::Display| {
+            Flaw::tampered("contract", expected, actual)
+        };
+        let mut value: serde_json::Value = serde_json::from_str(self.contract)
+            .map_err(|fault| refuse("the text of a JSON object", &fault))?;
+        canonical::same("contract", &dump(&value)?, self.contract)?;
+        let Some(map) = value.as_object_mut() else {
+            return Err(refuse("a JSON object", &self.contract));
+        };
+        let format = map.get("format").and_then(|v| v.as_str());
+        if format != Some(CONTRACT_FORMAT) {
+            return Err(Flaw::new(
+                FlawKind::UnknownVersion,
+                "contract.format",
+                CONTRACT_FORMAT,
+                format.unwrap_or("none"),
+            ));
+        }
+        let mut take = |key: &str| map.shift_remove(key);
+        let stated_hash = take("contract_hash");
+        let hash = Digest::of(dump(&value)?.as_bytes());
+        let mut take = |key: &str| value.as_object_mut().and_then(|map| map.shift_remove(key));
+        let stated_id = take("contract_id");
+        let id = format!("c-{}", Digest::of(dump(&value)?.as_bytes()).short(16));
+        for (field, stated, computed) in [
+            ("contract.contract_id", stated_id, id),
+            ("contract.contract_hash", stated_hash, hash.to_string()),
+        ] {
+            let stated = stated.as_ref().and_then(|v| v.as_str());
+            if stated != Some(computed.as_str()) {
+                return Err(Flaw::tampered(field, computed, stated.unwrap_or("none")));
+            }
+        }
+        match ExecutionContract::decode(self.contract) {
+            Ok(contract) if contract.rehash() == hash => Ok(hash),
+            Ok(contract) => Err(refuse(&hash.to_string(), &contract.rehash())),
+            Err(fault) => Err(refuse("an execution contract", &fault)),
+        }
+    }
+}
+
+/// RFC 8785 text of a parsed value.
+fn dump(value: &serde_json::Value) -> Result<String, Flaw> {
+    serde_json_canonicalizer::to_string(value)
+        .map_err(|fault| Flaw::tampered("contract", "a value with an RFC 8785 form", fault))
+}

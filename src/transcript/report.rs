@@ -1,0 +1,74 @@
+use serde::Serialize;
+
+use super::FlawKind;
+use crate::message::Digest;
+
+/// What a verification found: what was checked, what was not, and the first flaw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// What the evidence is worth: `L0` for a whole chain without a signature, `none` where a flaw was found.
+    pub level: &'static str,
+    /// The checks that came to a verdict, in their order.
+    pub checks: Vec<VerifyCheck>,
+    /// What was not checked, each with its reason.
+    pub not_checked: Vec<String>,
+    /// The first flaw, where there is one; nothing behind it was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_bad: Option<FirstBad>,
+    /// How many entries hold.
+    #[serde(skip)]
+    pub entries: u64,
+    /// The hash of the last entry that holds; none where not even the header does.
+    #[serde(skip)]
+    pub head: Option<Digest>,
+}
+
+/// One check and its verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VerifyCheck {
+    /// Its name: header, contract, entries, chain, seal, blobs or index.
+    pub name: &'static str,
+    /// Whether it holds.
+    pub ok: bool,
+    /// What was found, for people.
+    pub detail: String,
+}
+
+/// Where the first flaw is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FirstBad {
+    /// The entry's number, where the flaw is in or about an entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// The line of the file, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The table of the store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<&'static str>,
+    /// The field of the line, or the column of the row.
+    pub field: String,
+    /// What would have been right.
+    pub expected: String,
+    /// What stands there.
+    pub actual: String,
+    /// What it amounts to.
+    pub kind: FlawKind,
+}
+
+/// Where a record was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a file, from 1.
+    Line(u64),
+    /// A row of this table of a store.
+    Table(&'static str),
+}
+
+impl VerifyReport {
+    /// Whether every check held.
+    #[must_use]
+    pub const fn holds(&self) -> bool {
+        self.first_bad.is_none()
+    }
+}

@@ -1,0 +1,216 @@
+//! A value of every recorded kind, for tests of their text.
+
+use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
+use crate::kernel::{
+    Action, Approval, BringUpFault, Check, CheckName, ClosingReason, ContextAccount, EffectRecord,
+    EntryKind, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
+    ParentRun, Predicate, PredicateName, Probed, ProbedTarget, Resumed, RunStarted, State,
+    ToolReturned,
+};
+use crate::message::{
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
+    InferenceSeq, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Repair, Role,
+    ToolEnvelope, ToolInvocation, ToolOutcome, Usage, Withheld,
+};
+
+/// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
+pub(crate) fn every_event() -> Vec<Event> {
+    let odd = "\u{0}\u{8}\t\n\u{c}\r\u{1f}\"\\/\u{7f}\u{80}\u{2028}\u{fffd}\u{1f600}<é€".to_owned();
+    let digest = Digest::of(b"x");
+    let fault = ProviderFault {
+        raw_hash: Some(digest),
+        retry_after_ms: Some(1000),
+        status: Some(429),
+        ..ProviderFault::new(ProviderFaultClass::RateLimit, odd.clone())
+    };
+    let usage = Usage {
+        cache_read: 1,
+        cost_micro_usd: Some(2),
+        estimated: true,
+        input: 3,
+        output: (1 << 53) - 1,
+    };
+    let message = AgentMessage {
+        content: odd.clone(),
+        reasoning: Some(odd.clone()),
+        tool_call_id: Some("t".to_owned()),
+        tool_calls: vec![ToolInvocation {
+            raw_payload: Some(odd.clone()),
+            ..call("a\\u0000\\n")
+        }],
+        ..AgentMessage::text(Role::Assistant, "", 1)
+    };
+    let full_verdict = ProtocolAdapterResult {
+        failure_code: Some(FailureCode::ArgsNotObject),
+        pointer: Some("/choices/0".to_owned()),
+        repair: Some(Repair {
+            original: odd.clone(),
+            repaired: "{}".to_owned(),
+            steps: vec!["close".to_owned()],
+        }),
+        usage: Some(usage),
+        withheld: Some(Withheld {
+            blank: true,
+            bytes: 1,
+            hash: digest,
+        }),
+        ..verdict(message.clone())
+    };
+    let started = |parent, workspace| RunStarted {
+        bring_up: vec![BringUpFault {
+            detail: odd.clone(),
+            server: "fs".to_owned(),
+        }],
+        contract_hash: digest,
+        messages: vec![message.clone()],
+        parent,
+        run_id: run_id_of("r-1"),
+        started_unix_ms: 0,
+        workspace,
+    };
+    let parent = ParentRun {
+        head: digest,
+        run_id: run_id_of("r-0"),
+    };
+    let returned = |result| InferenceReturned {
+        gate_breached: true,
+        inference: InferenceSeq(1),
+        request_hash: digest,
+        result,
+        usage,
+    };
+    let failed = |request_hash, usage| InferenceFailed {
+        fault: fault.clone(),
+        inference: InferenceSeq(1),
+        request_hash,
+        usage,
+    };
+    let approval = Approval {
+        arguments_hash: digest,
+        call: CallSeq(1),
+    };
+    let resource = ToolEnvelope {
+        content: vec![
+            ContentBlock::Text(odd.clone()),
+            ContentBlock::Resource {
+                blob: digest,
+                bytes: 4,
+                mime_type: "image/png".to_owned(),
+            },
+        ],
+        error: Some(EnvelopeError {
+            code: "TOOL_ERROR".to_owned(),
+            message: odd.clone(),
+        }),
+        full: Some(digest),
+        status: EnvelopeStatus::Error,
+        ..envelope()
+    };
+    let detail = odd.clone();
+    let tool = |outcome| {
+        EventKind::ToolReturned(Box::new(ToolReturned {
+            call: CallSeq(1),
+            outcome,
+        }))
+    };
+    let kinds = vec![
+        EventKind::RunStarted(Box::new(started(None, None))),
+        EventKind::RunStarted(Box::new(started(Some(parent), Some(digest)))),
+        EventKind::Probed(Probed {
+            targets: vec![ProbedTarget {
+                detail: odd.clone(),
+                responsive: false,
+            }],
+        }),
+        EventKind::InferenceReturned(Box::new(returned(full_verdict))),
+        EventKind::InferenceReturned(Box::new(returned(ProtocolAdapterResult {
+            canonical_message: None,
+            ..verdict(message.clone())
+        }))),
+        EventKind::InferenceFailed(failed(Some(digest), Some(usage))),
+        EventKind::InferenceFailed(failed(None, None)),
+        tool(ToolOutcome::Returned(envelope())),
+        tool(ToolOutcome::Returned(resource)),
+        tool(ToolOutcome::Malformed {
+            detail: detail.clone(),
+            raw_hash: Some(digest),
+        }),
+        tool(ToolOutcome::Malformed {
+            detail: detail.clone(),
+            raw_hash: None,
+        }),
+        tool(ToolOutcome::TimedOut),
+        tool(ToolOutcome::ConnectionLost { detail }),
+        tool(ToolOutcome::Cancelled),
+        tool(ToolOutcome::ToolChanged),
+        EventKind::TimerFired,
+        EventKind::StopRequested,
+        EventKind::Interrupted(Interrupter::Shutdown),
+        EventKind::ApprovalGiven(approval.clone()),
+        EventKind::ApprovalDenied(approval),
+        EventKind::EffectLost(LostEffect::Probe),
+        EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),
+        EventKind::EffectLost(LostEffect::Wait),
+        EventKind::EffectLost(LostEffect::Call(CallSeq(3))),
+        EventKind::Resumed(Resumed {
+            contract_hash: digest,
+            tools_changed: vec!["fs__read".to_owned()],
+        }),
+    ];
+    kinds.into_iter().map(|kind| event(7, kind)).collect()
+}
+
+/// An action with every optional field and every effect.
+pub(crate) fn full_action() -> Action {
+    let digest = Digest::of(b"y");
+    Action {
+        checks: vec![Check {
+            detail: "ok \"é\"".to_owned(),
+            name: CheckName::Structure,
+            ok: true,
+        }],
+        closing: Some(ClosingReason::FinalReportFailed),
+        context: Some(ContextAccount {
+            blocked: Some("demo/script".to_owned()),
+            ctx: 1,
+            expected: 2,
+            limit: 3,
+            pending: 4,
+            projected: 5,
+            remaining: 6,
+            schema: 7,
+        }),
+        effects: vec![
+            EffectRecord::Probe,
+            EffectRecord::Infer {
+                attempt: 1,
+                inference: InferenceSeq(1),
+                notices: vec![digest],
+                target: 0,
+                tools: true,
+            },
+            EffectRecord::Execute {
+                arguments_hash: digest,
+                call: CallSeq(1),
+                id: "call_1".to_owned(),
+                name: "read_file".to_owned(),
+            },
+            EffectRecord::AwaitApproval {
+                arguments_hash: digest,
+                call: CallSeq(1),
+            },
+            EffectRecord::Wait { until_ms: 9 },
+            EffectRecord::Cancel,
+            EffectRecord::Finish,
+        ],
+        length: Some(9),
+        note: Some("a note\n".to_owned()),
+        outcome: Some(DONE),
+        policy: Some(contract().policy_decision.clone()),
+        predicate: Some(Predicate {
+            item: 6,
+            name: PredicateName::TerminalResponse,
+        }),
+        ..action(8, EntryKind::Seal, State::Terminate, State::Terminate)
+    }
+}

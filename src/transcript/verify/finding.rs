@@ -1,0 +1,33 @@
+use crate::transcript::{Flaw, Place};
+
+/// What became of judging one record.
+pub(super) type Verdict = Result<(), Box<Finding>>;
+
+/// A flaw, the check that found it, and where it is if not at the record in hand.
+pub(super) struct Finding {
+    pub(super) check: &'static str,
+    pub(super) flaw: Flaw,
+    pub(super) place: Option<Place>,
+    pub(super) seq: Option<u64>,
+}
+
+impl Finding {
+    pub(super) fn new(check: &'static str, flaw: Flaw) -> Box<Self> {
+        Box::new(Self {
+            check,
+            flaw,
+            place: None,
+            seq: None,
+        })
+    }
+
+    pub(super) fn at(mut self: Box<Self>, place: Place) -> Box<Self> {
+        self.place = Some(place);
+        self
+    }
+
+    pub(super) fn seq(mut self: Box<Self>, seq: u64) -> Box<Self> {
+        self.seq = Some(seq);
+        self
+    }
+}

@@ -1,0 +1,156 @@
+use super::finding::{Finding, Verdict};
+use super::verifier::{EntryBook, Header};
+use crate::kernel::{EntryKind, EventKind, State};
+use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link};
+
+/// Something stands before the header.
+pub(super) fn no_header() -> Box<Finding> {
+    let flaw = Flaw::tampered("contract", "a header first", "another line");
+    Finding::new("header", flaw)
+}
+
+/// Recomputes the hash of an entry from its stored bytes.
+pub(super) fn judge_hash(header: &mut Header, entry: &EntryRecord<'_>) -> Verdict {
+    let action = &entry.decoded_action;
+    let link = Link {
+        action: entry.action,
+        adapter_version: &action.adapter_version,
+        event: entry.event,
+        model_fingerprint: &action.model_fingerprint,
+        model_profile_id: &action.model_profile_id,
+        state: entry.state.unwrap_or(action.to.as_str()),
+    };
+    let mut chain = header.chain.clone();
+    let computed = chain.extend(&link);
+    if computed == entry.hash {
+        header.chain = chain;
+        return Ok(());
+    }
+    // Entry 0 repeats the name of the run: where the chain holds under that name, the header is what was changed.
+    if entry.seq == 0
+        && let Some(EventKind::RunStarted(started)) =
+            entry.decoded_event.as_ref().map(|event| &event.event)
+        && Chain::genesis(header.contract_hash, &started.run_id).extend(&link) == entry.hash
+    {
+        let flaw = Flaw::tampered("run_id", &started.run_id, &header.run_id);
+        return Err(Finding::new("header", flaw).at(header.place));
+    }
+    Err(Finding::new("chain", Flaw::tampered("hash", computed, entry.hash)).seq(entry.seq))
+}
+
+/// What an action says of its place among its neighbours.
+pub(super) fn judge_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+    let action = &entry.decoded_action;
+    if action.seq != entry.seq {
+        return Err(Flaw::tampered("action.seq", entry.seq, action.seq));
+    }
+    if (action.kind == EntryKind::Start) != (entry.seq == 0) {
+        let expected = "kind start on entry 0 and on no other";
+        return Err(Flaw::tampered(
+            "action.kind",
+            expected,
+            format_args!("{:?}", action.kind),
+        ));
+    }
+    if let Some(last) = book.last_state
+        && last != action.from
+    {
+        return Err(Flaw::tampered("action.from", last, action.from));
+    }
+    if action.step_id < book.last_step {
+        let expected = format!("{} or more", book.last_step);
+        return Err(Flaw::tampered("action.step_id", expected, action.step_id));
+    }
+    if action.length.is_some() != (action.kind == EntryKind::Seal) {
+        return Err(Flaw::tampered(
+            "action.length",
+            "a length on the seal and on no other entry",
+            format_args!("{:?}", action.length),
+        ));
+    }
+    Ok(())
+}
+
+/// Entry 0 states what the run is bound to.
+pub(super) fn judge_start(header: &Header, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+    let event = entry.decoded_event.as_ref().map(|event| &event.event);
+    let Some(EventKind::RunStarted(started)) = event else {
+        return Err(Flaw::tampered("event", "run_started", entry.event));
+    };
+    if started.run_id != header.run_id {
+        return Err(Flaw::tampered(
+            "event.run_id",
+            &header.run_id,
+            &started.run_id,
+        ));
+    }
+    if started.contract_hash != header.contract_hash {
+        return Err(Flaw::tampered(
+            "event.contract_hash",
+            header.contract_hash,
+            started.contract_hash,
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn judge_seal(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+    let action = &entry.decoded_action;
+    let length = entry.seq.saturating_add(1);
+    if action.length != Some(length) {
+        let stated = action.length.map_or("none".to_owned(), |n| n.to_string());
+        return Err(Flaw::tampered("action.length", length, stated));
+    }
+    if action.to != State::Terminate {
+        return Err(Flaw::tampered("action.to", State::Terminate, action.to));
+    }
+    match (action.outcome, book.outcome) {
+        (Some(sealed), Some(decided)) if sealed != decided => {
+            Err(Flaw::tampered("action.outcome", decided, sealed))
+        }
+        (Some(_), _) => Ok(()),
+        (None, _) => Err(Flaw::tampered("action.outcome", "an outcome", "none")),
+    }
+}
+
+/// Holds the index beside a chain against the chain.
+pub(super) fn judge_claims(header: &Header, claims: &IndexClaims, book: &EntryBook) -> Verdict {
+    let refuse = |flaw| Finding::new("index", flaw).at(header.place);
+    if claims.length != book.next_seq {
+        if claims.length > book.next_seq && !book.sealed {
+            let flaw = Flaw::new(
+                FlawKind::Truncated,
+                "seq",
+                format_args!("{} entries", claims.length),
+                format_args!("{} entries", book.next_seq),
+            );
+            let place = book.place.unwrap_or(header.place);
+            return Err(Finding::new("entries", flaw).at(place).seq(book.next_seq));
+        }
+        let flaw = Flaw::tampered(
+            "head_seq",
+            format_args!("{} entries", book.next_seq),
+            format_args!("{} entries", claims.length),
+        );
+        return Err(refuse(flaw));
+    }
+    let head = header.chain.head();
+    if claims.head_hash != head {
+        return Err(refuse(Flaw::tampered("head_hash", head, claims.head_hash)));
+    }
+    let sealed = book.outcome.filter(|_| book.sealed);
+    let sealed = sealed.map(|o| (o.class.to_string(), o.code.to_string()));
+    if claims.outcome != sealed {
+        let text = |outcome: &Option<(String, String)>| match outcome {
+            Some((class, code)) => format!("{class} ({code})"),
+            None => "no outcome".to_owned(),
+        };
+        let field = match (&claims.outcome, &sealed) {
+            (Some((claimed, _)), Some((class, _))) if claimed == class => "code",
+            _ => "class",
+        };
+        let flaw = Flaw::tampered(field, text(&sealed), text(&claims.outcome));
+        return Err(refuse(flaw));
+    }
+    Ok(())
+}

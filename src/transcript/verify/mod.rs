@@ -1,0 +1,10 @@
+//! Verification: is this the transcript that was written? Recomputes hashes from stored bytes, record by record.
+
+mod finding;
+mod judge;
+mod lines;
+mod summary;
+mod verifier;
+
+pub use lines::{LineVerifier, verify_lines};
+pub use verifier::{Verifier, VerifyOptions, WithheldBlobs};

@@ -1,0 +1,326 @@
+use std::collections::BTreeMap;
+
+use super::finding::{Finding, Verdict};
+use super::judge::{judge_action, judge_claims, judge_hash, judge_seal, judge_start, no_header};
+use crate::kernel::{EntryKind, Outcome, State};
+use crate::message::{Digest, RunId};
+use crate::transcript::{
+    BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, IndexClaims, Place,
+    Presence, Record, VerifyReport, blob_references,
+};
+
+/// What a verification accepts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// Whether a run in progress, which has no seal yet, is accepted.
+    pub open: bool,
+    /// Whether blobs that hold withheld text must be there.
+    pub withheld: WithheldBlobs,
+}
+
+/// Whether blobs that hold text behind the token gate must be there (002 Invariant F).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WithheldBlobs {
+    /// They may have been left out of an export; the report counts those that are.
+    #[default]
+    MayLack,
+    /// They must be there, as in a store.
+    Needed,
+}
+
+/// Verifies a stored run record by record: recomputes every hash from the stored bytes.
+///
+/// Holds the hashes of the blobs that are named, and nothing else of what it has seen. It stops at the first
+/// flaw: what stands behind it has no ground to be judged on.
+#[derive(Clone, Debug)]
+pub struct Verifier {
+    pub(super) bad: Option<(&'static str, FirstBad)>,
+    pub(super) blobs: BlobBook,
+    pub(super) entries: EntryBook,
+    pub(super) header: Option<Header>,
+    pub(super) last_place: Option<Place>,
+    pub(super) notes: Vec<String>,
+    pub(super) options: VerifyOptions,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub(super) chain: Chain,
+    pub(super) claims: Option<IndexClaims>,
+    pub(super) contract_hash: Digest,
+    pub(super) place: Place,
+    pub(super) run_id: RunId,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct EntryBook {
+    pub(super) ended: bool,
+    pub(super) last_state: Option<State>,
+    pub(super) last_step: u32,
+    pub(super) next_seq: u64,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) place: Option<Place>,
+    pub(super) sealed: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlobBook {
+    pub(super) last: Option<Digest>,
+    pub(super) present: u64,
+    pub(super) wanted: BTreeMap<Digest, Wanted>,
+}
+
+/// A blob that was named and has not been seen yet, or has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) field: &'static str,
+    pub(super) place: Place,
+    pub(super) seen: bool,
+    pub(super) seq: u64,
+    pub(super) presence: Presence,
+}
+
+impl Verifier {
+    /// A verifier before the first record.
+    #[must_use]
+    pub fn new(options: VerifyOptions) -> Self {
+        Self {
+            bad: None,
+            blobs: BlobBook::default(),
+            entries: EntryBook::default(),
+            header: None,
+            last_place: None,
+            notes: Vec::new(),
+            options,
+        }
+    }
+
+    /// Takes the next record, or what kept it from being read. False once a flaw is found: more need not be shown.
+    pub fn take(&mut self, place: Place, record: Result<Record<'_>, Flaw>) -> bool {
+        if self.bad.is_some() {
+            return false;
+        }
+        self.last_place = Some(place);
+        let verdict = match record {
+            Ok(Record::Header(header)) => self.header(place, *header),
+            Ok(Record::Entry(entry)) => self.entry(place, &entry),
+            Ok(Record::Blob(blob)) => self.blob(blob),
+            Err(flaw) => Err(self.unreadable(flaw)),
+        };
+        self.settle(verdict)
+    }
+
+    /// Names something that the caller knows to be outside the evidence.
+    pub fn note_not_checked(&mut self, what: impl Into<String>) {
+        self.notes.push(what.into());
+    }
+
+    /// Judges what can be judged only at the end, and reports.
+    #[must_use]
+    pub fn finish(mut self) -> VerifyReport {
+        if self.bad.is_none() {
+            let verdict = self.end();
+            self.settle(verdict);
+        }
+        self.report()
+    }
+
+    fn settle(&mut self, verdict: Verdict) -> bool {
+        let Err(finding) = verdict else { return true };
+        let place = finding.place.or(self.last_place);
+        let Flaw {
+            kind,
+            field,
+            expected,
+            actual,
+        } = finding.flaw;
+        let bad = FirstBad {
+            seq: finding.seq,
+            line: match place {
+                Some(Place::Line(line)) => Some(line),
+                Some(Place::Table(_)) | None => None,
+            },
+            table: match place {
+                Some(Place::Table(table)) => Some(table),
+                Some(Place::Line(_)) | None => None,
+            },
+            field,
+            expected,
+            actual,
+            kind,
+        };
+        self.bad = Some((finding.check, bad));
+        false
+    }
+
+    /// What was expected where a record could not be read.
+    fn unreadable(&self, flaw: Flaw) -> Box<Finding> {
+        if self.header.is_none() {
+            Finding::new("header", flaw)
+        } else if self.entries.ended || self.entries.sealed {
+            Finding::new("blobs", flaw)
+        } else {
+            Finding::new("entries", flaw).seq(self.entries.next_seq)
+        }
+    }
+
+    fn header(&mut self, place: Place, header: HeaderRecord<'_>) -> Verdict {
+        if self.header.is_some() {
+            let flaw = Flaw::new(FlawKind::Extended, "contract", "one header", "a second one");
+            return Err(Finding::new("header", flaw));
+        }
+        let contract_hash = header
+            .judge_contract()
+            .map_err(|flaw| Finding::new("contract", flaw))?;
+        if let Some(claims) = &header.claims
+            && claims.contract_hash != contract_hash
+        {
+            let flaw = Flaw::tampered("contract_hash", contract_hash, claims.contract_hash);
+            return Err(Finding::new("contract", flaw));
+        }
+        self.header = Some(Header {
+            chain: Chain::genesis(contract_hash, &header.run_id),
+            claims: header.claims,
+            contract_hash,
+            place,
+            run_id: header.run_id,
+        });
+        Ok(())
+    }
+
+    fn entry(&mut self, place: Place, entry: &EntryRecord<'_>) -> Verdict {
+        let Some(header) = &mut self.header else {
+            return Err(no_header());
+        };
+        let book = &mut self.entries;
+        let action = &entry.decoded_action;
+        let at = book.next_seq;
+        let refuse = |check, flaw| Err(Finding::new(check, flaw).seq(at));
+        if book.sealed || book.ended {
+            let expected = if book.sealed {
+                "no entry after the seal"
+            } else {
+                "no entry after the first blob"
+            };
+            let flaw = Flaw::new(FlawKind::Extended, "seq", expected, entry.seq);
+            return refuse("seal", flaw);
+        }
+        if entry.seq != at {
+            return refuse("entries", Flaw::tampered("seq", at, entry.seq));
+        }
+        if let Some(state) = entry.state
+            && state != action.to.as_str()
+        {
+            return refuse("entries", Flaw::tampered("state", action.to, state));
+        }
+        judge_hash(header, entry)?;
+        judge_action(book, entry).or_else(|flaw| refuse("entries", flaw))?;
+        if at == 0 {
+            judge_start(header, entry).or_else(|flaw| refuse("entries", flaw))?;
+        }
+        if action.kind == EntryKind::Seal {
+            judge_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
+            book.sealed = true;
+        }
+        book.outcome = action.outcome.or(book.outcome);
+        book.last_state = Some(action.to);
+        book.last_step = action.step_id;
+        book.next_seq = at.saturating_add(1);
+        book.place = Some(place);
+        for named in entry.decoded_event.iter().flat_map(blob_references) {
+            let wanted = Wanted {
+                field: named.field,
+                place,
+                presence: named.presence,
+                seen: false,
+                seq: at,
+            };
+            let known = self.blobs.wanted.entry(named.hash).or_insert(wanted);
+            if known.presence < wanted.presence {
+                *known = wanted;
+            }
+        }
+        Ok(())
+    }
+
+    fn blob(&mut self, blob: BlobRecord<'_>) -> Verdict {
+        if self.header.is_none() {
+            return Err(no_header());
+        }
+        if !self.entries.ended {
+            self.end_entries()?;
+        }
+        let refuse = |flaw| Err(Finding::new("blobs", flaw));
+        let computed = Digest::of(blob.bytes);
+        if computed != blob.hash {
+            return refuse(Flaw::tampered("bytes", blob.hash, computed));
+        }
+        if let Some(last) = self.blobs.last
+            && last >= blob.hash
+        {
+            let expected = format!("a hash above {last}");
+            return refuse(Flaw::tampered("blob", expected, blob.hash));
+        }
+        let Some(wanted) = self.blobs.wanted.get_mut(&blob.hash) else {
+            let flaw = Flaw::new(
+                FlawKind::Extended,
+                "blob",
+                "a blob that an entry names",
+                blob.hash,
+            );
+            return refuse(flaw);
+        };
+        wanted.seen = true;
+        self.blobs.last = Some(blob.hash);
+        self.blobs.present = self.blobs.present.saturating_add(1);
+        Ok(())
+    }
+
+    /// Judges what the entries amount to, once the last has been seen.
+    fn end_entries(&mut self) -> Verdict {
+        let Some(header) = &self.header else {
+            return Err(no_header());
+        };
+        let book = &mut self.entries;
+        book.ended = true;
+        let next = book.next_seq;
+        let place = book.place.unwrap_or(header.place);
+        if let Some(claims) = &header.claims {
+            judge_claims(header, claims, book)?;
+        }
+        if book.sealed || (self.options.open && book.last_state != Some(State::Terminate)) {
+            return Ok(());
+        }
+        let (kind, actual) = if book.last_state == Some(State::Terminate) {
+            // A run's last step is one batch: TERMINATE without its seal was never written.
+            (FlawKind::Truncated, "an end without its seal")
+        } else {
+            (FlawKind::Incomplete, "no seal")
+        };
+        let flaw = Flaw::new(kind, "seq", "a seal as the last entry", actual);
+        Err(Finding::new("seal", flaw).at(place).seq(next))
+    }
+
+    fn end(&mut self) -> Verdict {
+        if self.header.is_none() {
+            let flaw = Flaw::new(FlawKind::Truncated, "contract", "a header", "nothing");
+            return Err(Finding::new("header", flaw));
+        }
+        if !self.entries.ended {
+            self.end_entries()?;
+        }
+        let least = match self.options.withheld {
+            WithheldBlobs::MayLack => Presence::Needed,
+            WithheldBlobs::Needed => Presence::Withheld,
+        };
+        let lacking = |w: &Wanted| !w.seen && w.presence >= least;
+        let wanted = self.blobs.wanted.iter();
+        let first = wanted
+            .filter(|(_, w)| lacking(w))
+            .min_by_key(|(_, w)| w.seq);
+        first.map_or(Ok(()), |(hash, wanted)| {
+            let flaw = Flaw::new(FlawKind::MissingBlob, wanted.field, hash, "no such blob");
+            Err(Finding::new("blobs", flaw).at(wanted.place).seq(wanted.seq))
+        })
+    }
+}
