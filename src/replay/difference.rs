@@ -1,0 +1,83 @@
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::kernel::State;
+
+/// What a difference comes from (semantics §10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Attribution {
+    /// Stored bytes do not give the stored hash, or bytes that entries name are other bytes.
+    Tampered,
+    /// The contract is not the one that the run was begun with.
+    Contract,
+    /// This build encodes a request, or decodes a response, otherwise.
+    Adapter,
+    /// This build's machine decides otherwise.
+    Kernel,
+    /// Entries or bytes are missing at the end.
+    Truncated,
+    /// There are entries after the seal.
+    Extended,
+    /// A format or semantics version that this build does not know.
+    UnknownVersion,
+}
+
+impl Attribution {
+    /// The attribution as it is written in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tampered => "tampered",
+            Self::Contract => "contract",
+            Self::Adapter => "adapter",
+            Self::Kernel => "kernel",
+            Self::Truncated => "truncated",
+            Self::Extended => "extended",
+            Self::UnknownVersion => "unknown_version",
+        }
+    }
+}
+
+impl fmt::Display for Attribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One place where the recording and the replay are not the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The entry's number.
+    pub seq: u64,
+    /// The state after the entry, as recorded; absent where nothing is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
+    /// The turn; absent where nothing is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step_id: Option<u32>,
+    /// Which field: an RFC 6901 pointer into `{action, event, hash}`.
+    pub pointer: String,
+    /// What is recorded, at most 400 bytes.
+    pub expected: String,
+    /// What the replay gives, at most 400 bytes.
+    pub actual: String,
+    /// What the difference comes from.
+    pub attribution: Attribution,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "entry {}{}: {} differs ({}): recorded {}, replayed {}",
+            self.seq,
+            self.state.map(|s| format!(" ({s})")).unwrap_or_default(),
+            self.pointer,
+            self.attribution,
+            self.expected,
+            self.actual
+        )
+    }
+}
