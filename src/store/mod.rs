@@ -1,1 +1,34 @@
-//! Room under construction.
+//! The store: where transcripts are kept, and the only room that speaks SQL.
+//!
+//! Knows one SQLite file with runs, entries and blobs; appends that are durable when they are acknowledged
+//! and that a stale writer cannot make (compare-and-set on epoch, head sequence and head hash); readers on
+//! connections of their own; and a stored run as the records that `transcript` verifies. It does not know
+//! what an entry means, what time it is, or whether a chain is right: it keeps bytes.
+//!
+//! ```text
+//! runs ─▶ append ─▶ bounded queue ─▶ writer thread: BEGIN IMMEDIATE · up to 512 requests · COMMIT ─▶ acknowledged
+//! show, replay, verify ─▶ StoreReader: its own read-only connection
+//! ```
+
+mod append;
+mod blob;
+mod error;
+mod export;
+mod group_commit;
+mod reader;
+mod run;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod wait;
+mod writer;
+
+pub use blob::{LARGE_BLOB_BYTES, NewBlob};
+pub use error::StoreError;
+pub use export::ExportError;
+pub use reader::{RunReader, StoreReader};
+pub use run::{RunFilter, RunHandle, RunRow};
+pub use schema::{APPLICATION_ID, Durability, STORE_FORMAT};
+pub use wait::wait;
+pub use writer::Store;

@@ -1,0 +1,104 @@
+use std::path::PathBuf;
+
+use rusqlite::{Connection, params};
+
+use super::StoreError;
+use super::blob::insert_blob;
+use super::run::stored;
+use crate::kernel::{EntryKind, Outcome, State};
+use crate::message::{Digest, RunId};
+use crate::transcript::SealedEntry;
+
+/// One batch of entries, ready for the writer.
+pub(super) struct Append {
+    pub(super) entries: Vec<SealedEntry>,
+    pub(super) epoch: i64,
+    pub(super) head: Digest,
+    pub(super) key: i64,
+    pub(super) last: Digest,
+    pub(super) links: Vec<Digest>,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) path: PathBuf,
+    pub(super) run_id: RunId,
+    pub(super) seq: u64,
+    pub(super) small: Vec<(Digest, Vec<u8>)>,
+}
+
+impl Append {
+    /// Does the statements, inside the open transaction.
+    pub(super) fn perform(self, conn: &Connection) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        self.perform_sql(conn)
+            .map_err(|fault| StoreError::from_sql(&path, &fault))?
+    }
+
+    /// The compare-and-set on (epoch, head_seq, head_hash), then the rows.
+    fn perform_sql(self, conn: &Connection) -> rusqlite::Result<Result<(), StoreError>> {
+        let count = u64::try_from(self.entries.len()).unwrap_or(u64::MAX);
+        let moved = conn
+            .prepare_cached(
+                "UPDATE runs SET head_seq = ?4, head_hash = ?5, class = ?7, code = ?8 \
+                 WHERE id = ?1 AND epoch = ?2 AND head_seq = ?3 AND head_hash = ?6",
+            )?
+            .execute(params![
+                self.key,
+                self.epoch,
+                stored(self.seq).saturating_sub(1),
+                stored(self.seq.saturating_add(count)).saturating_sub(1),
+                self.head.as_bytes(),
+                self.last.as_bytes(),
+                self.outcome.map(|outcome| outcome.class.as_str()),
+                self.outcome.map(|outcome| outcome.code.as_str()),
+            ])?;
+        if moved == 0 {
+            return Ok(Err(StoreError::Fenced {
+                run_id: self.run_id,
+            }));
+        }
+        let mut insert = conn.prepare_cached(
+            "INSERT INTO entries(run, seq, state, event, action, hash) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        for entry in &self.entries {
+            insert.execute(params![
+                self.key,
+                stored(entry.seq),
+                entry.state.as_str(),
+                entry.event,
+                entry.action,
+                entry.hash.as_bytes(),
+            ])?;
+        }
+        for (hash, bytes) in &self.small {
+            insert_blob(conn, *hash, bytes)?;
+        }
+        let mut link =
+            conn.prepare_cached("INSERT OR IGNORE INTO run_blobs(run, hash) VALUES(?1, ?2)")?;
+        for hash in &self.links {
+            link.execute(params![self.key, hash.as_bytes()])?;
+        }
+        Ok(Ok(()))
+    }
+}
+
+/// The outcome that the batch seals, where its last entry is the seal.
+pub(super) fn sealed_outcome(
+    run_id: &RunId,
+    entries: &[SealedEntry],
+) -> Result<Option<Outcome>, StoreError> {
+    let Some(last) = entries.last().filter(|e| e.state == State::Terminate) else {
+        return Ok(None);
+    };
+    let refuse = |reason: String| StoreError::BadEntry {
+        run_id: run_id.clone(),
+        seq: last.seq,
+        reason,
+    };
+    let action = last
+        .decode_action()
+        .map_err(|flaw| refuse(flaw.to_string()))?;
+    match (action.kind, action.outcome) {
+        (EntryKind::Seal, Some(outcome)) => Ok(Some(outcome)),
+        (EntryKind::Seal, None) => Err(refuse("a seal without an outcome".to_owned())),
+        _ => Err(refuse("an end without its seal".to_owned())),
+    }
+}

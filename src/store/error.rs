@@ -1,0 +1,172 @@
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::message::RunId;
+
+/// Why the store refused or failed, by who has to do something about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The operator: the file cannot be opened or made, for instance because its folder does not exist.
+    #[error("open {}: {reason}", path.display())]
+    CannotOpen {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The operator: the file or its folder may not be written.
+    #[error("write {}: it is read-only", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operator: another process kept the write lock for longer than the store waits.
+    #[error("write {}: another process holds its write lock", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operator: there is no room left.
+    #[error("write {}: the disk is full", path.display())]
+    DiskFull {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operator: the file is not an SQLite database.
+    #[error("open {}: it is not a database", path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operator: the database belongs to another program.
+    #[error("open {}: it is another program's database (application id {found:#x})", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its application id.
+        found: i32,
+    },
+    /// The operator: a newer build wrote the file.
+    #[error("open {}: its format is {found}, and this build reads up to {supported}", path.display())]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format of the file.
+        found: i32,
+        /// The newest format this build reads.
+        supported: i32,
+    },
+    /// Whoever changed the file: it no longer holds what was written.
+    #[error("read {}: {reason}", path.display())]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What does not hold.
+        reason: String,
+    },
+    /// The system: reading, writing or syncing failed. After this on a commit the store refuses everything.
+    #[error("use {}: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The process: an earlier commit may or may not be durable, so nothing may be built on it.
+    #[error("write: the store stopped after an earlier fault ({cause})")]
+    Poisoned {
+        /// The fault.
+        cause: String,
+    },
+    /// The process: the writer has ended.
+    #[error("write: the store is closed")]
+    Closed,
+    /// Another writer took the run over; this one must stop.
+    #[error("append to run {run_id}: another writer has taken it over")]
+    Fenced {
+        /// The run.
+        run_id: RunId,
+    },
+    /// monolith: a batch does not continue the run.
+    #[error("append to run {run_id}: expected entry {expected}, got {got}")]
+    OutOfOrder {
+        /// The run.
+        run_id: RunId,
+        /// The number that comes next.
+        expected: u64,
+        /// The number that came.
+        got: u64,
+    },
+    /// monolith: an entry that ends the run does not read back as what was sealed.
+    #[error("append to run {run_id}: entry {seq}: {reason}")]
+    BadEntry {
+        /// The run.
+        run_id: RunId,
+        /// The entry.
+        seq: u64,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The caller: the name is taken.
+    #[error("create run {run_id}: there is one of that name")]
+    RunExists {
+        /// The name.
+        run_id: RunId,
+    },
+    /// The caller: no run has that name or prefix.
+    #[error("find run {asked:?}: there is none")]
+    NoSuchRun {
+        /// What was asked for.
+        asked: String,
+    },
+    /// The caller: the prefix is that of more than one run.
+    #[error("find run {asked:?}: it could be {}", names(candidates))]
+    Ambiguous {
+        /// What was asked for.
+        asked: String,
+        /// The first ten runs it could be.
+        candidates: Vec<RunId>,
+    },
+    /// monolith: a statement that the database does not accept.
+    #[error("use {}: {reason}", path.display())]
+    Statement {
+        /// The file.
+        path: PathBuf,
+        /// What the database said.
+        reason: String,
+    },
+}
+
+impl StoreError {
+    /// Sorts a fault of the database by who has to do something about it.
+    pub(super) fn from_sql(path: &Path, fault: &rusqlite::Error) -> Self {
+        let path = path.to_path_buf();
+        let reason = fault.to_string();
+        match fault.sqlite_error_code() {
+            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                Self::CannotOpen { path, reason }
+            }
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
+            Some(ErrorCode::DiskFull) => Self::DiskFull { path },
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, reason },
+            Some(ErrorCode::SystemIoFailure) => Self::Io { path, reason },
+            _ => Self::Statement { path, reason },
+        }
+    }
+
+    /// Whether nothing may be built on what the store last did.
+    pub(super) const fn poisons(&self) -> bool {
+        matches!(
+            self,
+            Self::Io { .. } | Self::Corrupt { .. } | Self::NotADatabase { .. }
+        )
+    }
+}
+
+fn names(candidates: &[RunId]) -> String {
+    let names: Vec<&str> = candidates.iter().map(RunId::as_str).collect();
+    names.join(", ")
+}

@@ -1,0 +1,141 @@
+use std::path::PathBuf;
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::StoreError;
+
+/// How many requests one commit may carry.
+const MAX_BATCH: usize = 512;
+
+/// One request on its way to the writer.
+pub(super) struct Job {
+    /// Whether it must not share its transaction with others.
+    pub(super) alone: bool,
+    pub(super) work: Box<dyn Work>,
+}
+
+pub(super) trait Work: Send {
+    /// Does the statements, inside the open transaction.
+    fn perform(&mut self, conn: &Connection) -> Result<(), StoreError>;
+    /// Answers, once it is known what became of the transaction.
+    fn answer(self: Box<Self>, failed: Option<StoreError>);
+}
+
+/// A request whose caller waits for an answer of its own type.
+pub(super) struct Request<T, F> {
+    pub(super) answer: Option<T>,
+    pub(super) perform: Option<F>,
+    pub(super) reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T: Send, F: FnOnce(&Connection) -> Result<T, StoreError> + Send> Work for Request<T, F> {
+    fn perform(&mut self, conn: &Connection) -> Result<(), StoreError> {
+        let perform = self.perform.take().ok_or(StoreError::Closed)?;
+        self.answer = Some(perform(conn)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, failed: Option<StoreError>) {
+        let answer = match (failed, self.answer) {
+            (None, Some(answer)) => Ok(answer),
+            (failed, _) => Err(failed.unwrap_or(StoreError::Closed)),
+        };
+        // A caller that no longer waits finds out from the store itself.
+        drop(self.reply.send(answer));
+    }
+}
+
+/// The writer thread's own: the connection, and what it does with requests.
+pub(super) struct Writer<C> {
+    pub(super) commit: C,
+    pub(super) conn: Connection,
+    pub(super) path: PathBuf,
+    pub(super) poison: Option<String>,
+    pub(super) requests: mpsc::Receiver<Job>,
+}
+
+impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
+    /// Answers requests until nobody can send one.
+    pub(super) fn run(&mut self) {
+        let mut next = self.requests.blocking_recv();
+        while let Some(job) = next.take() {
+            let mut left_over = None;
+            if let Some(cause) = self.poison.clone() {
+                job.work.answer(Some(StoreError::Poisoned { cause }));
+            } else {
+                left_over = self.group(job);
+            }
+            next = left_over.or_else(|| self.requests.blocking_recv());
+        }
+    }
+
+    /// Commits `first` and whatever else is waiting as one transaction; returns a request that wants its own.
+    fn group(&mut self, first: Job) -> Option<Job> {
+        let mut done: Vec<Box<dyn Work>> = Vec::new();
+        let mut left_over = None;
+        let mut next = Some(first);
+        let mut fate = self.sql("BEGIN IMMEDIATE");
+        while let Some(job) = next.take() {
+            let alone = job.alone;
+            let mut work = job.work;
+            if fate.is_ok() {
+                match self.perform(work.as_mut()) {
+                    Ok(()) => done.push(work),
+                    Err(fault) if self.conn.is_autocommit() => {
+                        // SQLite has rolled everything back, the requests before this one included.
+                        work.answer(Some(fault.clone()));
+                        fate = Err(fault);
+                    }
+                    Err(fault) => work.answer(Some(fault)),
+                }
+            } else {
+                done.push(work);
+            }
+            if alone || fate.is_err() || done.len() >= MAX_BATCH {
+                break;
+            }
+            match self.requests.try_recv() {
+                Ok(job) if job.alone => left_over = Some(job),
+                Ok(job) => next = Some(job),
+                Err(_) => {}
+            }
+        }
+        let fate = fate.and_then(|()| {
+            (self.commit)(&self.conn).map_err(|fault| StoreError::from_sql(&self.path, &fault))
+        });
+        if let Err(fault) = &fate {
+            if !self.conn.is_autocommit() {
+                drop(self.sql("ROLLBACK"));
+            }
+            if fault.poisons() {
+                self.poison = Some(fault.to_string());
+            }
+        }
+        for work in done {
+            work.answer(fate.as_ref().err().cloned());
+        }
+        left_over
+    }
+
+    /// One request inside the transaction; where it fails, it alone is undone.
+    fn perform(&self, work: &mut dyn Work) -> Result<(), StoreError> {
+        self.sql("SAVEPOINT request")?;
+        let done = work.perform(&self.conn);
+        if done.is_err() && !self.conn.is_autocommit() {
+            self.sql("ROLLBACK TO request")?;
+        }
+        if !self.conn.is_autocommit() {
+            self.sql("RELEASE request")?;
+        }
+        done
+    }
+
+    fn sql(&self, statement: &str) -> Result<(), StoreError> {
+        self.conn
+            .prepare_cached(statement)
+            .and_then(|mut prepared| prepared.execute([]))
+            .map(|_| ())
+            .map_err(|fault| StoreError::from_sql(&self.path, &fault))
+    }
+}

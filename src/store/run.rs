@@ -1,0 +1,74 @@
+use crate::kernel::AgentOutcome;
+use crate::message::{Digest, RunId};
+use crate::transcript::Chain;
+
+/// The right to append to a run, as long as nobody else claims it.
+#[derive(Debug)]
+pub struct RunHandle {
+    pub(super) contract_hash: Digest,
+    pub(super) epoch: i64,
+    pub(super) head: Digest,
+    pub(super) key: i64,
+    pub(super) length: u64,
+    pub(super) run_id: RunId,
+}
+
+impl RunHandle {
+    /// How often the run has been claimed, its creation included.
+    #[must_use]
+    pub const fn epoch(&self) -> i64 {
+        self.epoch
+    }
+
+    /// The name of the run.
+    #[must_use]
+    pub const fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// The chain at the head that is stored: what the next entry must be sealed with.
+    #[must_use]
+    pub const fn chain(&self) -> Chain {
+        Chain::resumed(self.contract_hash, self.head, self.length)
+    }
+}
+
+/// What the store's index says of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRow {
+    /// The name of the run.
+    pub run_id: RunId,
+    /// The hash of its contract.
+    pub contract_hash: Digest,
+    /// When it was created, in milliseconds since 1970-01-01 UTC; outside the hash.
+    pub created_unix_ms: u64,
+    /// How often it has been claimed, its creation included; outside the hash.
+    pub epoch: i64,
+    /// Who claimed it last; outside the hash.
+    pub owner: String,
+    /// How many entries it has.
+    pub length: u64,
+    /// The hash of the last entry; `H_0` where there is none.
+    pub head: Digest,
+    /// Class and code as they are written in files, once the run is sealed.
+    pub outcome: Option<(String, String)>,
+}
+
+/// Which runs to list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunFilter {
+    /// All of them.
+    #[default]
+    All,
+    /// Those without a seal.
+    Open,
+    /// Those with a seal.
+    Sealed,
+    /// Those that ended in this class.
+    Class(AgentOutcome),
+}
+
+/// SQLite's integers are signed; nothing here comes near their end.
+pub(super) fn stored(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

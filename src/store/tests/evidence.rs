@@ -1,0 +1,224 @@
+use rusqlite::{Connection, params};
+use tempfile::TempDir;
+
+use super::{folder, open, write};
+use crate::message::Digest;
+use crate::store::{RunFilter, StoreReader};
+use crate::transcript::FlawKind::{self, Extended, MissingBlob, Tampered, Truncated};
+use crate::transcript::sample::SampleRun;
+
+/// A column that carries evidence, and how to tell which of its rows are which.
+struct Column {
+    table: &'static str,
+    name: &'static str,
+    text: bool,
+}
+
+const EVIDENCE: [Column; 13] = {
+    const fn column(table: &'static str, name: &'static str, text: bool) -> Column {
+        Column { table, name, text }
+    }
+    [
+        column("runs", "run_id", true),
+        column("runs", "contract", true),
+        column("runs", "contract_hash", false),
+        column("runs", "head_hash", false),
+        column("runs", "class", true),
+        column("runs", "code", true),
+        column("entries", "state", true),
+        column("entries", "event", true),
+        column("entries", "action", true),
+        column("entries", "hash", false),
+        column("blobs", "hash", false),
+        column("blobs", "bytes", false),
+        column("run_blobs", "hash", false),
+    ]
+};
+
+/// A store with one finished run, open for the tests' own changes.
+fn attacked() -> (TempDir, StoreReader, SampleRun) {
+    let (folder, path) = folder();
+    let run = SampleRun::new("r-1");
+    write(&open(&path), &run, 1);
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF")
+        .unwrap();
+    (folder, StoreReader { conn, path }, run)
+}
+
+#[test]
+fn every_changed_byte_of_every_evidence_column_is_found_in_its_table() {
+    let (_folder, mut reader, run) = attacked();
+    let mut changes = 0;
+    for Column { table, name, text } in EVIDENCE {
+        let rows: Vec<(i64, Vec<u8>)> = reader
+            .conn
+            .prepare(&format!("SELECT rowid, CAST({name} AS BLOB) FROM {table}"))
+            .unwrap()
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let kind = if text { "TEXT" } else { "BLOB" };
+        let update = format!("UPDATE {table} SET {name} = CAST(?1 AS {kind}) WHERE rowid = ?2");
+        for (rowid, bytes) in rows {
+            for at in 0..bytes.len() {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= 1 << (at % 8);
+                reader
+                    .conn
+                    .execute(&update, params![flipped, rowid])
+                    .unwrap();
+                let what = || format!("{table}.{name} row {rowid} byte {at}");
+                check_located(&mut reader, &run, table, name, rowid, &what());
+                reader.conn.execute(&update, params![bytes, rowid]).unwrap();
+                changes += 1;
+            }
+        }
+    }
+    assert!(changes > 5_000, "{changes}");
+    assert!(reader.verify_run(&run.run_id, false).unwrap().holds());
+}
+
+fn check_located(
+    reader: &mut StoreReader,
+    run: &SampleRun,
+    table: &str,
+    name: &str,
+    rowid: i64,
+    what: &str,
+) {
+    // The run is found under the name that it has now.
+    let name_now: Vec<u8> = reader
+        .conn
+        .query_row("SELECT CAST(run_id AS BLOB) FROM runs", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    let run_id = String::from_utf8(name_now)
+        .ok()
+        .and_then(|n| n.try_into().ok());
+    let Some(run_id) = run_id else {
+        // No name of a run at all: the index itself refuses it.
+        assert_eq!((table, name), ("runs", "run_id"), "{what}");
+        let listed = reader.list_runs(1, RunFilter::All);
+        assert!(listed.is_err(), "{what}: {listed:?}");
+        return;
+    };
+    let report = reader.verify_run(&run_id, false).unwrap();
+    let bad = report
+        .first_bad
+        .as_ref()
+        .unwrap_or_else(|| panic!("{what} is not found"));
+    match table {
+        "entries" => {
+            let seq = u64::try_from(rowid - 1).unwrap();
+            assert_eq!(
+                (bad.table, bad.seq),
+                (Some("entries"), Some(seq)),
+                "{what}: {bad:?}"
+            );
+        }
+        "runs" => assert_eq!(bad.table, Some("runs"), "{what}: {bad:?}"),
+        // A blob or a link that changed its name is missing where an entry names it.
+        _ if name == "hash" => {
+            let kinds = [MissingBlob, Extended, Tampered];
+            assert!(kinds.contains(&bad.kind), "{what}: {bad:?}");
+            assert_ne!(bad.table, Some("runs"), "{what}: {bad:?}");
+        }
+        _ => {
+            let hashes: Vec<_> = run
+                .blobs
+                .iter()
+                .map(|b| Digest::of(b).to_string())
+                .collect();
+            assert_eq!(bad.table, Some("blobs"), "{what}: {bad:?}");
+            assert!(hashes.contains(&bad.expected), "{what}: {bad:?}");
+        }
+    }
+}
+
+#[test]
+fn changed_numbers_nulls_and_removed_rows_are_found() {
+    let check = |sql: &str, kind: FlawKind, table: &str, seq: Option<u64>| {
+        let (_folder, mut reader, run) = attacked();
+        let changed = reader.conn.execute(sql, []).unwrap();
+        assert!(changed > 0, "{sql}");
+        let report = reader.verify_run(&run.run_id, false).unwrap();
+        let bad = report.first_bad.unwrap_or_else(|| panic!("{sql}"));
+        let found = (bad.kind, bad.table, bad.seq);
+        assert_eq!(found, (kind, Some(table), seq), "{sql}: {bad:?}");
+    };
+    check("UPDATE runs SET head_seq = 9", Tampered, "runs", None);
+    check("UPDATE runs SET head_seq = 11", Tampered, "runs", None);
+    check("UPDATE runs SET head_seq = -7", Tampered, "runs", None);
+    check("UPDATE runs SET class = NULL", Tampered, "runs", None);
+    check("UPDATE runs SET code = NULL", Tampered, "runs", None);
+    check(
+        "UPDATE runs SET class = NULL, code = NULL",
+        Tampered,
+        "runs",
+        None,
+    );
+    check(
+        "UPDATE entries SET seq = 20 WHERE seq = 4",
+        Tampered,
+        "entries",
+        Some(4),
+    );
+    check(
+        "UPDATE entries SET seq = -1 WHERE seq = 4",
+        Tampered,
+        "entries",
+        Some(0),
+    );
+    check(
+        "UPDATE entries SET run = 2 WHERE seq = 4",
+        Tampered,
+        "entries",
+        Some(4),
+    );
+    check(
+        "DELETE FROM entries WHERE seq = 4",
+        Tampered,
+        "entries",
+        Some(4),
+    );
+    for kept in 1..10 {
+        let sql = format!("DELETE FROM entries WHERE seq > {kept}");
+        check(&sql, Truncated, "entries", Some(kept + 1));
+    }
+    check(
+        "INSERT INTO entries SELECT run, 11, state, event, action, hash FROM entries WHERE seq = 10",
+        Extended,
+        "entries",
+        Some(11),
+    );
+    check("DELETE FROM blobs", MissingBlob, "run_blobs", None);
+    check("DELETE FROM run_blobs", MissingBlob, "entries", Some(2));
+    check(
+        "UPDATE run_blobs SET run = 2",
+        MissingBlob,
+        "entries",
+        Some(2),
+    );
+}
+
+#[test]
+fn two_runs_that_swap_rows_are_both_found() {
+    let (_folder, mut reader, one) = attacked();
+    let two = SampleRun::new("r-2");
+    write(&open(&reader.path), &two, 2);
+    reader
+        .conn
+        .execute_batch(
+            "UPDATE entries SET run = run + 10 WHERE seq = 6; \
+             UPDATE entries SET run = 13 - run WHERE run > 10;",
+        )
+        .unwrap();
+    for run in [one, two] {
+        let report = reader.verify_run(&run.run_id, false).unwrap();
+        let bad = report.first_bad.unwrap();
+        assert_eq!((bad.kind, bad.seq), (Tampered, Some(6)));
+    }
+}

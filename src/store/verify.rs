@@ -1,0 +1,194 @@
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, Rows};
+
+use super::{StoreError, StoreReader};
+use crate::message::{Digest, RunId};
+use crate::transcript::{
+    BlobRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims, Place, Record, Verifier,
+    VerifyOptions, VerifyReport, WithheldBlobs,
+};
+
+const RUNS: Place = Place::Table("runs");
+const ENTRIES: Place = Place::Table("entries");
+const BLOBS: Place = Place::Table("blobs");
+const RUN_BLOBS: Place = Place::Table("run_blobs");
+
+impl StoreReader {
+    /// Verifies a stored run row by row, from the bytes of each column; `open` accepts a run in progress.
+    ///
+    /// Every blob that an entry names must be there, withheld or not.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read at all. What it holds is judged in the report.
+    pub fn verify_run(&mut self, run_id: &RunId, open: bool) -> Result<VerifyReport, StoreError> {
+        let Self { conn, path } = self;
+        let judge = || -> rusqlite::Result<Option<VerifyReport>> {
+            // One snapshot for all that is read; nothing is written, so dropping it is enough.
+            let tx = conn.unchecked_transaction()?;
+            let mut verifier = Verifier::new(VerifyOptions {
+                open,
+                withheld: WithheldBlobs::Needed,
+            });
+            verifier.note_not_checked(
+                "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner",
+            );
+            verifier.note_not_checked("other runs: whether a whole run was removed from the store");
+            let Some(key) = show_run(&tx, run_id, &mut verifier)? else {
+                return Ok(None);
+            };
+            if show_entries(&tx, key, &mut verifier)? {
+                show_blobs(&tx, key, &mut verifier)?;
+            }
+            Ok(Some(verifier.finish()))
+        };
+        let report = judge().map_err(|fault| StoreError::from_sql(path, &fault))?;
+        report.ok_or_else(|| StoreError::NoSuchRun {
+            asked: run_id.to_string(),
+        })
+    }
+}
+
+/// Presents the row of the run; returns its key.
+fn show_run(
+    conn: &Connection,
+    run_id: &RunId,
+    verifier: &mut Verifier,
+) -> rusqlite::Result<Option<i64>> {
+    let mut select = conn.prepare_cached(
+        "SELECT id, contract, contract_hash, head_seq, head_hash, class, code FROM runs WHERE run_id = ?1",
+    )?;
+    select
+        .query_row([run_id.as_str()], |row| {
+            verifier.take(RUNS, header(row, run_id));
+            row.get(0)
+        })
+        .optional()
+}
+
+fn show_entries(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlite::Result<bool> {
+    let mut select = conn.prepare_cached(
+        "SELECT seq, state, event, action, hash FROM entries WHERE run = ?1 ORDER BY seq",
+    )?;
+    show(&mut select.query([key])?, ENTRIES, verifier, entry)
+}
+
+fn show_blobs(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlite::Result<bool> {
+    // The link decides which blobs belong to the run; a link without its blob is shown as such.
+    let mut select = conn.prepare_cached(
+        "SELECT l.hash, b.bytes, b.hash IS NULL FROM run_blobs l LEFT JOIN blobs b ON b.hash = l.hash \
+         WHERE l.run = ?1 ORDER BY l.hash",
+    )?;
+    let mut rows = select.query([key])?;
+    while let Some(row) = rows.next()? {
+        let place = if row.get(2)? { RUN_BLOBS } else { BLOBS };
+        if !verifier.take(place, blob(row)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn show(
+    rows: &mut Rows<'_>,
+    place: Place,
+    verifier: &mut Verifier,
+    read: impl for<'a> Fn(&'a Row<'_>) -> Result<Record<'a>, Flaw>,
+) -> rusqlite::Result<bool> {
+    while let Some(row) = rows.next()? {
+        if !verifier.take(place, read(row)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn header<'a>(row: &'a Row<'_>, run_id: &RunId) -> Result<Record<'a>, Flaw> {
+    let outcome = match (
+        text_or_null(row, 5, "class")?,
+        text_or_null(row, 6, "code")?,
+    ) {
+        (Some(class), Some(code)) => Some((class.to_owned(), code.to_owned())),
+        (None, None) => None,
+        (Some(_), None) => return Err(Flaw::tampered("code", "a code beside the class", "null")),
+        (None, Some(_)) => return Err(Flaw::tampered("class", "a class beside the code", "null")),
+    };
+    let head_seq = integer(row, 3, "head_seq")?;
+    let length = u64::try_from(head_seq.saturating_add(1))
+        .map_err(|_| Flaw::tampered("head_seq", "-1 or more", head_seq))?;
+    Ok(Record::Header(Box::new(HeaderRecord {
+        contract: text(row, 1, "contract")?,
+        claims: Some(IndexClaims {
+            contract_hash: digest(row, 2, "contract_hash")?,
+            outcome,
+            head_hash: digest(row, 4, "head_hash")?,
+            length,
+        }),
+        run_id: run_id.clone(),
+    })))
+}
+
+fn entry<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {
+    let seq = integer(row, 0, "seq")?;
+    let seq = u64::try_from(seq).map_err(|_| Flaw::tampered("seq", "0 or more", seq))?;
+    let entry = EntryRecord::decode(
+        seq,
+        Some(text(row, 1, "state")?),
+        text(row, 2, "event")?,
+        text(row, 3, "action")?,
+        digest(row, 4, "hash")?,
+    )?;
+    Ok(Record::Entry(Box::new(entry)))
+}
+
+fn blob<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {
+    let hash = digest(row, 0, "hash")?;
+    match value(row, 1, "bytes")? {
+        ValueRef::Blob(bytes) | ValueRef::Text(bytes) => {
+            Ok(Record::Blob(BlobRecord { hash, bytes }))
+        }
+        _ => Err(Flaw::new(
+            FlawKind::MissingBlob,
+            "hash",
+            "a blob under that hash",
+            hash,
+        )),
+    }
+}
+
+/// A column as it is stored: conversions that could fail or repair are left to the caller.
+fn value<'a>(row: &'a Row<'_>, column: usize, name: &str) -> Result<ValueRef<'a>, Flaw> {
+    row.get_ref(column)
+        .map_err(|fault| Flaw::tampered(name, "a column", fault))
+}
+
+fn text_or_null<'a>(row: &'a Row<'_>, column: usize, name: &str) -> Result<Option<&'a str>, Flaw> {
+    let bytes = match value(row, column, name)? {
+        ValueRef::Null => return Ok(None),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
+        other => return Err(Flaw::tampered(name, "a text", other.data_type())),
+    };
+    std::str::from_utf8(bytes)
+        .map(Some)
+        .map_err(|fault| Flaw::tampered(name, "UTF-8 throughout", fault))
+}
+
+fn text<'a>(row: &'a Row<'_>, column: usize, name: &str) -> Result<&'a str, Flaw> {
+    text_or_null(row, column, name)?.ok_or_else(|| Flaw::tampered(name, "a text", "null"))
+}
+
+fn integer(row: &Row<'_>, column: usize, name: &str) -> Result<i64, Flaw> {
+    match value(row, column, name)? {
+        ValueRef::Integer(number) => Ok(number),
+        other => Err(Flaw::tampered(name, "an integer", other.data_type())),
+    }
+}
+
+fn digest(row: &Row<'_>, column: usize, name: &str) -> Result<Digest, Flaw> {
+    let bytes = match value(row, column, name)? {
+        ValueRef::Blob(bytes) | ValueRef::Text(bytes) => bytes,
+        other => return Err(Flaw::tampered(name, "32 bytes", other.data_type())),
+    };
+    <[u8; 32]>::try_from(bytes)
+        .map(Digest::from_bytes)
+        .map_err(|_| Flaw::tampered(name, "32 bytes", format_args!("{} bytes", bytes.len())))
+}

@@ -1,0 +1,267 @@
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tokio::sync::{mpsc, oneshot};
+
+use super::append::{Append, sealed_outcome};
+use super::blob::insert_blob;
+use super::group_commit::{Job, Request, Writer};
+use super::run::stored;
+use super::schema::{self, Durability};
+use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
+use crate::contract::ExecutionContract;
+use crate::message::{Digest, RunId};
+use crate::transcript::{Chain, SealedEntry};
+
+/// How many requests may wait for the writer; more make their callers wait.
+const QUEUE: usize = 1024;
+/// How long another process's write lock is waited for.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The store, opened for writing. Its one writer thread ends when it is dropped.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    queue: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Store {
+    /// Opens the store at `path`, and makes it where there is none. The folder must exist.
+    pub fn open(path: &Path, durability: Durability) -> Result<Self, StoreError> {
+        Self::open_with(path, durability, BUSY, |conn| conn.execute_batch("COMMIT"))
+    }
+
+    /// [`Self::open`] with the wait for locks and the commit itself in the caller's hands.
+    pub(super) fn open_with(
+        path: &Path,
+        durability: Durability,
+        busy: Duration,
+        commit: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
+    ) -> Result<Self, StoreError> {
+        let conn = schema::open_writer(path, durability, busy)?;
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let mut writer = Writer {
+            commit,
+            conn,
+            path: path.to_path_buf(),
+            poison: None,
+            requests,
+        };
+        let thread = std::thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|fault| StoreError::Io {
+                path: path.to_path_buf(),
+                reason: format!("starting the writer thread: {fault}"),
+            })?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A reader on a connection of its own; it sees what is committed.
+    pub fn reader(&self) -> Result<StoreReader, StoreError> {
+        StoreReader::open(&self.path)
+    }
+
+    /// Creates a run without entries, and claims it.
+    ///
+    /// # Errors
+    /// [`StoreError::RunExists`] where the name is taken.
+    pub async fn create_run(
+        &self,
+        run_id: &RunId,
+        contract: &ExecutionContract,
+        created_unix_ms: u64,
+    ) -> Result<RunHandle, StoreError> {
+        let path = self.path.clone();
+        let run_id = run_id.clone();
+        let contract_hash = contract.contract_hash();
+        let contract = contract.canonical_text();
+        self.submit(false, move |conn| {
+            let sql = |fault: rusqlite::Error| StoreError::from_sql(&path, &fault);
+            let head = Chain::genesis(contract_hash, &run_id).head();
+            let mut insert = conn
+                .prepare_cached(
+                    "INSERT INTO runs(run_id, contract, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
+                     VALUES(?1, ?2, ?3, ?4, 1, ?5, -1, ?6) ON CONFLICT(run_id) DO NOTHING",
+                )
+                .map_err(sql)?;
+            let made = insert
+                .execute(params![
+                    run_id.as_str(),
+                    contract,
+                    contract_hash.as_bytes(),
+                    stored(created_unix_ms),
+                    owner(),
+                    head.as_bytes(),
+                ])
+                .map_err(sql)?;
+            if made == 0 {
+                return Err(StoreError::RunExists { run_id });
+            }
+            Ok(RunHandle {
+                contract_hash,
+                epoch: 1,
+                head,
+                key: conn.last_insert_rowid(),
+                length: 0,
+                run_id,
+            })
+        })
+        .await
+    }
+
+    /// Takes a run over: whoever held it before is fenced from now on.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`] where there is none of that name.
+    pub async fn claim_run(&self, run_id: &RunId) -> Result<RunHandle, StoreError> {
+        let path = self.path.clone();
+        let run_id = run_id.clone();
+        self.submit(false, move |conn| {
+            let sql = |fault: rusqlite::Error| StoreError::from_sql(&path, &fault);
+            let row = conn
+                .prepare_cached(
+                    "UPDATE runs SET epoch = epoch + 1, owner = ?2 WHERE run_id = ?1 \
+                     RETURNING id, epoch, head_seq, head_hash, contract_hash",
+                )
+                .map_err(sql)?
+                .query_row(params![run_id.as_str(), owner()], |row| {
+                    let digests: ([u8; 32], [u8; 32]) = (row.get(3)?, row.get(4)?);
+                    Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, digests))
+                })
+                .optional()
+                .map_err(sql)?;
+            let Some((key, epoch, head_seq, (head, contract_hash))) = row else {
+                return Err(StoreError::NoSuchRun {
+                    asked: run_id.into(),
+                });
+            };
+            Ok(RunHandle {
+                contract_hash: Digest::from_bytes(contract_hash),
+                epoch,
+                head: Digest::from_bytes(head),
+                key,
+                length: u64::try_from(head_seq.saturating_add(1)).unwrap_or(0),
+                run_id,
+            })
+        })
+        .await
+    }
+
+    /// Appends entries to the run's head, with the blobs they name, as one batch: all of it is durable when this
+    /// returns, or none of it. A batch that ends with the seal also records the outcome in the row of the run.
+    ///
+    /// # Errors
+    /// [`StoreError::Fenced`] where somebody else has claimed the run, [`StoreError::OutOfOrder`] where the entries do
+    /// not continue it, and the faults of the file.
+    pub async fn append(
+        &self,
+        run: &mut RunHandle,
+        entries: Vec<SealedEntry>,
+        blobs: Vec<NewBlob>,
+    ) -> Result<(), StoreError> {
+        let mut length = run.length;
+        for entry in &entries {
+            if entry.seq != length {
+                return Err(StoreError::OutOfOrder {
+                    run_id: run.run_id.clone(),
+                    expected: length,
+                    got: entry.seq,
+                });
+            }
+            length = length.saturating_add(1);
+        }
+        let Some(head) = entries.last().map(|entry| entry.hash) else {
+            return Ok(());
+        };
+        let outcome = sealed_outcome(&run.run_id, &entries)?;
+        let mut links = Vec::with_capacity(blobs.len());
+        let mut small = Vec::new();
+        for blob in blobs {
+            match blob {
+                NewBlob::Bytes(bytes) if bytes.len() > LARGE_BLOB_BYTES => {
+                    links.push(self.put_blob(bytes).await?);
+                }
+                NewBlob::Bytes(bytes) => {
+                    let hash = Digest::of(&bytes);
+                    small.push((hash, bytes));
+                    links.push(hash);
+                }
+                NewBlob::Stored(hash) => links.push(hash),
+            }
+        }
+        let append = Append {
+            entries,
+            epoch: run.epoch,
+            head,
+            key: run.key,
+            last: run.head,
+            links,
+            outcome,
+            path: self.path.clone(),
+            run_id: run.run_id.clone(),
+            seq: run.length,
+            small,
+        };
+        self.submit(false, move |conn| append.perform(conn)).await?;
+        run.head = head;
+        run.length = length;
+        Ok(())
+    }
+
+    /// Makes bytes durable under their hash. No entry names them yet.
+    pub async fn put_blob(&self, bytes: Vec<u8>) -> Result<Digest, StoreError> {
+        let path = self.path.clone();
+        let hash = Digest::of(&bytes);
+        self.submit(bytes.len() > LARGE_BLOB_BYTES, move |conn| {
+            insert_blob(conn, hash, &bytes).map_err(|fault| StoreError::from_sql(&path, &fault))?;
+            Ok(hash)
+        })
+        .await
+    }
+
+    /// Puts a request into the queue, and waits for its commit.
+    pub(super) async fn submit<T: Send + 'static>(
+        &self,
+        alone: bool,
+        perform: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let work = Box::new(Request {
+            answer: None,
+            perform: Some(perform),
+            reply,
+        });
+        let queue = self.queue.as_ref().ok_or(StoreError::Closed)?;
+        let sent = queue.send(Job { alone, work }).await;
+        sent.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // Without a queue the writer ends once it has answered what it holds.
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}
+
+fn owner() -> String {
+    format!("process {}", std::process::id())
+}
