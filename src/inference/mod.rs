@@ -1,1 +1,27 @@
-//! Room under construction.
+//! Backends that carry bytes between monolith and a model.
+//!
+//! Knows connections, statuses, headers, chunks, and how a transport fails. It deliberately does not know what a
+//! message, a tool or a contract is: bodies come in and go out as bytes, judged by `adapter` alone. It spawns no task and
+//! reads no wall clock; every wait has a limit that the caller gives, and ends at once when its token is cancelled.
+//!
+//! ```text
+//! body ─▶ Backend::send ─▶ Reply { head } ─▶ chunk ─▶ chunk ─▶ end
+//!              └────────── TransportFault ◀────┘
+//! ```
+
+mod backend;
+mod fault;
+mod http;
+mod scripted;
+mod secret;
+
+pub use backend::{Backend, BackendError, Patience, Probe, Reply, ResponseHead};
+pub use fault::{TransportFault, TransportFaultKind};
+pub use http::{HttpBackend, HttpTarget};
+pub use scripted::ScriptedBackend;
+pub use secret::Secret;
+
+#[cfg(test)]
+mod http_tests;
+#[cfg(test)]
+mod scripted_tests;

@@ -1,0 +1,216 @@
+use std::error::Error as _;
+use std::io;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+
+use super::backend::{BackendError, Body, Patience, Probe, ResponseHead, wait};
+use super::{Secret, TransportFault, TransportFaultKind};
+
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// What monolith calls itself.
+const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
+
+/// Where a server is and what it wants to see; every value is resolved.
+#[derive(Clone, Debug)]
+pub struct HttpTarget {
+    /// The address below which the protocol's paths lie, such as `https://api.openai.com/v1`. A query stays.
+    pub base_url: String,
+    /// Extra headers of every request.
+    pub headers: Vec<(String, Secret)>,
+    /// Sent as a bearer token; without one no Authorization header is sent.
+    pub key: Option<Secret>,
+}
+
+/// A server that speaks HTTP/1.1, with TLS by rustls.
+///
+/// Follows no redirect and sends nothing twice: a request may have had its effect. Takes no proxy from the environment:
+/// where bytes go is decided by contract and configuration alone.
+#[derive(Debug)]
+pub struct HttpBackend {
+    base: Url,
+    client: reqwest::Client,
+}
+
+/// A body that is arriving.
+#[derive(Debug)]
+pub(super) struct HttpReply(reqwest::Response);
+
+impl HttpBackend {
+    /// Sets up a client for one server; connects nowhere.
+    ///
+    /// # Errors
+    /// [`BackendError`] where the address, a header or the platform does not allow it.
+    pub fn new(target: &HttpTarget) -> Result<Self, BackendError> {
+        let refuse = |rule: String| BackendError::BaseUrl {
+            got: target.base_url.chars().take(200).collect(),
+            rule,
+        };
+        let base = Url::parse(&target.base_url).map_err(|e| refuse(e.to_string()))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(refuse(format!("its scheme is {:?}", base.scheme())));
+        }
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .default_headers(headers(target)?)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .retry(reqwest::retry::never())
+            .user_agent(USER_AGENT)
+            .build()
+            .map_err(|e| BackendError::Client(chain(&e)))?;
+        Ok(Self { base, client })
+    }
+
+    pub(super) async fn probe(&self, patience: &Patience) -> Probe {
+        let asked = wait(patience, async {
+            self.client
+                .get(self.at("models"))
+                .send()
+                .await
+                .map_err(fault)
+        });
+        match asked.await {
+            Ok(response) => Probe {
+                detail: format!("HTTP {}", response.status().as_u16()),
+                responsive: true,
+            },
+            Err(fault) => Probe {
+                detail: fault.detail,
+                responsive: false,
+            },
+        }
+    }
+
+    pub(super) async fn send(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        patience: &Patience,
+    ) -> Result<(ResponseHead, Body), TransportFault> {
+        let request = self
+            .client
+            .post(self.at(path))
+            .header(CONTENT_TYPE, "application/json")
+            .body(body);
+        let response = wait(patience, async { request.send().await.map_err(fault) }).await?;
+        let head = ResponseHead {
+            headers: response
+                .headers()
+                .iter()
+                .filter_map(|(name, value)| {
+                    let value = value.to_str().ok()?;
+                    Some((name.as_str().to_owned(), value.to_owned()))
+                })
+                .collect(),
+            status: response.status().as_u16(),
+        };
+        Ok((head, Body::Http(HttpReply(response))))
+    }
+
+    fn at(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        // An http URL always has path segments, so the error case cannot occur.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path.split('/'));
+        }
+        url
+    }
+}
+
+impl HttpReply {
+    pub(super) async fn chunk(&mut self) -> Result<Option<Vec<u8>>, TransportFault> {
+        loop {
+            match self.0.chunk().await.map_err(fault)? {
+                None => return Ok(None),
+                Some(bytes) if bytes.is_empty() => {}
+                Some(bytes) => return Ok(Some(bytes.to_vec())),
+            }
+        }
+    }
+}
+
+fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {
+    let mut map = HeaderMap::new();
+    let mut add = |name: &str, value: &str| {
+        let refuse = || BackendError::Header {
+            name: name.to_owned(),
+        };
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| refuse())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| refuse())?;
+        value.set_sensitive(true);
+        map.insert(key, value);
+        Ok(())
+    };
+    if let Some(key) = &target.key {
+        add(AUTHORIZATION.as_str(), &format!("Bearer {}", key.reveal()))?;
+    }
+    for (name, value) in &target.headers {
+        add(name, value.reveal())?;
+    }
+    Ok(map)
+}
+
+/// What reqwest's error means. Types decide; the text is for people only.
+fn fault(error: reqwest::Error) -> TransportFault {
+    TransportFault::new(kind_of(&error), chain(&error.without_url()))
+}
+
+fn kind_of(error: &reqwest::Error) -> TransportFaultKind {
+    if error.is_timeout() {
+        return TransportFaultKind::Timeout;
+    }
+    if error.is_dns() {
+        return TransportFaultKind::Dns;
+    }
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if let Some(io) = cause.downcast_ref::<io::Error>() {
+            match innermost(io).kind() {
+                io::ErrorKind::ConnectionRefused => return TransportFaultKind::Refused,
+                io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof => return TransportFaultKind::Reset,
+                io::ErrorKind::TimedOut => return TransportFaultKind::Timeout,
+                // rustls reports a failed handshake as invalid data.
+                io::ErrorKind::InvalidData if error.is_connect() => return TransportFaultKind::Tls,
+                _ => {}
+            }
+        }
+        source = cause.source();
+    }
+    if error.is_builder() || error.is_connect() {
+        TransportFaultKind::Other
+    } else {
+        // The connection stood and the message did not arrive whole.
+        TransportFaultKind::Reset
+    }
+}
+
+/// The error that `error` was made from, as long as that is one of input and output too: its `source` skips it.
+fn innermost(error: &io::Error) -> &io::Error {
+    let mut error = error;
+    while let Some(inner) = error.get_ref().and_then(|e| e.downcast_ref::<io::Error>()) {
+        error = inner;
+    }
+    error
+}
+
+/// An error with its causes, outermost first.
+fn chain(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,327 @@
+//! The HTTP backend against servers on loopback.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use wiremock::matchers::{body_string, header, method, path, query_param};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use super::{
+    Backend, BackendError, HttpBackend, HttpTarget, Patience, Reply, Secret, TransportFault,
+    TransportFaultKind,
+};
+
+fn target(base_url: String) -> HttpTarget {
+    HttpTarget {
+        base_url,
+        headers: Vec::new(),
+        key: None,
+    }
+}
+
+fn backend(base_url: String) -> Backend {
+    Backend::Http(HttpBackend::new(&target(base_url)).unwrap())
+}
+
+fn patience(idle: Duration) -> Patience {
+    Patience {
+        cancel: CancellationToken::new(),
+        idle,
+    }
+}
+
+/// Longer than anything here takes.
+const LONG: Duration = Duration::from_secs(60);
+
+async fn ask(backend: &Backend, patience: &Patience) -> Result<Reply, TransportFault> {
+    backend
+        .send("chat/completions", b"{\"x\":1}".to_vec(), patience)
+        .await
+}
+
+async fn read(reply: &mut Reply) -> (Vec<u8>, Option<TransportFaultKind>) {
+    let mut body = Vec::new();
+    loop {
+        match reply.chunk().await {
+            Ok(Some(chunk)) => body.extend(chunk),
+            Ok(None) => return (body, None),
+            Err(fault) => return (body, Some(fault.kind)),
+        }
+    }
+}
+
+/// A listener on loopback and the base URL of what it serves.
+async fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    (listener, url)
+}
+
+/// Accepts one connection and reads the request, which ends with the body `{"x":1}`.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    let (mut socket, _) = listener.accept().await.unwrap();
+    let mut request = Vec::new();
+    while !request.ends_with(b"{\"x\":1}") {
+        assert_ne!(
+            socket.read_buf(&mut request).await.unwrap(),
+            0,
+            "the client went away"
+        );
+    }
+    socket
+}
+
+const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+
+#[tokio::test]
+async fn a_request_carries_path_key_headers_and_body() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .and(path("/v1/chat/completions"))
+        .and(query_param("api-version", "1"))
+        .and(header("authorization", "Bearer sk-1"))
+        .and(header("x-title", "t"))
+        .and(header("content-type", "application/json"))
+        .and(body_string("{\"x\":1}"))
+        .respond_with(
+            ResponseTemplate::new(429)
+                .insert_header("Retry-After", "3")
+                .set_body_string("slow"),
+        )
+        .expect(2)
+        .mount(&server)
+        .await;
+    for slash in ["", "/"] {
+        let backend = HttpBackend::new(&HttpTarget {
+            base_url: format!("{}/v1{slash}?api-version=1", server.uri()),
+            headers: vec![("X-Title".to_owned(), Secret::new("t"))],
+            key: Some(Secret::new("sk-1")),
+        });
+        let backend = Backend::Http(backend.unwrap());
+        let mut reply = ask(&backend, &patience(LONG)).await.unwrap();
+        assert_eq!(reply.head().status, 429);
+        assert!(
+            reply
+                .head()
+                .headers
+                .contains(&("retry-after".to_owned(), "3".to_owned()))
+        );
+        assert_eq!(read(&mut reply).await, (b"slow".to_vec(), None));
+    }
+}
+
+#[tokio::test]
+async fn any_http_answer_to_the_probe_counts() {
+    let server = MockServer::start().await;
+    Mock::given(method("GET"))
+        .and(path("/v1/models"))
+        .respond_with(ResponseTemplate::new(401))
+        .expect(1)
+        .mount(&server)
+        .await;
+    let probe = backend(format!("{}/v1", server.uri()))
+        .probe(&CancellationToken::new())
+        .await;
+    assert_eq!(
+        (probe.responsive, probe.detail.as_str()),
+        (true, "HTTP 401")
+    );
+    let (listener, url) = listen().await;
+    drop(listener);
+    let probe = backend(url).probe(&CancellationToken::new()).await;
+    assert!(!probe.responsive);
+    assert!(
+        probe.detail.contains("refused") && !probe.detail.contains("127.0.0.1"),
+        "{}",
+        probe.detail
+    );
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_not_followed() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(ResponseTemplate::new(307).insert_header("location", "/elsewhere"))
+        .expect(1)
+        .mount(&server)
+        .await;
+    let reply = ask(&backend(server.uri()), &patience(LONG)).await.unwrap();
+    assert_eq!(reply.head().status, 307);
+}
+
+#[tokio::test]
+async fn nobody_listening_is_refused() {
+    let (listener, url) = listen().await;
+    drop(listener);
+    let fault = ask(&backend(url), &patience(LONG)).await.unwrap_err();
+    assert_eq!(fault.kind, TransportFaultKind::Refused);
+}
+
+#[tokio::test]
+async fn a_name_without_an_address_is_a_dns_fault() {
+    // A label of more than 63 characters is refused by the resolver itself: nothing is asked of the network.
+    let url = format!("http://{}.invalid/v1", "a".repeat(70));
+    let fault = ask(&backend(url), &patience(LONG)).await.unwrap_err();
+    assert_eq!(fault.kind, TransportFaultKind::Dns);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_a_tls_fault() {
+    let (listener, url) = listen().await;
+    let backend = backend(url.replace("http://", "https://"));
+    let patience = patience(LONG);
+    let serve = async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut hello = Vec::new();
+        socket.read_buf(&mut hello).await.unwrap();
+        socket
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .await
+            .unwrap();
+        socket
+    };
+    let (asked, _socket) = tokio::join!(ask(&backend, &patience), serve);
+    assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Tls);
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_before_the_answer_is_reset() {
+    for sent in [&b""[..], b"HTTP/1.1 200 OK\r\ncontent-le"] {
+        let (listener, url) = listen().await;
+        let backend = backend(url);
+        let patience = patience(LONG);
+        let serve = async { accept(&listener).await.write_all(sent).await.unwrap() };
+        let (asked, ()) = tokio::join!(ask(&backend, &patience), serve);
+        assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Reset);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_in_the_body_is_reset_after_what_came() {
+    let length: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n";
+    for (head, part, expect) in [
+        (HEAD, &b"3\r\nabc\r\n"[..], &b"abc"[..]),
+        (length, b"abc", b"abc"),
+    ] {
+        let (listener, url) = listen().await;
+        let backend = backend(url);
+        let patience = patience(LONG);
+        let serve = async {
+            let mut socket = accept(&listener).await;
+            socket.write_all(&[head, part].concat()).await.unwrap();
+        };
+        let (asked, ()) = tokio::join!(ask(&backend, &patience), serve);
+        let mut reply = asked.unwrap();
+        assert_eq!(
+            read(&mut reply).await,
+            (expect.to_vec(), Some(TransportFaultKind::Reset))
+        );
+    }
+}
+
+#[tokio::test]
+async fn silence_after_a_chunk_is_a_timeout_after_what_came() {
+    let (listener, url) = listen().await;
+    let backend = backend(url);
+    let patience = patience(Duration::from_secs(1));
+    let serve = async {
+        let mut socket = accept(&listener).await;
+        socket
+            .write_all(&[HEAD, b"1\r\nx\r\n"].concat())
+            .await
+            .unwrap();
+        socket
+    };
+    let (asked, _open) = tokio::join!(ask(&backend, &patience), serve);
+    let got = read(&mut asked.unwrap()).await;
+    assert_eq!(got, (b"x".to_vec(), Some(TransportFaultKind::Timeout)));
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_a_timeout() {
+    let (listener, url) = listen().await;
+    let backend = backend(url);
+    let patience = patience(Duration::from_millis(50));
+    let (asked, _socket) = tokio::join!(ask(&backend, &patience), accept(&listener));
+    assert_eq!(asked.unwrap_err().kind, TransportFaultKind::Timeout);
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_wait_and_dropping_the_reply_closes_the_connection() {
+    let (listener, url) = listen().await;
+    let backend = backend(url);
+    let patience = patience(LONG);
+    let serve = async {
+        let mut socket = accept(&listener).await;
+        socket
+            .write_all(&[HEAD, b"1\r\nx\r\n"].concat())
+            .await
+            .unwrap();
+        let mut rest = Vec::new();
+        // Ends only when the client closes.
+        let closed = socket.read_to_end(&mut rest).await;
+        assert!(rest.is_empty(), "{closed:?}");
+    };
+    let client = async {
+        let mut reply = ask(&backend, &patience).await.unwrap();
+        assert_eq!(reply.chunk().await, Ok(Some(b"x".to_vec())));
+        patience.cancel.cancel();
+        assert_eq!(
+            reply.chunk().await.unwrap_err().kind,
+            TransportFaultKind::Cancelled
+        );
+    };
+    tokio::time::timeout(LONG, async { tokio::join!(serve, client) })
+        .await
+        .unwrap();
+    let fault = ask(&backend, &patience).await.unwrap_err();
+    assert_eq!(fault.kind, TransportFaultKind::Cancelled);
+}
+
+#[tokio::test]
+async fn an_error_body_ends_at_its_bound() {
+    let server = MockServer::start().await;
+    let size = 3 * 1024 * 1024;
+    for (status, at_least, at_most) in [(500, 1024 * 1024, 2 * 1024 * 1024), (200, size, size)] {
+        server.reset().await;
+        Mock::given(method("POST"))
+            .respond_with(ResponseTemplate::new(status).set_body_bytes(vec![b'x'; size]))
+            .mount(&server)
+            .await;
+        let mut reply = ask(&backend(server.uri()), &patience(LONG)).await.unwrap();
+        let (body, end) = read(&mut reply).await;
+        assert!(
+            (at_least..=at_most).contains(&body.len()),
+            "{status}: {}",
+            body.len()
+        );
+        assert_eq!(end, None);
+    }
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused_by_name_and_never_shown() {
+    for bad in ["localhost:1", "ftp://x/v1", "", "/v1"] {
+        let error = HttpBackend::new(&target(bad.to_owned())).unwrap_err();
+        assert!(
+            matches!(error, BackendError::BaseUrl { .. }),
+            "{bad}: {error}"
+        );
+    }
+    let mut hidden = target("http://localhost/v1".to_owned());
+    hidden.key = Some(Secret::new("sk-\n1"));
+    let error = HttpBackend::new(&hidden).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "header \"authorization\" has a name or value that cannot be sent"
+    );
+    hidden.key = Some(Secret::new("sk-77"));
+    hidden.headers = vec![("x-key".to_owned(), Secret::new("sk-77"))];
+    let backend = HttpBackend::new(&hidden).unwrap();
+    for shown in [format!("{hidden:?}"), format!("{backend:?}")] {
+        assert!(!shown.contains("sk-77"), "{shown}");
+    }
+}
