@@ -1,1 +1,36 @@
-//! Room under construction.
+//! Tools: started, listed, called and stopped. Every call ends in one [`ToolOutcome`](crate::message::ToolOutcome).
+//!
+//! Knows the built-in tools, MCP servers over standard streams and over HTTP, which exposed name leads to which
+//! server, what each tool was pinned as, and how a tool's answer becomes an envelope within the output budget. It does
+//! not know contracts' files, policies, limits on calls or approvals: an order that arrives here was authorised by the
+//! machine. Time, blobs and cancellation are handed in by the driver; nothing here retries.
+//!
+//! ```text
+//! ServerSpec ─▶ bring_up ─▶ capabilities + faults ─▶ (driver: manifest, contract)
+//!                  │
+//! CallOrder ─▶ ToolServers::call ─▶ builtin │ mcp ─▶ raw answer ─▶ envelope ─▶ ToolOutcome
+//!                                                        └─▶ BlobSink (whole text, images, malformed answers)
+//! ```
+//!
+//! There is no sandbox: a server is a child process with the user's own rights, and the built-ins confine themselves
+//! to the workspace by checking each path before they open it.
+
+mod blob_sink;
+mod builtin;
+mod call_terms;
+mod clock;
+mod envelope;
+mod error;
+mod mcp;
+mod offer;
+mod registry;
+mod server_spec;
+#[cfg(test)]
+mod tests;
+
+pub use blob_sink::BlobSink;
+pub use call_terms::CallTerms;
+pub use clock::Clock;
+pub use error::ToolServerError;
+pub use registry::{BringUp, ToolServers};
+pub use server_spec::ServerSpec;

@@ -1,0 +1,80 @@
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::builtins::Refusal;
+use super::workspace::{Workspace, refusal};
+
+/// Most entries that one call returns.
+const ENTRIES: usize = 1_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListDirectory {
+    path: String,
+}
+
+pub(super) fn description() -> String {
+    format!(
+        "Lists the entries of a directory of the workspace, one a line, sorted by name, directories with a trailing \
+         slash. At most {ENTRIES} entries; a last line in brackets says when there are more. Names with unusual \
+         characters are quoted."
+    )
+}
+
+pub(super) fn properties() -> Value {
+    json!({
+        "path": {"type": "string", "description": "Path of the directory, relative to the workspace; \".\" is the workspace itself."},
+    })
+}
+
+/// Lists the directory. Memory is bounded by the entries returned, not by the entries there are.
+pub(super) async fn perform(
+    workspace: &Workspace,
+    request: ListDirectory,
+) -> Result<String, Refusal> {
+    let path = request.path.as_str();
+    let resolved = workspace.resolve(path).await?;
+    let mut entries = tokio::fs::read_dir(&resolved)
+        .await
+        .map_err(|error| refusal(path, &error))?;
+    let mut first = BTreeMap::new();
+    let mut total = 0_u64;
+    while let Some(entry) = entries
+        .next_entry()
+        .await
+        .map_err(|error| refusal(path, &error))?
+    {
+        total += 1;
+        // An entry that vanished since is listed as what it last was known to be: a name.
+        let directory = entry.file_type().await.is_ok_and(|kind| kind.is_dir());
+        first.insert(entry.file_name(), directory);
+        if first.len() > ENTRIES {
+            first.pop_last();
+        }
+    }
+    let mut lines: Vec<String> = first
+        .iter()
+        .map(|(name, directory)| format!("{}{}", shown(name), if *directory { "/" } else { "" }))
+        .collect();
+    if total > ENTRIES as u64 {
+        lines.push(format!("[the first {ENTRIES} of {total} entries]"));
+    }
+    Ok(lines.join("\n"))
+}
+
+/// The name as it is, or quoted with escapes where a line could not hold it or it is not UTF-8.
+#[expect(
+    clippy::unnecessary_debug_formatting,
+    reason = "the quotes and escapes are what is wanted"
+)]
+fn shown(name: &OsStr) -> String {
+    match name.to_str() {
+        Some(plain) if !plain.contains(char::is_control) && !plain.starts_with(['"', '[']) => {
+            plain.to_owned()
+        }
+        _ => format!("{name:?}"),
+    }
+}

@@ -1,0 +1,20 @@
+use tokio_util::sync::CancellationToken;
+
+use super::{BlobSink, Clock};
+
+/// What a call is made under, beside its order.
+#[derive(Clone, Copy)]
+pub struct CallTerms<'a> {
+    /// Takes what does not go into the envelope.
+    pub blobs: &'a dyn BlobSink,
+    /// Ends the call as `Cancelled`.
+    pub cancel: &'a CancellationToken,
+    /// Stamps the envelope.
+    pub clock: &'a dyn Clock,
+    /// `<run_id>:<call seq>`; sent to MCP servers in `_meta`.
+    pub idempotency_key: &'a str,
+    /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
+    pub output_limit_bytes: u64,
+    /// After so long the call ends as `TimedOut`.
+    pub timeout_ms: u64,
+}

@@ -1,0 +1,170 @@
+use super::CallTerms;
+use crate::kernel::CallOrder;
+use crate::message::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope};
+
+/// The code of a failure for which the tool gave none.
+pub(super) const TOOL_ERROR: &str = "TOOL_ERROR";
+/// Bytes of `error.message` where the same words stand in the content.
+const REPEATED_MESSAGE_BYTES: usize = 2_048;
+/// Longest media type that is taken over; RFC 6838 §4.2 allows 127 + 1 + 127.
+const MIME_TYPE_BYTES: usize = 255;
+
+/// What a tool answered, before it is brought under the output budget.
+#[derive(Debug, Default)]
+pub(super) struct ToolAnswer {
+    failure: Option<Failure>,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+struct Failure {
+    code: String,
+    /// None where the tool's words are its content.
+    message: Option<String>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Text(String),
+    Resource { bytes: Vec<u8>, mime_type: String },
+}
+
+impl ToolAnswer {
+    /// A success that is one text.
+    pub(super) fn of_text(text: String) -> Self {
+        let mut answer = Self::default();
+        answer.push_text(text);
+        answer
+    }
+
+    /// A failure with nothing but its message.
+    pub(super) fn failed(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            failure: Some(Failure {
+                code: code.into(),
+                message: Some(message.into()),
+            }),
+            parts: Vec::new(),
+        }
+    }
+
+    /// Makes this a failure whose words are its content.
+    pub(super) fn mark_failed(&mut self) {
+        self.failure = Some(Failure {
+            code: TOOL_ERROR.to_owned(),
+            message: None,
+        });
+    }
+
+    /// Adds a text; it is joined to a text before it by a line feed, so the number of blocks stays small.
+    pub(super) fn push_text(&mut self, text: String) {
+        if let Some(Part::Text(before)) = self.parts.last_mut() {
+            before.push('\n');
+            before.push_str(&text);
+        } else {
+            self.parts.push(Part::Text(text));
+        }
+    }
+
+    /// Adds bytes that are not text. A media type that no header could carry becomes `application/octet-stream`.
+    pub(super) fn push_resource(&mut self, bytes: Vec<u8>, mime_type: &str) {
+        let sound = !mime_type.is_empty()
+            && mime_type.len() <= MIME_TYPE_BYTES
+            && mime_type.bytes().all(|b| b.is_ascii_graphic() || b == b' ');
+        let mime_type = if sound {
+            mime_type
+        } else {
+            "application/octet-stream"
+        };
+        self.parts.push(Part::Resource {
+            bytes,
+            mime_type: mime_type.to_owned(),
+        });
+    }
+
+    /// The immutable envelope: text within the budget, the whole text and every other block in the blob store.
+    pub(super) fn into_envelope(
+        self,
+        order: &CallOrder,
+        terms: &CallTerms<'_>,
+        started_at_ms: u64,
+    ) -> ToolEnvelope {
+        let limit = usize::try_from(terms.output_limit_bytes).unwrap_or(usize::MAX);
+        let content: Vec<ContentBlock> = self
+            .parts
+            .into_iter()
+            .map(|part| match part {
+                Part::Text(text) => ContentBlock::Text(text),
+                Part::Resource { bytes, mime_type } => ContentBlock::Resource {
+                    bytes: size(bytes.len()),
+                    blob: terms.blobs.put(bytes),
+                    mime_type,
+                },
+            })
+            .collect();
+        let mut envelope = ToolEnvelope {
+            bytes_in: size(order.invocation.arguments.as_str().len()),
+            bytes_out: 0,
+            content,
+            duration_ms: terms.clock.run_ms().saturating_sub(started_at_ms),
+            error: None,
+            full: None,
+            started_at_ms,
+            status: EnvelopeStatus::Ok,
+            tokens: 0,
+            tool: order.invocation.name.clone(),
+            tool_call_id: order.invocation.id.clone(),
+        };
+        if let Some(failure) = self.failure {
+            envelope.status = EnvelopeStatus::Error;
+            let words = failure.message.unwrap_or_else(|| envelope.text());
+            envelope.error = Some(EnvelopeError {
+                code: failure.code,
+                message: words,
+            });
+        }
+        let whole = envelope.text();
+        envelope.bytes_out = size(whole.len());
+        if whole.len() > limit {
+            envelope.full = Some(terms.blobs.put(whole.into_bytes()));
+            keep_text(&mut envelope.content, limit);
+        }
+        if let Some(error) = &mut envelope.error {
+            let room = if envelope.content.is_empty() {
+                limit
+            } else {
+                limit.min(REPEATED_MESSAGE_BYTES)
+            };
+            error.message.truncate(prefix(&error.message, room).len());
+        }
+        envelope
+    }
+}
+
+/// Keeps `limit` bytes of text over all blocks, rounded down to a character; blocks that would be empty go.
+fn keep_text(content: &mut Vec<ContentBlock>, limit: usize) {
+    let mut room = limit;
+    content.retain_mut(|block| match block {
+        ContentBlock::Resource { .. } => true,
+        ContentBlock::Text(text) => {
+            let kept = prefix(text, room).len();
+            // A cut block is the last one that gets anything: later text must not close up to it.
+            room = if kept < text.len() { 0 } else { room - kept };
+            text.truncate(kept);
+            kept > 0
+        }
+    });
+}
+
+/// The longest beginning of `text` that has at most `limit` bytes and ends at a character.
+pub(super) fn prefix(text: &str, limit: usize) -> &str {
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+fn size(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,93 @@
+/// Why a tool server did not come up, or could not be asked again.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolServerError {
+    /// The author: no such program in `PATH` or at that path.
+    #[error("find the command {command:?}")]
+    CommandNotFound {
+        /// The command as given.
+        command: String,
+    },
+    /// The operator: the system refused to start the program.
+    #[error("start the command {command:?}: {reason}")]
+    Spawn {
+        /// The command as given.
+        command: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The tool: it ended before it had introduced itself.
+    #[error("initialise: the server ended before it answered: {status}{}", tail(.stderr))]
+    Exited {
+        /// How it ended, as far as that is known.
+        status: String,
+        /// The end of what it wrote to its standard error.
+        stderr: String,
+    },
+    /// The tool: it did not answer in time.
+    #[error("{step}: no answer within {timeout_ms} ms{}", tail(.stderr))]
+    TimedOut {
+        /// The end of what it wrote to its standard error.
+        stderr: String,
+        /// What was asked of it.
+        step: &'static str,
+        /// How long was waited.
+        timeout_ms: u64,
+    },
+    /// The tool: what it answered is not the protocol.
+    #[error("{step}: {reason}{}", tail(.stderr))]
+    Protocol {
+        /// What is wrong.
+        reason: String,
+        /// The end of what it wrote to its standard error.
+        stderr: String,
+        /// What was asked of it.
+        step: &'static str,
+    },
+    /// The tool: it offers more than is read.
+    #[error("list its tools: more than {limit} {what}")]
+    TooMany {
+        /// How many are read.
+        limit: usize,
+        /// What there are too many of: tools or pages.
+        what: &'static str,
+    },
+    /// The author: an address or a header that cannot be used.
+    #[error("connect to {url:?}: {reason}")]
+    Address {
+        /// What is wrong with it.
+        reason: String,
+        /// The address as given.
+        url: String,
+    },
+    /// The author: no built-in tool has that name.
+    #[error("find the built-in tool {name:?}; there are {known}")]
+    UnknownBuiltin {
+        /// Those there are.
+        known: String,
+        /// The name as given.
+        name: String,
+    },
+    /// The operator: the workspace cannot be resolved.
+    #[error("open the workspace: {reason}")]
+    Workspace {
+        /// What the system said.
+        reason: String,
+    },
+    /// The author: a server may not be called that.
+    #[error("use the server name: {reason}")]
+    ServerName {
+        /// The rule it breaks.
+        reason: &'static str,
+    },
+    /// The operator: bring-up was cancelled.
+    #[error("start: cancelled")]
+    Cancelled,
+}
+
+fn tail(stderr: &str) -> String {
+    if stderr.is_empty() {
+        String::new()
+    } else {
+        format!("; its standard error ended with: {stderr}")
+    }
+}

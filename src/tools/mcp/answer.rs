@@ -1,0 +1,134 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::ServerResult;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+/// Largest frame of a child that is kept.
+pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
+
+/// The bytes of an answer, as far as they were kept.
+#[derive(Debug)]
+pub(super) enum Received {
+    /// The whole frame.
+    Frame(Vec<u8>),
+    /// A frame that was too large to keep.
+    TooLarge {
+        /// Its size in bytes.
+        length: u64,
+    },
+}
+
+/// Travels with a request through rmcp to the transport, which puts the answer into it.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    /// Argument text to send instead of what rmcp holds, so that no number changes on its way.
+    pub(super) arguments: Option<Arc<str>>,
+    received: Arc<Mutex<Option<Received>>>,
+}
+
+impl Slot {
+    pub(super) fn new(arguments: Option<Arc<str>>) -> Self {
+        Self {
+            arguments,
+            received: Arc::default(),
+        }
+    }
+
+    pub(super) fn fill(&self, received: Received) {
+        *self.received.lock().unwrap_or_else(PoisonError::into_inner) = Some(received);
+    }
+
+    pub(super) fn take(&self) -> Option<Received> {
+        self.received
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+}
+
+/// An answer: from a child as bytes, over HTTP as rmcp read it.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Bytes(Received),
+    Decoded(Box<ServerResult>),
+    Refused(RpcError),
+}
+
+/// An answer that is not what was asked for.
+pub(super) struct Malformed {
+    pub(super) detail: String,
+    /// Its bytes, where they were kept.
+    pub(super) raw: Option<Vec<u8>>,
+}
+
+impl Answer {
+    /// Hands the result to `decode`. The inner error is the server's own, the outer one says that there is no valid answer.
+    pub(super) fn judge<T>(
+        self,
+        decode: impl FnOnce(&RawValue) -> Result<T, String>,
+    ) -> Result<Result<T, RpcError>, Malformed> {
+        let malformed = |detail, raw| Malformed { detail, raw };
+        match self {
+            Self::Bytes(Received::TooLarge { length }) => Err(malformed(
+                format!("the answer has {length} bytes, more than {FRAME_BYTES}"),
+                None,
+            )),
+            Self::Bytes(Received::Frame(frame)) => {
+                let verdict = read(&frame).and_then(|verdict| match verdict {
+                    Verdict::Result(result) => decode(result).map(Ok),
+                    Verdict::Refused(error) => Ok(Err(error)),
+                });
+                verdict.map_err(|detail| malformed(detail, Some(frame)))
+            }
+            Self::Decoded(result) => to_raw_value(&result)
+                .map_err(|error| error.to_string())
+                .and_then(|result| decode(&result))
+                .map(Ok)
+                .map_err(|detail| malformed(detail, None)),
+            Self::Refused(error) => Ok(Err(error)),
+        }
+    }
+}
+
+/// What a JSON-RPC frame says.
+enum Verdict<'a> {
+    /// The text of its result.
+    Result(&'a RawValue),
+    /// The server refused.
+    Refused(RpcError),
+}
+
+/// A JSON-RPC error object.
+#[derive(Debug, Deserialize)]
+pub(super) struct RpcError {
+    pub(super) code: i64,
+    pub(super) message: String,
+}
+
+#[derive(Deserialize)]
+struct Frame<'a> {
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    jsonrpc: String,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+}
+
+/// Reads a frame that answers a request of ours; the text says what is wrong with it.
+fn read(frame: &[u8]) -> Result<Verdict<'_>, String> {
+    let text = std::str::from_utf8(frame).map_err(|error| format!("not UTF-8: {error}"))?;
+    let text = text.trim_start_matches('\u{feff}');
+    let frame: Frame<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if frame.jsonrpc != "2.0" {
+        return Err(format!("jsonrpc is {:?}, not \"2.0\"", frame.jsonrpc));
+    }
+    match (frame.result, frame.error) {
+        (Some(result), None) => Ok(Verdict::Result(result)),
+        (None, Some(error)) => serde_json::from_str(error.get())
+            .map(Verdict::Refused)
+            .map_err(|error| format!("its error object: {error}")),
+        (None, None) => Err("it has neither result nor error".to_owned()),
+        (Some(_), Some(_)) => Err("it has both result and error".to_owned()),
+    }
+}

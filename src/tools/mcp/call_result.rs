@@ -1,0 +1,142 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::tools::envelope::ToolAnswer;
+
+/// Most blocks of one result that are not text.
+const RESOURCES: usize = 1_000;
+/// What a resource link is kept as.
+const LINK_MIME_TYPE: &str = "application/json";
+
+/// The result of `tools/call` (MCP schema, `CallToolResult`).
+#[derive(Deserialize)]
+struct CallResult<'a> {
+    #[serde(borrow)]
+    content: Vec<&'a RawValue>,
+    #[serde(default, rename = "isError")]
+    is_error: Option<bool>,
+    #[serde(borrow, default, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Media {
+    data: String,
+    #[serde(rename = "mimeType")]
+    mime_type: String,
+}
+
+#[derive(Deserialize)]
+struct Embedded {
+    resource: Resource,
+}
+
+#[derive(Deserialize)]
+struct Resource {
+    blob: Option<String>,
+    #[serde(rename = "mimeType")]
+    mime_type: Option<String>,
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    #[serde(rename = "name")]
+    _name: String,
+    #[serde(rename = "uri")]
+    _uri: String,
+}
+
+/// Decodes a result, strictly in what MCP requires and tolerant of what it adds; the text says what is wrong with it.
+///
+/// Texts and embedded text resources are text, in order. Images, audio and embedded binary resources are kept as bytes, a
+/// resource link as its own JSON. `structuredContent` is the text where the content has none.
+pub(super) fn decode(result: &RawValue) -> Result<ToolAnswer, String> {
+    let result: CallResult<'_> =
+        serde_json::from_str(result.get()).map_err(|error| error.to_string())?;
+    let mut answer = ToolAnswer::default();
+    let (mut texts, mut resources) = (0_usize, 0_usize);
+    for (index, block) in result.content.iter().enumerate() {
+        let text = take_block(&mut answer, block)
+            .map_err(|error| format!("content block {index}: {error}"))?;
+        if text {
+            texts += 1;
+        } else {
+            resources += 1;
+        }
+        if resources > RESOURCES {
+            return Err(format!(
+                "more than {RESOURCES} content blocks that are not text"
+            ));
+        }
+    }
+    if let (0, Some(structured)) = (texts, result.structured) {
+        answer.push_text(structured.get().to_owned());
+    }
+    if result.is_error == Some(true) {
+        answer.mark_failed();
+    }
+    Ok(answer)
+}
+
+/// Adds one block; true where it is text.
+fn take_block(answer: &mut ToolAnswer, block: &RawValue) -> Result<bool, String> {
+    let kind: Kind = parse(block)?;
+    match kind.kind.as_str() {
+        "text" => {
+            let Text { text } = parse(block)?;
+            answer.push_text(text);
+            return Ok(true);
+        }
+        "image" | "audio" => {
+            let Media { data, mime_type } = parse(block)?;
+            answer.push_resource(unbase64(&data)?, &mime_type);
+        }
+        "resource" => {
+            let Embedded { resource } = parse(block)?;
+            match (resource.text, resource.blob) {
+                (Some(text), None) => {
+                    answer.push_text(text);
+                    return Ok(true);
+                }
+                (None, Some(blob)) => {
+                    let mime_type = resource.mime_type.unwrap_or_default();
+                    answer.push_resource(unbase64(&blob)?, &mime_type);
+                }
+                _ => return Err("a resource has either text or blob".to_owned()),
+            }
+        }
+        "resource_link" => {
+            let _: Link = parse(block)?;
+            answer.push_resource(block.get().as_bytes().to_vec(), LINK_MIME_TYPE);
+        }
+        other => {
+            let other = crate::tools::envelope::prefix(other, 80);
+            return Err(format!("unknown type {other:?}"));
+        }
+    }
+    Ok(false)
+}
+
+fn parse<'a, T: Deserialize<'a>>(block: &'a RawValue) -> Result<T, String> {
+    serde_json::from_str(block.get()).map_err(|error| error.to_string())
+}
+
+fn unbase64(data: &str) -> Result<Vec<u8>, String> {
+    STANDARD
+        .decode(data)
+        .map_err(|error| format!("its data is not base64: {error}"))
+}

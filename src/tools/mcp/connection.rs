@@ -1,0 +1,192 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientRequest, RequestMetaObject};
+use rmcp::service::{
+    ClientInitializeError, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
+    ServiceExt,
+};
+use rmcp::transport::IntoTransport;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Answer, RpcError, Slot};
+use super::listener::{Changes, Listener};
+use super::stderr_tail::StderrTail;
+use crate::tools::ToolServerError;
+use crate::tools::envelope::prefix;
+
+/// How long a cancellation may take to be sent.
+const CANCEL_GRACE: Duration = Duration::from_millis(500);
+/// How long rmcp may take to close a connection.
+const CLOSE_GRACE: Duration = Duration::from_millis(500);
+/// Bytes of rmcp's words that an error quotes.
+const REASON_BYTES: usize = 512;
+
+/// An introduced connection to a server: asks one question at a time, or several at once.
+#[derive(Debug)]
+pub(super) struct Connection {
+    changes: Changes,
+    service: RunningService<RoleClient, Listener>,
+    tail: Arc<StderrTail>,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    Cancelled,
+    Lost(String),
+    TimedOut,
+}
+
+impl Connection {
+    /// Introduces ourselves over a transport, within `patience_ms`.
+    pub(super) async fn introduce<T, E, A>(
+        transport: T,
+        tail: Arc<StderrTail>,
+        changes: Changes,
+        patience_ms: u64,
+        cancel: &CancellationToken,
+    ) -> Result<Self, ToolServerError>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let listener = Listener {
+            changes: changes.clone(),
+        };
+        let patient = Duration::from_millis(patience_ms);
+        let served = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(ToolServerError::Cancelled),
+            served = tokio::time::timeout(patient, listener.serve(transport)) => served,
+        };
+        match served {
+            Ok(Ok(service)) => Ok(Self {
+                changes,
+                service,
+                tail,
+            }),
+            Ok(Err(ClientInitializeError::ConnectionClosed(_))) => Err(ToolServerError::Exited {
+                status: "it closed the connection".to_owned(),
+                stderr: tail.quoted(),
+            }),
+            Ok(Err(error)) => Err(ToolServerError::Protocol {
+                reason: words(&error),
+                stderr: tail.quoted(),
+                step: "initialise",
+            }),
+            Err(_) => Err(ToolServerError::TimedOut {
+                stderr: tail.quoted(),
+                step: "initialise",
+                timeout_ms: patience_ms,
+            }),
+        }
+    }
+
+    /// Sends a request and waits for its answer. Where none comes in time the server is told to stop; it may not.
+    pub(super) async fn ask(
+        &self,
+        request: ClientRequest,
+        slot: &Slot,
+        meta: RequestMetaObject,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Answer, Unanswered> {
+        if self.service.is_transport_closed() {
+            return Err(self.lost("the connection is closed"));
+        }
+        let options = PeerRequestOptions::no_options().with_meta(meta);
+        let mut handle = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Unanswered::Cancelled),
+            () = tokio::time::sleep_until(deadline) => return Err(Unanswered::TimedOut),
+            sent = self.service.send_cancellable_request(request, options) => {
+                sent.map_err(|error| self.lost(&error.to_string()))?
+            }
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = &mut handle.rx => answer,
+            () = cancel.cancelled() => {
+                give_up(handle, "cancelled").await;
+                return Err(Unanswered::Cancelled);
+            }
+            () = tokio::time::sleep_until(deadline) => {
+                give_up(handle, "timeout").await;
+                return Err(Unanswered::TimedOut);
+            }
+        };
+        if let Some(received) = slot.take() {
+            return Ok(Answer::Bytes(received));
+        }
+        match answer {
+            Ok(Ok(result)) => Ok(Answer::Decoded(Box::new(result))),
+            Ok(Err(ServiceError::McpError(error))) => Ok(Answer::Refused(RpcError {
+                code: i64::from(error.code.0),
+                message: error.message.into_owned(),
+            })),
+            Ok(Err(ServiceError::TransportSend(error))) => Err(self.lost(&error.error.to_string())),
+            Ok(Err(error)) => Err(self.lost(&error.to_string())),
+            Err(_) => Err(self.lost("the server closed the connection")),
+        }
+    }
+
+    /// How often the server has said that its tools changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.count()
+    }
+
+    /// Whether the server declared that it has tools.
+    pub(super) fn has_tools(&self) -> bool {
+        self.service
+            .peer_info()
+            .is_some_and(|info| info.capabilities.tools.is_some())
+    }
+
+    /// The end of the server's standard error.
+    pub(super) fn stderr(&self) -> String {
+        self.tail.quoted()
+    }
+
+    /// Closes the connection, and with it a child's input.
+    pub(super) async fn close(mut self) {
+        // A failure to close leaves the connection to be dropped, which closes it as well.
+        let _ = self.service.close_with_timeout(CLOSE_GRACE).await;
+    }
+
+    fn lost(&self, reason: &str) -> Unanswered {
+        let stderr = self.tail.quoted();
+        Unanswered::Lost(if stderr.is_empty() {
+            reason.to_owned()
+        } else {
+            format!("{reason}; its standard error ended with: {stderr}")
+        })
+    }
+}
+
+/// What went wrong in the handshake; rmcp's own words where they are no dump of a message.
+fn words(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::ExpectedInitResponse(_)
+        | ClientInitializeError::ExpectedInitResult(_) => {
+            "its answer is not the result of initialize".to_owned()
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            let message = prefix(&error.message, REASON_BYTES);
+            format!("it refused: {message} ({})", error.code.0)
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            prefix(&error.error.to_string(), REASON_BYTES).to_owned()
+        }
+        other => prefix(&other.to_string(), REASON_BYTES).to_owned(),
+    }
+}
+
+/// Tells the server that nobody waits any more. Advisory: the tool may act all the same.
+async fn give_up(handle: RequestHandle<RoleClient>, reason: &str) {
+    let told = handle.cancel(Some(reason.to_owned()));
+    // Where even that cannot be sent, the connection is as good as lost, and the next call will see it.
+    let _ = tokio::time::timeout(CANCEL_GRACE, told).await;
+}

@@ -1,0 +1,189 @@
+/// Longest token that is kept: an id that rmcp gives is a number of at most 19 digits.
+const TOKEN_BYTES: usize = 24;
+
+/// What can be said of a JSON-RPC frame without decoding it: whose answer it is.
+///
+/// Reads one byte at a time and keeps a few of them, so it works on a frame that is too large to keep and on one that
+/// is broken further on.
+#[derive(Debug, Default)]
+pub(super) struct FrameHead {
+    depth: usize,
+    escaped: bool,
+    id: Option<i64>,
+    in_string: bool,
+    kind: Kind,
+    member: Member,
+    stage: Stage,
+    token: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Nothing but white space so far.
+    #[default]
+    Before,
+    /// Inside the outermost object.
+    Inside,
+    /// After it, or no object at all.
+    Over,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    #[default]
+    Unknown,
+    Answer,
+    /// It names a method, so it asks or tells; whatever else it holds.
+    Message,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Member {
+    #[default]
+    Name,
+    Id,
+    Other,
+}
+
+impl FrameHead {
+    /// Reads on.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            match self.stage {
+                Stage::Before => self.begin(*byte),
+                Stage::Inside => self.step(*byte),
+                Stage::Over => return,
+            }
+        }
+    }
+
+    /// The id of the request that this answers, where it is an answer and has a numeric id.
+    pub(super) fn answered_id(&self) -> Option<i64> {
+        self.id.filter(|_| self.kind == Kind::Answer)
+    }
+
+    fn begin(&mut self, byte: u8) {
+        match byte {
+            b'{' => {
+                self.stage = Stage::Inside;
+                self.depth = 1;
+            }
+            // White space, and the bytes of a byte order mark.
+            b' ' | b'\t' | b'\r' | 0xEF | 0xBB | 0xBF => {}
+            _ => self.stage = Stage::Over,
+        }
+    }
+
+    fn step(&mut self, byte: u8) {
+        if self.in_string {
+            if self.escaped {
+                self.escaped = false;
+            } else if byte == b'\\' {
+                self.escaped = true;
+            } else if byte == b'"' {
+                self.in_string = false;
+                return;
+            }
+            self.keep(byte);
+            return;
+        }
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                if self.depth == 1 {
+                    self.end_member();
+                    self.stage = Stage::Over;
+                }
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 => self.end_name(),
+            b',' if self.depth == 1 => self.end_member(),
+            b' ' | b'\t' | b'\r' | b'\n' => {}
+            _ => self.keep(byte),
+        }
+    }
+
+    fn keep(&mut self, byte: u8) {
+        if self.depth == 1 && self.token.len() < TOKEN_BYTES {
+            self.token.push(byte);
+        }
+    }
+
+    fn end_name(&mut self) {
+        self.member = match self.token.as_slice() {
+            b"id" => Member::Id,
+            b"method" => {
+                self.kind = Kind::Message;
+                Member::Other
+            }
+            b"result" | b"error" | b"jsonrpc" => {
+                if self.kind == Kind::Unknown {
+                    self.kind = Kind::Answer;
+                }
+                Member::Other
+            }
+            _ => Member::Other,
+        };
+        self.token.clear();
+    }
+
+    fn end_member(&mut self) {
+        if self.member == Member::Id && self.id.is_none() {
+            self.id = std::str::from_utf8(&self.token)
+                .ok()
+                .and_then(|text| text.parse().ok());
+        }
+        self.member = Member::Name;
+        self.token.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FrameHead;
+
+    fn check(frame: &str, expect: Option<i64>) {
+        let mut whole = FrameHead::default();
+        whole.feed(frame.as_bytes());
+        let mut bytewise = FrameHead::default();
+        frame
+            .as_bytes()
+            .chunks(1)
+            .for_each(|byte| bytewise.feed(byte));
+        assert_eq!(whole.answered_id(), expect, "{frame}");
+        assert_eq!(bytewise.answered_id(), expect, "byte by byte: {frame}");
+    }
+
+    #[test]
+    fn an_answer_is_known_by_its_id_wherever_it_stands() {
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some(7));
+        check(r#" {"result":{"id":9,"x":["}",{"id":8}]},"id":7}"#, Some(7));
+        check(r#"{"id": "7", "error": {}}"#, Some(7));
+        check(r#"{"id":7,"id":8,"result":1}"#, Some(7));
+    }
+
+    #[test]
+    fn a_broken_answer_is_still_an_answer() {
+        check(r#"{"jsonrpc":"2.0","id":7,"result":{"content":["#, Some(7));
+        check(r#"{"id":7,"result":}}}}"#, Some(7));
+        check(r#"{"id":7,"result":1} and more"#, Some(7));
+    }
+
+    #[test]
+    fn what_is_no_answer_has_no_id() {
+        check("", None);
+        check("listening on 7", None);
+        check(r#"log {"jsonrpc":"2.0","id":7,"result":1}"#, None);
+        check(r#"[{"jsonrpc":"2.0","id":7,"result":1}]"#, None);
+        check(r#"{"id":7,"level":"info"}"#, None);
+        check(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#, None);
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, None);
+        check(r#"{"jsonrpc":"2.0","id":7.5,"result":1}"#, None);
+        check(r#"{"jsonrpc":"2.0","id":{"id":7},"result":1}"#, None);
+        check(
+            r#"{"jsonrpc":"2.0","id":777777777777777777777777777,"result":1}"#,
+            None,
+        );
+    }
+}

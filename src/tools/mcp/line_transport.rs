@@ -1,0 +1,261 @@
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage, ServerNotification, ServerResult,
+};
+use rmcp::transport::Transport;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{Received, Slot};
+use super::line_reader::{Line, LineReader};
+use super::listener::Changes;
+use super::stderr_tail::StderrTail;
+
+/// How long the rest of what a child says is waited for once it is known to be going.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// JSON-RPC over a child's standard streams, one frame a line.
+///
+/// Answers to requests that carry a [`Slot`] go into it as bytes. Of the rest, rmcp gets what it can read; a line that
+/// is neither is ignored, whatever it holds.
+pub(super) struct LineTransport<R, W, E> {
+    awaited: HashMap<i64, Slot>,
+    changes: Changes,
+    /// Set once the child no longer takes input: what it still says is read, then the connection is over. A failed
+    /// write is not reported by itself, for it would hide the child's last words.
+    deaf: CancellationToken,
+    lines: LineReader<R>,
+    stderr: Option<E>,
+    tail: Arc<StderrTail>,
+    until: Option<Instant>,
+    writer: Arc<Mutex<Option<W>>>,
+}
+
+impl<R: AsyncRead + Unpin, W, E> LineTransport<R, W, E> {
+    /// Takes over the streams; lines over `line_limit` bytes are not kept.
+    pub(super) fn new(
+        stdout: R,
+        stdin: W,
+        stderr: Option<E>,
+        tail: Arc<StderrTail>,
+        changes: Changes,
+        line_limit: usize,
+    ) -> Self {
+        Self {
+            awaited: HashMap::new(),
+            changes,
+            deaf: CancellationToken::new(),
+            lines: LineReader::new(stdout, line_limit),
+            stderr,
+            tail,
+            until: None,
+            writer: Arc::new(Mutex::new(Some(stdin))),
+        }
+    }
+
+    /// What rmcp is to see of a line.
+    fn sort(&mut self, line: Line) -> Option<ServerJsonRpcMessage> {
+        let answered = line
+            .head
+            .answered_id()
+            .and_then(|id| self.awaited.remove(&id).map(|slot| (id, slot)));
+        if let Some((id, slot)) = answered {
+            slot.fill(line.bytes.map_or(
+                Received::TooLarge {
+                    length: line.length,
+                },
+                Received::Frame,
+            ));
+            let empty = ServerResult::empty(());
+            return Some(JsonRpcMessage::response(empty, RequestId::Number(id)));
+        }
+        let bytes = line.bytes?;
+        let frame = bytes
+            .strip_prefix(b"\xEF\xBB\xBF".as_slice())
+            .unwrap_or(&bytes);
+        match serde_json::from_slice(frame) {
+            Ok(JsonRpcMessage::Notification(told)) if is_list_changed(&told.notification) => {
+                // Counted here and in order: rmcp would tell in a task of its own, maybe after the answer that follows.
+                self.changes.note();
+                None
+            }
+            Ok(message) => Some(message),
+            Err(error) => {
+                tracing::debug!(%error, length = line.length, "ignored a line of a tool server");
+                None
+            }
+        }
+    }
+}
+
+impl<R, W, E> Transport<RoleClient> for LineTransport<R, W, E>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+    E: AsyncRead + Unpin + Send,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let slot = self.note(&item);
+        let line = encode(&item, slot.as_ref());
+        let writer = Arc::clone(&self.writer);
+        let deaf = self.deaf.clone();
+        async move {
+            let line = line?;
+            let mut writer = writer.lock().await;
+            let Some(writer) = writer.as_mut() else {
+                return Err(io::ErrorKind::NotConnected.into());
+            };
+            if writer.write_all(&line).await.is_err() || writer.flush().await.is_err() {
+                deaf.cancel();
+            }
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        let mut words = [0_u8; 4_096];
+        loop {
+            tokio::select! {
+                line = self.lines.next() => {
+                    let Ok(Some(line)) = line else {
+                        let rest = self.hear_out();
+                        let _ = tokio::time::timeout(LAST_WORDS, rest).await;
+                        return None;
+                    };
+                    if let Some(message) = self.sort(line) {
+                        return Some(message);
+                    }
+                }
+                read = read_some(&mut self.stderr, &mut words) => match read {
+                    Some(said) => self.tail.push(words.get(..said).unwrap_or_default()),
+                    None => self.stderr = None,
+                },
+                () = self.deaf.cancelled(), if self.until.is_none() => {
+                    self.until = Some(Instant::now() + LAST_WORDS);
+                }
+                () = end_of(self.until) => return None,
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.writer.lock().await.take();
+        Ok(())
+    }
+}
+
+impl<R, W, E: AsyncRead + Unpin> LineTransport<R, W, E> {
+    /// Remembers a request whose answer has a slot, forgets one that is cancelled.
+    fn note(&mut self, item: &ClientJsonRpcMessage) -> Option<Slot> {
+        match item {
+            JsonRpcMessage::Request(request) => {
+                let extensions = match &request.request {
+                    ClientRequest::CallToolRequest(request) => &request.extensions,
+                    ClientRequest::ListToolsRequest(request) => &request.extensions,
+                    _ => return None,
+                };
+                let slot = extensions.get::<Slot>()?.clone();
+                if let RequestId::Number(id) = request.id {
+                    self.awaited.insert(id, slot.clone());
+                }
+                Some(slot)
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                    && let Some(RequestId::Number(id)) = &cancelled.params.request_id
+                {
+                    self.awaited.remove(id);
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    async fn hear_out(&mut self) {
+        let mut words = [0_u8; 4_096];
+        while let Some(said) = match &mut self.stderr {
+            Some(stderr) => stderr.read(&mut words).await.ok().filter(|said| *said > 0),
+            None => None,
+        } {
+            self.tail.push(words.get(..said).unwrap_or_default());
+        }
+    }
+}
+
+fn is_list_changed(told: &ServerNotification) -> bool {
+    matches!(told, ServerNotification::ToolListChangedNotification(_))
+}
+
+async fn end_of(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Bytes read; none at the end. Never returns where there is nothing to read from.
+async fn read_some<E: AsyncRead + Unpin>(
+    source: &mut Option<E>,
+    buffer: &mut [u8],
+) -> Option<usize> {
+    match source {
+        Some(source) => source.read(buffer).await.ok().filter(|read| *read > 0),
+        None => std::future::pending().await,
+    }
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    jsonrpc: &'static str,
+    id: Option<&'a Value>,
+    method: Option<&'a Value>,
+    params: BTreeMap<&'a str, Box<RawValue>>,
+}
+
+/// The frame as one line. Where the slot holds argument text, that text stands in it as it was written.
+fn encode(item: &ClientJsonRpcMessage, slot: Option<&Slot>) -> io::Result<Vec<u8>> {
+    let mut line = match slot.and_then(|slot| slot.arguments.as_deref()) {
+        None => serde_json::to_vec(item)?,
+        Some(arguments) => encode_call(item, arguments)?,
+    };
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn encode_call(item: &ClientJsonRpcMessage, arguments: &str) -> io::Result<Vec<u8>> {
+    // A line feed in JSON text stands between tokens only; inside strings it is escaped.
+    let one_line = arguments.replace(['\n', '\r'], " ");
+    let arguments = RawValue::from_string(one_line)?;
+    let frame = serde_json::to_value(item)?;
+    let mut params = BTreeMap::new();
+    if let Some(members) = frame.get("params").and_then(Value::as_object) {
+        for (name, value) in members {
+            params.insert(name.as_str(), to_raw_value(value)?);
+        }
+    }
+    params.insert("arguments", arguments);
+    Ok(serde_json::to_vec(&Call {
+        jsonrpc: "2.0",
+        id: frame.get("id"),
+        method: frame.get("method"),
+        params,
+    })?)
+}

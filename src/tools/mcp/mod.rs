@@ -1,0 +1,39 @@
+//! MCP servers: started or connected to, asked, stopped. The only place that names rmcp.
+//!
+//! rmcp does the handshake, numbers requests, cancels and carries HTTP. It does not decode answers to `tools/call` and
+//! `tools/list`: its result type is untagged, so an answer of the wrong shape becomes some other result, and one that
+//! fits nothing is dropped and the caller waits for ever. Here the answer's bytes are taken off the line before rmcp
+//! sees them, judged by our own decoder and hashed as received; rmcp gets an empty result in their place, which ends
+//! its request. Over HTTP the bytes are rmcp's own: a result of the wrong shape is malformed but has no raw hash, a body
+//! that is no JSON-RPC at all counts as a lost connection, arguments go through rmcp's numbers, and pins cover what
+//! rmcp knows of a tool.
+//!
+//! ```text
+//! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child
+//!  ▲                                 │  line
+//!  └── slot ◀── answer to our id ────┤
+//!                 everything else ──▶ rmcp (handshake, notifications, pings)
+//! ```
+//!
+//! A child gets an environment of its own: a few inherited variables (`PATH`, `HOME` and the like, see `process.rs`) and the author's
+//! map on top. It leads its own process group, which is killed when the server is dropped. A server may ask nothing of
+//! us: sampling, elicitation and roots are neither declared nor answered.
+
+mod address;
+mod answer;
+mod call_result;
+mod connection;
+mod frame_head;
+mod line_reader;
+mod line_transport;
+#[expect(
+    deprecated,
+    reason = "roots leave the protocol; until they are gone a server may still ask for them"
+)]
+mod listener;
+mod process;
+mod server;
+mod stderr_tail;
+mod tool_list;
+
+pub(super) use server::{McpServer, Patience};

@@ -1,0 +1,326 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ListToolsRequest,
+    PaginatedRequestParams, RequestMetaObject,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::{FRAME_BYTES, Slot};
+use super::connection::{Connection, Unanswered};
+use super::line_transport::LineTransport;
+use super::listener::Changes;
+use super::process::Process;
+use super::stderr_tail::StderrTail;
+use super::{address, call_result, tool_list};
+use crate::contract::ToolPin;
+use crate::kernel::CallOrder;
+use crate::message::ToolOutcome;
+use crate::tools::envelope::{ToolAnswer, prefix};
+use crate::tools::offer::{self, Offer};
+use crate::tools::{CallTerms, ToolServerError};
+
+/// Bytes of a detail that is recorded.
+const DETAIL_BYTES: usize = 2_048;
+/// How long the exit status of a child whose output ended is waited for.
+const STATUS_GRACE: Duration = Duration::from_millis(200);
+/// Longest time that is waited for an answer.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// What was asked of a server that did not list its tools.
+const LIST: &str = "list its tools";
+/// Key of the idempotency key in a call's `_meta`.
+const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
+
+/// How long a server is waited for while it comes up.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tools) struct Patience {
+    /// For its introduction; `npx` may have to install it first.
+    pub(in crate::tools) initialise_ms: u64,
+    /// For the whole list of its tools.
+    pub(in crate::tools) list_ms: u64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            initialise_ms: 60_000,
+            list_ms: 30_000,
+        }
+    }
+}
+
+/// A connected MCP server.
+#[derive(Debug)]
+pub(in crate::tools) struct McpServer {
+    // Declared before the process: the connection goes first, then the process group is killed.
+    connection: Connection,
+    offered: Mutex<Offered>,
+    origin: String,
+    patience: Patience,
+    prefix: String,
+    process: Option<Process>,
+}
+
+/// What the server last said it offers.
+#[derive(Debug, Default)]
+struct Offered {
+    /// How many changes it had announced before it was asked.
+    changes: u64,
+    pins: BTreeMap<String, ToolPin>,
+}
+
+impl McpServer {
+    /// Starts a child, introduces ourselves and lists its tools.
+    pub(in crate::tools) async fn start(
+        name: &str,
+        (command, args): (&str, &[String]),
+        env: &BTreeMap<String, String>,
+        workspace: &Path,
+        patience: Patience,
+        cancel: &CancellationToken,
+    ) -> Result<(Self, Offer), ToolServerError> {
+        let (mut process, streams) = Process::start(command, args, env, workspace)?;
+        let (tail, changes) = (Arc::<StderrTail>::default(), Changes::default());
+        let transport = LineTransport::new(
+            streams.stdout,
+            streams.stdin,
+            streams.stderr,
+            Arc::clone(&tail),
+            changes.clone(),
+            FRAME_BYTES,
+        );
+        let introduced =
+            Connection::introduce(transport, tail, changes, patience.initialise_ms, cancel).await;
+        let connection = match introduced {
+            Err(ToolServerError::Exited { status, stderr }) => {
+                let ended = process.ended(STATUS_GRACE).await;
+                let status = ended.map_or(status, |ended| ended.to_string());
+                return Err(ToolServerError::Exited { status, stderr });
+            }
+            other => other?,
+        };
+        Self::list_first(name, connection, Some(process), patience, cancel).await
+    }
+
+    /// Connects to an address, introduces ourselves and lists the tools there.
+    pub(in crate::tools) async fn connect(
+        name: &str,
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        patience: Patience,
+        cancel: &CancellationToken,
+    ) -> Result<(Self, Offer), ToolServerError> {
+        let transport = address::connect(url, headers)?;
+        let (tail, changes) = (Arc::default(), Changes::default());
+        let connection =
+            Connection::introduce(transport, tail, changes, patience.initialise_ms, cancel).await?;
+        Self::list_first(name, connection, None, patience, cancel).await
+    }
+
+    async fn list_first(
+        name: &str,
+        connection: Connection,
+        process: Option<Process>,
+        patience: Patience,
+        cancel: &CancellationToken,
+    ) -> Result<(Self, Offer), ToolServerError> {
+        let server = Self {
+            connection,
+            offered: Mutex::default(),
+            origin: format!("mcp:{name}"),
+            patience,
+            prefix: format!("{name}__"),
+            process,
+        };
+        let offer = server.list(cancel).await?;
+        Ok((server, offer))
+    }
+
+    /// The pin of a tool as the server last described it.
+    pub(in crate::tools) fn pin(&self, tool: &str) -> Option<ToolPin> {
+        self.offered().pins.get(tool).copied()
+    }
+
+    /// Asks the server for its tools, page by page, and remembers their pins.
+    pub(in crate::tools) async fn list(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<Offer, ToolServerError> {
+        let deadline = deadline(self.patience.list_ms);
+        self.list_until(deadline, cancel)
+            .await
+            .map_err(|fault| match fault {
+                ListFault::Unanswered(Unanswered::Cancelled) => ToolServerError::Cancelled,
+                ListFault::Unanswered(Unanswered::Lost(reason)) | ListFault::Protocol(reason) => {
+                    // What is lost already quotes the standard error.
+                    ToolServerError::Protocol {
+                        reason,
+                        stderr: String::new(),
+                        step: LIST,
+                    }
+                }
+                ListFault::Unanswered(Unanswered::TimedOut) => ToolServerError::TimedOut {
+                    stderr: self.connection.stderr(),
+                    step: LIST,
+                    timeout_ms: self.patience.list_ms,
+                },
+                ListFault::TooMany { limit, what } => ToolServerError::TooMany { limit, what },
+            })
+    }
+
+    async fn list_until(
+        &self,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Offer, ListFault> {
+        let mut offer = Offer::default();
+        // Before the question: a change that is announced while we read is a change of what we read.
+        let changes = self.connection.changes();
+        let (mut cursor, mut pages, mut tools) = (None, 0, 0);
+        while self.connection.has_tools() {
+            if pages == tool_list::PAGES {
+                return Err(ListFault::TooMany {
+                    limit: tool_list::PAGES,
+                    what: "pages",
+                });
+            }
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let mut request = ListToolsRequest::with_param(params);
+            let slot = Slot::new(None);
+            request.extensions.insert(slot.clone());
+            let request = ClientRequest::ListToolsRequest(request);
+            let answer = self
+                .connection
+                .ask(request, &slot, RequestMetaObject::new(), deadline, cancel)
+                .await
+                .map_err(ListFault::Unanswered)?;
+            let next = answer
+                .judge(|result| tool_list::take_page(&mut offer, &self.prefix, result))
+                .map_err(|malformed| ListFault::Protocol(malformed.detail))?
+                .map_err(|error| {
+                    ListFault::Protocol(format!("{} ({})", error.message, error.code))
+                })?;
+            pages += 1;
+            tools += next.tools;
+            if tools > tool_list::TOOLS {
+                return Err(ListFault::TooMany {
+                    limit: tool_list::TOOLS,
+                    what: "tools",
+                });
+            }
+            match next.cursor {
+                Some(next) => cursor = Some(next),
+                None => break,
+            }
+        }
+        *self.offered() = Offered {
+            changes,
+            pins: offer::pins(&self.origin, &offer.tools),
+        };
+        Ok(offer)
+    }
+
+    /// Calls a tool, once. Where the server has said that its tools changed, it is first asked what it offers now, within
+    /// the same time.
+    pub(in crate::tools) async fn call(
+        &self,
+        tool: &str,
+        expected: ToolPin,
+        order: &CallOrder,
+        terms: &CallTerms<'_>,
+    ) -> ToolOutcome {
+        let deadline = deadline(terms.timeout_ms);
+        let started_at_ms = terms.clock.run_ms();
+        let stale = self.offered().changes != self.connection.changes();
+        if stale && let Err(fault) = self.list_until(deadline, terms.cancel).await {
+            return match fault {
+                ListFault::Unanswered(fault) => fault.outcome(),
+                ListFault::Protocol(detail) => lost(&detail),
+                ListFault::TooMany { .. } => ToolOutcome::ToolChanged,
+            };
+        }
+        if self.pin(tool) != Some(expected) {
+            return ToolOutcome::ToolChanged;
+        }
+        let arguments = &order.invocation.arguments;
+        let slot = Slot::new(Some(Arc::from(arguments.as_str())));
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        if let Value::Object(arguments) = arguments.to_value() {
+            params = params.with_arguments(arguments);
+        }
+        let mut request = CallToolRequest::new(params);
+        request.extensions.insert(slot.clone());
+        let mut meta = RequestMetaObject::new();
+        meta.insert(
+            IDEMPOTENCY_KEY.to_owned(),
+            Value::String(terms.idempotency_key.to_owned()),
+        );
+        let request = ClientRequest::CallToolRequest(request);
+        let answer = match self
+            .connection
+            .ask(request, &slot, meta, deadline, terms.cancel)
+            .await
+        {
+            Ok(answer) => answer,
+            Err(fault) => return fault.outcome(),
+        };
+        match answer.judge(call_result::decode) {
+            Ok(answer) => {
+                let answer = answer.unwrap_or_else(|error| {
+                    ToolAnswer::failed(error.code.to_string(), error.message)
+                });
+                ToolOutcome::Returned(answer.into_envelope(order, terms, started_at_ms))
+            }
+            Err(malformed) => ToolOutcome::Malformed {
+                detail: prefix(&malformed.detail, DETAIL_BYTES).to_owned(),
+                raw_hash: malformed.raw.map(|raw| terms.blobs.put(raw)),
+            },
+        }
+    }
+
+    fn offered(&self) -> MutexGuard<'_, Offered> {
+        self.offered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the connection and ends the child with its process group.
+    pub(in crate::tools) async fn close(self) {
+        self.connection.close().await;
+        if let Some(process) = self.process {
+            process.end().await;
+        }
+    }
+}
+
+/// Why a list of tools was not had.
+#[derive(Debug)]
+enum ListFault {
+    Protocol(String),
+    TooMany { limit: usize, what: &'static str },
+    Unanswered(Unanswered),
+}
+
+impl Unanswered {
+    fn outcome(self) -> ToolOutcome {
+        match self {
+            Self::Cancelled => ToolOutcome::Cancelled,
+            Self::Lost(detail) => lost(&detail),
+            Self::TimedOut => ToolOutcome::TimedOut,
+        }
+    }
+}
+
+/// The moment `timeout_ms` from now, at most a year.
+fn deadline(timeout_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(timeout_ms).min(LONGEST)
+}
+
+fn lost(detail: &str) -> ToolOutcome {
+    ToolOutcome::ConnectionLost {
+        detail: prefix(detail, DETAIL_BYTES).to_owned(),
+    }
+}

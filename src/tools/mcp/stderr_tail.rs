@@ -1,0 +1,59 @@
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+/// Bytes of a server's standard error that are kept.
+const TAIL_BYTES: usize = 4_096;
+/// Bytes of it that an error quotes.
+const QUOTED_BYTES: usize = 1_024;
+
+/// The end of what a server wrote to its standard error.
+#[derive(Debug, Default)]
+pub(super) struct StderrTail(Mutex<VecDeque<u8>>);
+
+impl StderrTail {
+    pub(super) fn push(&self, bytes: &[u8]) {
+        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(bytes);
+        let excess = tail.len().saturating_sub(TAIL_BYTES);
+        tail.drain(..excess);
+    }
+
+    /// The last lines on one line, for an error; empty where nothing was written.
+    pub(super) fn quoted(&self) -> String {
+        let tail: Vec<u8> = {
+            let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.iter().copied().collect()
+        };
+        let text = String::from_utf8_lossy(&tail);
+        let mut start = text.len().saturating_sub(QUOTED_BYTES);
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        let lines: Vec<String> = text
+            .get(start..)
+            .unwrap_or_default()
+            .lines()
+            .map(|line| line.chars().filter(|c| !c.is_control()).collect::<String>())
+            .map(|line| line.trim().to_owned())
+            .filter(|line| !line.is_empty())
+            .collect();
+        lines.join(" | ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QUOTED_BYTES, StderrTail, TAIL_BYTES};
+
+    #[test]
+    fn the_end_is_kept_and_quoted_on_one_line() {
+        let tail = StderrTail::default();
+        assert_eq!(tail.quoted(), "");
+        tail.push(b"first\n\n  second \x07\nlast");
+        assert_eq!(tail.quoted(), "first | second | last");
+        tail.push("é".repeat(TAIL_BYTES).as_bytes());
+        assert!(tail.quoted().len() <= QUOTED_BYTES);
+        assert!(tail.quoted().chars().all(|c| c == 'é'));
+        assert!(tail.0.lock().unwrap().len() <= TAIL_BYTES);
+    }
+}

@@ -1,0 +1,328 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio_util::sync::CancellationToken;
+
+use super::builtin::Builtins;
+use super::envelope::prefix;
+use super::mcp::{McpServer, Patience};
+use super::offer::{self, BUILTIN, Offer};
+use super::{CallTerms, ServerSpec, ToolServerError};
+use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
+use crate::kernel::{BringUpFault, CallOrder};
+use crate::message::ToolOutcome;
+
+/// Bytes of a fault's detail that are recorded.
+const DETAIL_BYTES: usize = 2_048;
+/// Longest server name; its tools' exposed names have 64 characters for both.
+const SERVER_NAME_BYTES: usize = 32;
+
+/// What bring-up gives: running servers, what they offer, and what did not come up.
+#[derive(Debug)]
+pub struct BringUp {
+    /// For the manifest: one for each server of the input, in any case.
+    pub capabilities: BTreeMap<String, ServerCapability>,
+    /// Servers that did not come up, and tools of the others that cannot be used; sorted by server.
+    pub faults: Vec<BringUpFault>,
+    /// What was brought up. Dropping it kills every server's process group.
+    pub servers: ToolServers,
+}
+
+/// Running tool servers, and which exposed name leads to which of them.
+#[derive(Debug, Default)]
+pub struct ToolServers {
+    expected: BTreeMap<String, ToolPin>,
+    hosts: BTreeMap<String, Host>,
+    routes: BTreeMap<String, Route>,
+}
+
+#[derive(Debug)]
+enum Host {
+    Builtin {
+        pins: BTreeMap<String, ToolPin>,
+        tools: Builtins,
+    },
+    Mcp(Box<McpServer>),
+}
+
+#[derive(Debug)]
+struct Route {
+    server: String,
+    tool: String,
+}
+
+impl ToolServers {
+    /// Starts every server at once and lists its tools. A server that does not come up is a fault, not an error.
+    pub async fn bring_up(
+        specs: BTreeMap<String, ServerSpec>,
+        workspace: &Path,
+        cancel: &CancellationToken,
+    ) -> BringUp {
+        Self::bring_up_within(specs, workspace, Patience::default(), cancel).await
+    }
+
+    pub(super) async fn bring_up_within(
+        specs: BTreeMap<String, ServerSpec>,
+        workspace: &Path,
+        patience: Patience,
+        cancel: &CancellationToken,
+    ) -> BringUp {
+        let workspace = tokio::fs::canonicalize(workspace)
+            .await
+            .map_err(|error| error.to_string());
+        let kinds: Vec<ServerKind> = specs.values().map(ServerSpec::kind).collect();
+        let started = join_all(specs.iter().map(|(name, spec)| {
+            let workspace = workspace.clone();
+            async move {
+                let workspace =
+                    workspace.map_err(|reason| ToolServerError::Workspace { reason })?;
+                Host::start(name, spec, workspace, patience, cancel).await
+            }
+        }))
+        .await;
+        let mut up = BringUp {
+            capabilities: BTreeMap::new(),
+            faults: Vec::new(),
+            servers: Self::default(),
+        };
+        for ((name, kind), started) in specs.into_keys().zip(kinds).zip(started) {
+            match started {
+                Ok((host, offer)) => up.take(name, kind, host, offer),
+                Err(error) => {
+                    up.fault(&name, &format!("failed to {error}"));
+                    up.capabilities.insert(
+                        name,
+                        ServerCapability {
+                            available: false,
+                            kind,
+                            tools: Vec::new(),
+                        },
+                    );
+                }
+            }
+        }
+        up
+    }
+
+    /// The pin of each exposed tool that calls are held to.
+    #[must_use]
+    pub const fn pins(&self) -> &BTreeMap<String, ToolPin> {
+        &self.expected
+    }
+
+    /// Replaces the pins that calls are held to by the contract's, as a resumed run needs; returns the exposed names
+    /// whose tool differs or is gone, sorted. Their calls end as `ToolChanged`.
+    pub fn expect_pins(&mut self, pins: BTreeMap<String, ToolPin>) -> Vec<String> {
+        self.expected = pins;
+        self.differing()
+    }
+
+    /// Lists every server's tools again; returns the exposed names whose pin no longer holds, sorted. A server that
+    /// does not answer offers nothing.
+    pub async fn repin(&self, cancel: &CancellationToken) -> Vec<String> {
+        let silent = join_all(self.hosts.iter().map(|(name, host)| async move {
+            match host {
+                Host::Builtin { .. } => None,
+                Host::Mcp(server) => server.list(cancel).await.err().map(|_| name.as_str()),
+            }
+        }))
+        .await;
+        let mut changed = self.differing();
+        for server in silent.into_iter().flatten() {
+            let theirs = self
+                .routes
+                .iter()
+                .filter(|(_, route)| route.server == server);
+            changed.extend(theirs.map(|(exposed, _)| exposed.clone()));
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        changed
+    }
+
+    /// Performs one call to its end; never longer than its timeout and a short grace.
+    pub async fn call(&self, order: &CallOrder, terms: &CallTerms<'_>) -> ToolOutcome {
+        let exposed = &order.invocation.name;
+        let found = self
+            .routes
+            .get(exposed)
+            .and_then(|route| Some((self.hosts.get(&route.server)?, route)))
+            .zip(self.expected.get(exposed));
+        let Some(((host, route), expected)) = found else {
+            return ToolOutcome::ToolChanged;
+        };
+        match host {
+            Host::Builtin { pins, .. } if pins.get(&route.tool) != Some(expected) => {
+                ToolOutcome::ToolChanged
+            }
+            Host::Builtin { tools, .. } => call_builtin(tools, &route.tool, order, terms).await,
+            Host::Mcp(server) => server.call(&route.tool, *expected, order, terms).await,
+        }
+    }
+
+    /// Stops every server: closes its input, waits shortly, then ends its process group. Takes at most about 3 s.
+    pub async fn close(self) {
+        join_all(self.hosts.into_values().map(|host| async move {
+            match host {
+                Host::Builtin { .. } => {}
+                Host::Mcp(server) => server.close().await,
+            }
+        }))
+        .await;
+    }
+
+    fn differing(&self) -> Vec<String> {
+        let offered = |exposed: &String| {
+            let route = self.routes.get(exposed)?;
+            match self.hosts.get(&route.server)? {
+                Host::Builtin { pins, .. } => pins.get(&route.tool).copied(),
+                Host::Mcp(server) => server.pin(&route.tool),
+            }
+        };
+        self.expected
+            .iter()
+            .filter(|(exposed, pin)| offered(exposed) != Some(**pin))
+            .map(|(exposed, _)| exposed.clone())
+            .collect()
+    }
+}
+
+impl BringUp {
+    /// Enters a server that came up, and routes to those of its tools whose exposed name is still free.
+    fn take(&mut self, name: String, kind: ServerKind, host: Host, offer: Offer) {
+        for reason in &offer.unusable {
+            self.fault(&name, reason);
+        }
+        let origin = host.origin(&name);
+        let mut tools: Vec<ToolCapability> = Vec::with_capacity(offer.tools.len());
+        for tool in offer.tools {
+            let exposed = host.exposed(&name, &tool.name);
+            if let Some(taken) = self.servers.routes.get(&exposed) {
+                let reason = format!(
+                    "tool {:?} left out: server {:?} already has a tool exposed as {exposed:?}",
+                    tool.name, taken.server
+                );
+                self.fault(&name, &reason);
+                continue;
+            }
+            let pin = ToolPin::of(&origin, &tool);
+            self.servers.expected.insert(exposed.clone(), pin);
+            self.servers.routes.insert(
+                exposed,
+                Route {
+                    server: name.clone(),
+                    tool: tool.name.clone(),
+                },
+            );
+            tools.push(tool);
+        }
+        self.capabilities.insert(
+            name.clone(),
+            ServerCapability {
+                available: true,
+                kind,
+                tools,
+            },
+        );
+        self.servers.hosts.insert(name, host);
+    }
+
+    fn fault(&mut self, server: &str, detail: &str) {
+        self.faults.push(BringUpFault {
+            detail: prefix(detail, DETAIL_BYTES).to_owned(),
+            server: server.to_owned(),
+        });
+    }
+}
+
+impl Host {
+    async fn start(
+        name: &str,
+        spec: &ServerSpec,
+        workspace: PathBuf,
+        patience: Patience,
+        cancel: &CancellationToken,
+    ) -> Result<(Self, Offer), ToolServerError> {
+        check_name(name, spec)?;
+        match spec {
+            ServerSpec::Builtin { names } => {
+                let (tools, offered) = Builtins::choose(names, workspace)?;
+                let pins = offer::pins(BUILTIN, &offered);
+                let offer = Offer {
+                    tools: offered,
+                    unusable: Vec::new(),
+                };
+                Ok((Self::Builtin { pins, tools }, offer))
+            }
+            ServerSpec::Stdio { args, command, env } => {
+                let program = (command.as_str(), args.as_slice());
+                McpServer::start(name, program, env, &workspace, patience, cancel)
+                    .await
+                    .map(Self::mcp)
+            }
+            ServerSpec::Http { headers, url } => {
+                McpServer::connect(name, url, headers, patience, cancel)
+                    .await
+                    .map(Self::mcp)
+            }
+        }
+    }
+
+    fn mcp((server, offer): (McpServer, Offer)) -> (Self, Offer) {
+        (Self::Mcp(Box::new(server)), offer)
+    }
+
+    fn origin(&self, server: &str) -> String {
+        match self {
+            Self::Builtin { .. } => BUILTIN.to_owned(),
+            Self::Mcp(_) => format!("mcp:{server}"),
+        }
+    }
+
+    fn exposed(&self, server: &str, tool: &str) -> String {
+        match self {
+            Self::Builtin { .. } => tool.to_owned(),
+            Self::Mcp(_) => format!("{server}__{tool}"),
+        }
+    }
+}
+
+fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
+    let refuse = |reason| Err(ToolServerError::ServerName { reason });
+    match (spec, name) {
+        (ServerSpec::Builtin { .. }, BUILTIN) => Ok(()),
+        (ServerSpec::Builtin { .. }, _) => refuse("the built-in tools are called builtin"),
+        (_, BUILTIN) => refuse("builtin is the name of the built-in tools"),
+        (_, "agent") => refuse("tools that begin with agent__ are monolith's own"),
+        _ if !(1..=SERVER_NAME_BYTES).contains(&name.len())
+            || !name
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') =>
+        {
+            refuse("it is not 1 to 32 characters of A-Z a-z 0-9 _ -")
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn call_builtin(
+    tools: &Builtins,
+    tool: &str,
+    order: &CallOrder,
+    terms: &CallTerms<'_>,
+) -> ToolOutcome {
+    let started_at_ms = terms.clock.run_ms();
+    let answer = tokio::select! {
+        biased;
+        () = terms.cancel.cancelled() => return ToolOutcome::Cancelled,
+        answer = tools.call(tool, &order.invocation.arguments, terms.clock) => answer,
+        () = tokio::time::sleep(Duration::from_millis(terms.timeout_ms)) => {
+            return ToolOutcome::TimedOut;
+        }
+    };
+    answer.map_or(ToolOutcome::ToolChanged, |answer| {
+        ToolOutcome::Returned(answer.into_envelope(order, terms, started_at_ms))
+    })
+}

@@ -1,0 +1,61 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::contract::ServerKind;
+
+/// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ServerSpec {
+    /// Tools inside monolith; its server name is `builtin`.
+    Builtin {
+        /// Which of them, such as `read_file`.
+        names: Vec<String>,
+    },
+    /// A child process that speaks MCP over its standard streams.
+    Stdio {
+        /// Arguments.
+        args: Vec<String>,
+        /// The program, looked up in `PATH`, or a path; a relative path is taken from the workspace.
+        command: String,
+        /// Added to the few inherited variables; wins over them.
+        env: BTreeMap<String, String>,
+    },
+    /// MCP over streamable HTTP.
+    Http {
+        /// Sent with every request.
+        headers: BTreeMap<String, String>,
+        /// Its address.
+        url: String,
+    },
+}
+
+impl ServerSpec {
+    /// How the contract names this way of being reached.
+    #[must_use]
+    pub const fn kind(&self) -> ServerKind {
+        match self {
+            Self::Builtin { .. } => ServerKind::Builtin,
+            Self::Stdio { .. } => ServerKind::Stdio,
+            Self::Http { .. } => ServerKind::Http,
+        }
+    }
+}
+
+impl fmt::Debug for ServerSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Builtin { names } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Stdio { args, command, env } => f
+                .debug_struct("Stdio")
+                .field("args", args)
+                .field("command", command)
+                .field("env", &env.keys())
+                .finish(),
+            Self::Http { headers, url } => f
+                .debug_struct("Http")
+                .field("headers", &headers.keys())
+                .field("url", url)
+                .finish(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Servers under test with everything a call needs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::kernel::CallOrder;
+use crate::message::{
+    CallSeq, ContentBlock, Digest, ObjectText, ToolEnvelope, ToolInvocation, ToolOutcome,
+};
+use crate::tools::mcp::Patience;
+use crate::tools::{BlobSink, BringUp, CallTerms, Clock, ServerSpec, ToolServers};
+
+/// Blobs in memory.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<BTreeMap<Digest, Vec<u8>>>);
+
+impl BlobSink for Kept {
+    fn put(&self, bytes: Vec<u8>) -> Digest {
+        let digest = Digest::of(&bytes);
+        self.0.lock().unwrap().insert(digest, bytes);
+        digest
+    }
+}
+
+impl Kept {
+    pub(super) fn bytes(&self, digest: Digest) -> Vec<u8> {
+        self.0.lock().unwrap().get(&digest).unwrap().clone()
+    }
+}
+
+/// A clock that stands: 2026-11-21T22:32:51.007Z, 5 s into the run.
+pub(super) struct Standing;
+
+impl Clock for Standing {
+    fn run_ms(&self) -> u64 {
+        5_000
+    }
+
+    fn unix_ms(&self) -> u64 {
+        1_795_300_371_007
+    }
+}
+
+/// Servers under test with everything a call needs.
+pub(super) struct Bench {
+    pub(super) blobs: Kept,
+    pub(super) cancel: CancellationToken,
+    pub(super) limit: u64,
+    pub(super) timeout_ms: u64,
+    pub(super) up: BringUp,
+}
+
+impl Bench {
+    pub(super) async fn bring_up(
+        specs: impl IntoIterator<Item = (&str, ServerSpec)>,
+        root: &Path,
+    ) -> Self {
+        let specs = specs
+            .into_iter()
+            .map(|(name, spec)| (name.to_owned(), spec))
+            .collect();
+        let patience = Patience {
+            initialise_ms: 20_000,
+            list_ms: 20_000,
+        };
+        let cancel = CancellationToken::new();
+        let up = ToolServers::bring_up_within(specs, root, patience, &cancel).await;
+        Self {
+            blobs: Kept::default(),
+            cancel,
+            limit: 12_288,
+            timeout_ms: 20_000,
+            up,
+        }
+    }
+
+    pub(super) async fn call(&self, tool: &str, arguments: &str) -> ToolOutcome {
+        let arguments = ObjectText::parse(arguments).unwrap();
+        let order = CallOrder {
+            arguments_hash: arguments.digest(),
+            call: CallSeq(1),
+            invocation: ToolInvocation {
+                arguments,
+                id: "call-1".to_owned(),
+                name: tool.to_owned(),
+                raw_payload: None,
+                source_model: "m".to_owned(),
+            },
+        };
+        let terms = CallTerms {
+            blobs: &self.blobs,
+            cancel: &self.cancel,
+            clock: &Standing,
+            idempotency_key: "run:1",
+            output_limit_bytes: self.limit,
+            timeout_ms: self.timeout_ms,
+        };
+        self.up.servers.call(&order, &terms).await
+    }
+
+    pub(super) async fn envelope(&self, tool: &str, arguments: &str) -> ToolEnvelope {
+        match self.call(tool, arguments).await {
+            ToolOutcome::Returned(envelope) => envelope,
+            other => panic!("{tool} {arguments}: {other:?}"),
+        }
+    }
+
+    /// The observation of a success, or `CODE: message` of a failure.
+    pub(super) async fn said(&self, tool: &str, arguments: &str) -> String {
+        let envelope = self.envelope(tool, arguments).await;
+        match &envelope.error {
+            Some(error) => format!("{}: {}", error.code, error.message),
+            None => envelope.text(),
+        }
+    }
+
+    pub(super) fn faults(&self) -> Vec<String> {
+        let fault = |f: &crate::kernel::BringUpFault| format!("{}: {}", f.server, f.detail);
+        self.up.faults.iter().map(fault).collect()
+    }
+}
+
+pub(super) fn texts(envelope: &ToolEnvelope) -> Vec<&str> {
+    let mut texts = Vec::new();
+    for block in &envelope.content {
+        if let ContentBlock::Text(text) = block {
+            texts.push(text.as_str());
+        }
+    }
+    texts
+}

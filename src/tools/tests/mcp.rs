@@ -1,0 +1,401 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Bench, texts};
+use crate::message::{ContentBlock, Digest, EnvelopeStatus, ToolOutcome};
+use crate::tools::ServerSpec;
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
+
+/// Whether there is a Python to run the scripted server with; says so where there is none.
+fn python() -> bool {
+    let there = Command::new("python3")
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !there {
+        println!("skipped: no python3 to run {SCRIPT}");
+    }
+    there
+}
+
+fn scripted(modes: &[&str]) -> ServerSpec {
+    let args = std::iter::once(&SCRIPT).chain(modes);
+    ServerSpec::Stdio {
+        args: args.map(|arg| (*arg).to_owned()).collect(),
+        command: "python3".to_owned(),
+        env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
+    }
+}
+
+async fn bench(root: &Path) -> Bench {
+    let bench = Bench::bring_up([("s", scripted(&[]))], root).await;
+    assert_eq!(bench.faults(), Vec::<String>::new());
+    bench
+}
+
+fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
+    match outcome {
+        ToolOutcome::Malformed { detail, raw_hash } => (detail, *raw_hash),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_call_returns_what_the_server_said() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    let offer = &bench.up.capabilities["s"];
+    assert!(offer.available);
+    let hello = offer
+        .tools
+        .iter()
+        .find(|tool| tool.name == "hello")
+        .unwrap();
+    assert_eq!(
+        hello.annotations,
+        serde_json::json!({"readOnlyHint": true, "x-unknown": [1]})
+    );
+
+    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+    assert_eq!(bench.said("s__slow", "{}").await, "slow but here");
+    assert_eq!(bench.said("s__string_id", "{}").await, "quoted id");
+    assert_eq!(bench.said("s__stray", "{}").await, "after strays");
+    assert_eq!(bench.said("s__chatty", "{}").await, "still here");
+    assert_eq!(bench.said("s__empty", "{}").await, "");
+    assert_eq!(bench.said("s__structured", "{}").await, r#"{"n": 1.50}"#);
+    assert_eq!(bench.said("s__refuse", "{}").await, "-32602: no such thing");
+
+    let failed = bench.envelope("s__failed", "{}").await;
+    assert_eq!(failed.status, EnvelopeStatus::Error);
+    assert_eq!(failed.text(), "it went wrong\ntwice");
+    assert_eq!(failed.error.unwrap().code, "TOOL_ERROR");
+    bench.up.servers.close().await;
+}
+
+#[tokio::test]
+async fn arguments_arrive_as_the_model_wrote_them_with_the_idempotency_key() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    let arguments = "{\"n\": 12345678901234567890123.4500,\n \"s\": \"a\\nb\", \"e\": 1E2}";
+    let said = bench.said("s__args", arguments).await;
+    let written = arguments.replace('\n', " ");
+    assert!(said.contains(&written), "{said}");
+    assert!(said.ends_with("\"run:1\""), "{said}");
+}
+
+#[tokio::test]
+async fn a_child_sees_the_workspace_and_only_the_environment_it_is_given() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    let said = bench.said("s__env", "{}").await;
+    let (env, cwd) = said.split_once('\n').unwrap();
+    let env: BTreeMap<String, String> = serde_json::from_str(env).unwrap();
+    assert_eq!(env["GIVEN"], "by the author");
+    assert!(env.contains_key("PATH"));
+    // cargo sets this one for every test.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(!env.contains_key("CARGO_MANIFEST_DIR"));
+    assert_eq!(Path::new(cwd), root.path().canonicalize().unwrap());
+}
+
+#[tokio::test]
+async fn blocks_that_are_not_text_are_kept_by_hash() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    let envelope = bench.envelope("s__mixed", "{}").await;
+    assert_eq!(texts(&envelope), ["one\ntwo", "three"]);
+    let resources: Vec<(u64, &str, Vec<u8>)> = envelope
+        .content
+        .iter()
+        .filter_map(|block| match block {
+            ContentBlock::Text(_) => None,
+            ContentBlock::Resource {
+                blob,
+                bytes,
+                mime_type,
+            } => Some((*bytes, mime_type.as_str(), bench.blobs.bytes(*blob))),
+        })
+        .collect();
+    assert_eq!(resources[0], (3, "image/png", vec![0, 1, 2]));
+    assert_eq!(resources[1], (2, "application/octet-stream", vec![3, 4]));
+    assert_eq!(resources[2].1, "application/json");
+    assert!(String::from_utf8_lossy(&resources[2].2).contains("file:///x"));
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_decode_is_malformed_and_kept() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    for (tool, expect) in [
+        ("s__no_content", "missing field `content`"),
+        ("s__wrong_type", "expected a sequence"),
+        ("s__broken_json", "expected value"),
+        ("s__no_result", "it has neither result nor error"),
+        (
+            "s__unknown_block",
+            "content block 0: unknown type \"hologram\"",
+        ),
+    ] {
+        let outcome = bench.call(tool, "{}").await;
+        let (detail, raw) = malformed(&outcome);
+        assert!(detail.contains(expect), "{tool}: {detail}");
+        let raw = String::from_utf8(bench.blobs.bytes(raw.unwrap())).unwrap();
+        assert!(raw.starts_with("{\"jsonrpc\""), "{tool}: {raw}");
+    }
+    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+}
+
+#[tokio::test]
+async fn a_large_answer_is_cut_and_one_over_the_bound_is_malformed() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    let envelope = bench.envelope("s__huge", r#"{"size": 1048576}"#).await;
+    assert_eq!(envelope.bytes_out, 1_048_576);
+    assert_eq!(envelope.text().len(), 12_288);
+    assert_eq!(bench.blobs.bytes(envelope.full.unwrap()).len(), 1_048_576);
+
+    let outcome = bench.call("s__huge", r#"{"size": 70000000}"#).await;
+    let (detail, raw) = malformed(&outcome);
+    assert!(detail.contains("more than 67108864"), "{detail}");
+    assert_eq!(raw, None);
+    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_times_out_and_the_server_is_told() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut bench = bench(root.path()).await;
+    for tool in ["s__never", "s__wrong_id"] {
+        bench.timeout_ms = 150;
+        assert_eq!(
+            bench.call(tool, "{}").await,
+            ToolOutcome::TimedOut,
+            "{tool}"
+        );
+    }
+    bench.timeout_ms = 20_000;
+    assert_eq!(
+        bench.said("s__cancelled", "{}").await,
+        r#"["timeout", "timeout"]"#
+    );
+}
+
+#[tokio::test]
+async fn a_cancelled_call_ends_at_once_and_the_server_is_told() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut bench = bench(root.path()).await;
+    let cancel = bench.cancel.clone();
+    let (outcome, ()) = tokio::join!(bench.call("s__never", "{}"), async {
+        tokio::task::yield_now().await;
+        cancel.cancel();
+    });
+    assert_eq!(outcome, ToolOutcome::Cancelled);
+    bench.cancel = tokio_util::sync::CancellationToken::new();
+    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_a_lost_connection_with_its_last_words() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for tool in ["s__die", "s__die_midway"] {
+        let bench = bench(root.path()).await;
+        let outcome = bench.call(tool, "{}").await;
+        let ToolOutcome::ConnectionLost { detail } = outcome else {
+            panic!("{outcome:?}");
+        };
+        if tool == "s__die" {
+            assert!(detail.contains("boom: out of cheese"), "{detail}");
+        }
+        let later = bench.call("s__hello", "{}").await;
+        assert!(
+            matches!(later, ToolOutcome::ConnectionLost { .. }),
+            "{later:?}"
+        );
+        assert!(
+            bench
+                .up
+                .servers
+                .repin(&bench.cancel)
+                .await
+                .contains(&"s__hello".to_owned())
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_changed_is_refused_and_the_others_go_on() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    assert_eq!(
+        bench.said("s__announce", "{}").await,
+        "nothing really changed"
+    );
+    assert_eq!(bench.said("s__hello", "{}").await, "hello");
+    assert_eq!(bench.said("s__rename", "{}").await, "renamed");
+    assert_eq!(bench.call("s__hello", "{}").await, ToolOutcome::ToolChanged);
+    assert_eq!(bench.call("s__hello", "{}").await, ToolOutcome::ToolChanged);
+    assert_eq!(bench.said("s__slow", "{}").await, "slow but here");
+    assert_eq!(bench.up.servers.repin(&bench.cancel).await, ["s__hello"]);
+}
+
+#[tokio::test]
+async fn a_server_may_ask_nothing_of_us() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let bench = bench(root.path()).await;
+    assert_eq!(
+        bench.said("s__ask_back", "{}").await,
+        "[-32601, -32601, -32601, -32601]"
+    );
+}
+
+#[tokio::test]
+async fn bring_up_says_what_is_wrong_with_a_server_and_starts_the_others() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let specs = [
+        ("bad_init", scripted(&["bad-init"])),
+        ("dies", scripted(&["die"])),
+        ("good", scripted(&[])),
+        ("many", scripted(&["many"])),
+        (
+            "missing",
+            ServerSpec::Stdio {
+                args: Vec::new(),
+                command: "no-such-command-anywhere".to_owned(),
+                env: BTreeMap::new(),
+            },
+        ),
+        ("odd", scripted(&["odd-tools"])),
+        ("pages", scripted(&["pages"])),
+    ];
+    let bench = Bench::bring_up(specs, root.path()).await;
+    let available: Vec<&str> = bench
+        .up
+        .capabilities
+        .iter()
+        .filter(|(_, server)| server.available)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    assert_eq!(available, ["good", "odd"]);
+    assert_eq!(bench.up.capabilities["odd"].tools.len(), 1);
+    insta::assert_snapshot!(bench.faults().join("\n"), @r##"
+    bad_init: failed to initialise: its answer is not the result of initialize
+    dies: failed to initialise: the server ended before it answered: exit status: 7; its standard error ended with: cannot open the database
+    many: failed to list its tools: more than 1000 tools
+    missing: failed to find the command "no-such-command-anywhere"
+    odd: tool "good" left out: the server offers that name twice
+    odd: tool "a b" left out: its exposed name is not 1 to 64 characters of A-Z a-z 0-9 _ -
+    odd: tool "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" left out: its exposed name is not 1 to 64 characters of A-Z a-z 0-9 _ -
+    odd: tool "list" left out: its inputSchema is not a schema of type object
+    odd: tool "no_schema" left out: missing field `inputSchema` at line 1 column 21
+    odd: tool "#7" left out: missing field `name` at line 1 column 35
+    odd: tool "#8" left out: invalid type: integer `7`, expected struct Tool at line 1 column 1
+    pages: failed to list its tools: more than 50 pages
+    "##);
+    assert_eq!(bench.said("good__hello", "{}").await, "hello");
+}
+
+#[tokio::test]
+async fn a_server_that_never_introduces_itself_is_given_up() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for mode in ["mute", "deaf"] {
+        let specs = BTreeMap::from([("s".to_owned(), scripted(&[mode]))]);
+        let patience = crate::tools::mcp::Patience {
+            initialise_ms: 300,
+            list_ms: 300,
+        };
+        let cancel = tokio_util::sync::CancellationToken::new();
+        let up =
+            crate::tools::ToolServers::bring_up_within(specs, root.path(), patience, &cancel).await;
+        assert_eq!(
+            up.faults[0].detail, "failed to initialise: no answer within 300 ms",
+            "{mode}"
+        );
+    }
+}
+
+/// Whether a process is there and is not a zombie.
+#[cfg(target_os = "linux")]
+fn runs(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .starts_with(" Z")
+    })
+}
+
+#[cfg(target_os = "linux")]
+async fn wait_until_gone(pid: &str) {
+    let gone = async {
+        while runs(pid) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), gone)
+        .await
+        .unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn no_process_of_a_server_outlives_it() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    for how in ["closed", "dropped"] {
+        let bench = Bench::bring_up([("s", scripted(&["child"]))], root.path()).await;
+        let pid = bench.said("s__pid", "{}").await;
+        assert!(runs(&pid), "{how}");
+        let Bench { up, .. } = bench;
+        if how == "closed" {
+            up.servers.close().await;
+        } else {
+            drop(up);
+        }
+        wait_until_gone(&pid).await;
+    }
+}
