@@ -1,1 +1,31 @@
-//! Room under construction.
+//! The driver: does what the machine says, and tells it what happened. One task per run, one loop, no decisions.
+//!
+//! Knows bring-up (spec → tool servers, scripts, keys → manifest → contract), the clock, ids, cancellation, and how each effect
+//! is performed. It deliberately does not know why an effect was issued or what follows from an event: that is the
+//! machine's. Entries are durable before anything that comes after them in the machine's answer is begun.
+//!
+//! ```text
+//! RunRequest ─▶ prepare ─▶ Prepared ─▶ drive ─▶ Finished
+//!                              ┌─ Append ─▶ seal ─▶ store (durable) ─▶ observer
+//!            Run::step ─▶ effects ─ Infer / Execute / Probe ─▶ tasks ─┐
+//!                ▲                                                    │
+//!                └── Event ◀── deadline │ Control │ task answers ◀────┘
+//! ```
+
+mod backends;
+mod bring_up;
+mod clock;
+mod drive;
+mod environment;
+mod error;
+mod perform;
+mod preview;
+mod recorder;
+#[cfg(test)]
+mod tests;
+
+pub use bring_up::{Prepared, RunRequest, prepare};
+pub use drive::{Control, Finished, Observer, drive};
+pub use environment::Environment;
+pub use error::DriverError;
+pub use preview::{Preview, ServersToStart, preview};

@@ -1,0 +1,131 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{DriverError, Environment};
+use crate::adapter::Script;
+use crate::contract::{
+    ContractSpec, ExecutionContract, ProviderSpec, ProviderType, TargetCapability,
+};
+use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
+use crate::message::Digest;
+
+/// The scripts of scripted providers, by provider.
+#[derive(Debug, Default)]
+pub(super) struct Scripts(BTreeMap<String, (Script, Digest)>);
+
+impl Scripts {
+    /// Reads the script of every scripted provider that a target names. Paths are taken from the contract's folder.
+    pub(super) async fn read(spec: &ContractSpec, folder: &Path) -> Result<Self, DriverError> {
+        let mut scripts = BTreeMap::new();
+        for (name, provider) in used_providers(spec) {
+            if provider.provider_type != ProviderType::Scripted {
+                continue;
+            }
+            let path: PathBuf = folder.join(provider.file.as_deref().unwrap_or_default());
+            let text = tokio::fs::read_to_string(&path).await.map_err(|fault| {
+                DriverError::ScriptUnreadable {
+                    path: path.clone(),
+                    provider: name.to_owned(),
+                    reason: fault.to_string(),
+                }
+            })?;
+            let script = text.parse().map_err(|fault| DriverError::Script {
+                fault,
+                path,
+                provider: name.to_owned(),
+            })?;
+            scripts.insert(name.to_owned(), (script, Digest::of(text.as_bytes())));
+        }
+        Ok(Self(scripts))
+    }
+
+    /// What is known of each target's model. A script is its own fingerprint.
+    pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
+        spec.targets
+            .iter()
+            .map(|target| TargetCapability {
+                context_window: None,
+                fingerprint: self
+                    .0
+                    .get(&target.provider)
+                    .map(|(_, digest)| format!("scripted:{digest}")),
+            })
+            .collect()
+    }
+}
+
+/// One backend for each target, shared where targets share a provider. Keys are looked up only where `with_keys`: a run
+/// whose tools did not come up needs none to say so.
+pub(super) fn backends(
+    spec: &ContractSpec,
+    contract: &ExecutionContract,
+    scripts: Scripts,
+    environment: &Environment,
+    with_keys: bool,
+) -> Result<Vec<Arc<Backend>>, DriverError> {
+    let mut scripts = scripts.0;
+    let mut by_provider: BTreeMap<&str, Arc<Backend>> = BTreeMap::new();
+    for (name, provider) in used_providers(spec) {
+        let backend = if let Some((script, _)) = scripts.remove(name) {
+            Backend::Scripted(ScriptedBackend::new(script, 0))
+        } else {
+            let target = http_target(name, provider, contract, environment, with_keys)?;
+            let http = HttpBackend::new(&target).map_err(|fault| DriverError::Backend {
+                fault,
+                provider: name.to_owned(),
+            })?;
+            Backend::Http(http)
+        };
+        by_provider.insert(name, Arc::new(backend));
+    }
+    Ok(spec
+        .targets
+        .iter()
+        .filter_map(|target| by_provider.get(target.provider.as_str()).cloned())
+        .collect())
+}
+
+fn http_target(
+    name: &str,
+    provider: &ProviderSpec,
+    contract: &ExecutionContract,
+    environment: &Environment,
+    with_keys: bool,
+) -> Result<HttpTarget, DriverError> {
+    let terms = contract.providers.get(name);
+    let mut headers = Vec::new();
+    let mut key = None;
+    if with_keys {
+        for (header, value) in
+            environment.expand_all(&provider.headers, &format!("providers.{name}.headers"))?
+        {
+            headers.push((header, Secret::new(value)));
+        }
+        let variable = terms.and_then(|terms| terms.api_key_env.as_deref());
+        key = variable.and_then(|variable| environment.get(variable));
+        if let (None, Some(named)) = (&key, &provider.api_key_env) {
+            return Err(DriverError::MissingVariable {
+                name: named.clone(),
+                place: format!("providers.{name}.api_key_env"),
+            });
+        }
+    }
+    Ok(HttpTarget {
+        base_url: terms
+            .and_then(|terms| terms.base_url.clone())
+            .unwrap_or_default(),
+        headers,
+        key: key.map(Secret::new),
+    })
+}
+
+/// The providers that targets name, each once, in the order of their names.
+fn used_providers(spec: &ContractSpec) -> impl Iterator<Item = (&str, &ProviderSpec)> {
+    spec.providers.iter().filter_map(|(name, provider)| {
+        spec.targets
+            .iter()
+            .any(|target| target.provider == *name)
+            .then_some((name.as_str(), provider))
+    })
+}

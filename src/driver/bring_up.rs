@@ -1,0 +1,205 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::backends::{Scripts, backends};
+use super::clock::unix_ms;
+use super::{DriverError, Environment};
+use crate::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, McpTransport, Validators,
+};
+use crate::inference::Backend;
+use crate::kernel::{BringUpFault, RunStarted};
+use crate::message::{AgentMessage, Digest, Role, RunId, estimate_tokens};
+use crate::tools::{BringUp, ServerSpec, ToolServers};
+
+/// What a run is asked to be.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// What the contract's author wrote, task included.
+    pub spec: ContractSpec,
+    /// The contract file's folder: scripts are found from here.
+    pub contract_dir: PathBuf,
+    /// Where the caller stands: the workspace is found from here.
+    pub base_dir: PathBuf,
+    /// Where variables come from.
+    pub environment: Environment,
+    /// The run's name; a random one where none is given.
+    pub run_id: Option<RunId>,
+}
+
+/// A run that can be begun: its contract is made, its tool servers are up or known to be down.
+#[derive(Debug)]
+pub struct Prepared {
+    pub(super) backends: Vec<Arc<Backend>>,
+    pub(super) contract: Arc<ExecutionContract>,
+    pub(super) servers: ToolServers,
+    pub(super) started: RunStarted,
+    pub(super) validators: Arc<Validators>,
+}
+
+impl Prepared {
+    /// The contract of the run to be.
+    #[must_use]
+    pub const fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.contract
+    }
+
+    /// The name of the run to be.
+    #[must_use]
+    pub const fn run_id(&self) -> &RunId {
+        &self.started.run_id
+    }
+
+    /// What did not come up; sorted by server.
+    #[must_use]
+    pub fn faults(&self) -> &[BringUpFault] {
+        &self.started.bring_up
+    }
+
+    /// Stops the tool servers of a run that is not begun after all.
+    pub async fn close(self) {
+        self.servers.close().await;
+    }
+}
+
+/// Brings up what a run needs and makes its contract.
+///
+/// A tool server that does not come up is no error: it stands in the contract as unavailable, and the run ends with a
+/// transcript that says so. Tools are judged before keys.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub async fn prepare(
+    request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let spec = &request.spec;
+    let task = spec.task.clone().ok_or(DriverError::NoTask)?;
+    let run_id = match &request.run_id {
+        Some(id) => id.clone(),
+        None => random_run_id()?,
+    };
+    let workspace = workspace(spec, &request.base_dir).await?;
+    let scripts = Scripts::read(spec, &request.contract_dir).await?;
+    let servers = server_specs(spec, &request.environment)?;
+    let BringUp {
+        capabilities,
+        faults,
+        servers,
+    } = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(DriverError::Cancelled),
+        up = ToolServers::bring_up(servers, &workspace, cancel) => up,
+    };
+    let tools_are_up = capabilities.values().all(|server| server.available);
+    let manifest = CapabilityManifest {
+        servers: capabilities,
+        targets: scripts.capabilities(spec),
+    };
+    let made = ContractFactory
+        .make(spec, &manifest, None)
+        .map_err(DriverError::from)
+        .and_then(|contract| {
+            let environment = &request.environment;
+            let backends = backends(spec, &contract, scripts, environment, tools_are_up)?;
+            Ok((contract, backends))
+        });
+    let (contract, backends) = match made {
+        Ok(made) => made,
+        Err(fault) => {
+            servers.close().await;
+            return Err(fault);
+        }
+    };
+    let validators = Arc::new(Validators::compile(&contract));
+    let started = RunStarted {
+        bring_up: faults,
+        contract_hash: contract.rehash(),
+        messages: first_messages(&contract.system, &task),
+        parent: None,
+        run_id,
+        started_unix_ms: unix_ms(),
+        workspace: Some(Digest::of(workspace.as_os_str().as_encoded_bytes())),
+    };
+    Ok(Prepared {
+        backends,
+        contract: Arc::new(contract),
+        servers,
+        started,
+        validators,
+    })
+}
+
+fn first_messages(system: &str, task: &str) -> Vec<AgentMessage> {
+    let mut messages = Vec::with_capacity(2);
+    if !system.trim().is_empty() {
+        messages.push(AgentMessage::text(
+            Role::System,
+            system,
+            estimate_tokens(system),
+        ));
+    }
+    messages.push(AgentMessage::text(Role::User, task, estimate_tokens(task)));
+    messages
+}
+
+pub(super) async fn workspace(spec: &ContractSpec, base: &Path) -> Result<PathBuf, DriverError> {
+    let path = base.join(spec.tools.workspace.as_deref().unwrap_or("."));
+    let refuse = |reason: String| DriverError::Workspace {
+        path: path.clone(),
+        reason,
+    };
+    let resolved = tokio::fs::canonicalize(&path)
+        .await
+        .map_err(|fault| refuse(fault.to_string()))?;
+    let metadata = tokio::fs::metadata(&resolved)
+        .await
+        .map_err(|fault| refuse(fault.to_string()))?;
+    if metadata.is_dir() {
+        Ok(resolved)
+    } else {
+        Err(refuse("it is not a folder".to_owned()))
+    }
+}
+
+pub(super) fn server_specs(
+    spec: &ContractSpec,
+    environment: &Environment,
+) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
+    let mut servers = BTreeMap::new();
+    if !spec.tools.builtin.is_empty() {
+        servers.insert(
+            "builtin".to_owned(),
+            ServerSpec::Builtin {
+                names: spec.tools.builtin.clone(),
+            },
+        );
+    }
+    for (name, mcp) in &spec.tools.mcp {
+        let place = format!("tools.mcp.{name}");
+        let server = match &mcp.transport {
+            McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
+                args: args.clone(),
+                command: command.clone(),
+                env: environment.expand_all(env, &format!("{place}.env"))?,
+            },
+            McpTransport::Http { headers, url } => ServerSpec::Http {
+                headers: environment.expand_all(headers, &format!("{place}.headers"))?,
+                url: url.clone(),
+            },
+        };
+        servers.insert(name.clone(), server);
+    }
+    Ok(servers)
+}
+
+/// Sixteen random hex digits.
+fn random_run_id() -> Result<RunId, DriverError> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).map_err(|fault| DriverError::Randomness(fault.to_string()))?;
+    let text = format!("{:016x}", u64::from_be_bytes(bytes));
+    RunId::try_from(text).map_err(|fault| DriverError::Randomness(fault.to_string()))
+}

@@ -1,0 +1,52 @@
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+use crate::tools::Clock;
+
+/// The clock of one run: monotonic, in milliseconds since the run began. The wall clock orders nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunClock {
+    base_ms: u64,
+    started: Instant,
+}
+
+impl RunClock {
+    /// A clock that shows `base_ms` now: 0 for a new run, the last recorded moment for a resumed one.
+    pub(super) fn starting_at(base_ms: u64) -> Self {
+        Self {
+            base_ms,
+            started: Instant::now(),
+        }
+    }
+
+    /// The moment at which the clock shows `at_ms`.
+    pub(super) fn instant_of(&self, at_ms: u64) -> Instant {
+        let ahead = Duration::from_millis(at_ms.saturating_sub(self.base_ms));
+        // A deadline beyond what the system can count never comes: a century stands for it.
+        self.started
+            .checked_add(ahead)
+            .unwrap_or_else(|| self.started + Duration::from_secs(100 * 365 * 86_400))
+    }
+}
+
+impl Clock for RunClock {
+    fn run_ms(&self) -> u64 {
+        let elapsed = self.started.elapsed().as_millis();
+        self.base_ms
+            .saturating_add(u64::try_from(elapsed).unwrap_or(u64::MAX))
+    }
+
+    fn unix_ms(&self) -> u64 {
+        unix_ms()
+    }
+}
+
+/// Wall-clock time in milliseconds since 1970-01-01 UTC; 0 before that.
+pub(super) fn unix_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| u64::try_from(since.as_millis()).ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,111 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::DriverError;
+
+/// Where variables come from. The command line hands in the process environment; tests hand in a map.
+#[derive(Clone)]
+pub struct Environment(Arc<Lookup>);
+
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+impl Environment {
+    /// An environment that asks `lookup`.
+    pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(lookup))
+    }
+
+    /// The value of a variable; none where it is not set or empty.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !value.is_empty())
+    }
+
+    /// Replaces every `${NAME}` in `text`. `place` is where the text stands, for the error.
+    pub(super) fn expand(&self, text: &str, place: &str) -> Result<String, DriverError> {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            out.push_str(before);
+            let (name, tail) = after
+                .split_once('}')
+                .filter(|(name, _)| is_name(name))
+                .ok_or_else(|| DriverError::Placeholder {
+                    place: place.to_owned(),
+                })?;
+            let value = (self.0)(name).ok_or_else(|| DriverError::MissingVariable {
+                name: name.to_owned(),
+                place: place.to_owned(),
+            })?;
+            out.push_str(&value);
+            rest = tail;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    /// Expands every value of a map of headers or variables.
+    pub(super) fn expand_all(
+        &self,
+        values: &BTreeMap<String, String>,
+        place: &str,
+    ) -> Result<BTreeMap<String, String>, DriverError> {
+        values
+            .iter()
+            .map(|(name, text)| {
+                let value = self.expand(text, &format!("{place}.{name}"))?;
+                Ok((name.clone(), value))
+            })
+            .collect()
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Environment")
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    let first = text.chars().next();
+    first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        Environment::new(|name| (name == "TOKEN").then(|| "s3cret".to_owned()))
+    }
+
+    #[test]
+    fn placeholders_are_replaced_and_other_text_is_kept() {
+        let check = |text: &str, expect: &str| {
+            let got = environment().expand(text, "tools.mcp.fs.env.X");
+            assert_eq!(got.ok().as_deref(), Some(expect), "{text}");
+        };
+        check("Bearer ${TOKEN}", "Bearer s3cret");
+        check("${TOKEN}${TOKEN}", "s3crets3cret");
+        check("$TOKEN {TOKEN} $", "$TOKEN {TOKEN} $");
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_names_its_place() {
+        let missing = environment().expand("${NO}", "tools.mcp.fs.env.X");
+        let text = missing.map_err(|fault| fault.to_string());
+        assert_eq!(
+            text,
+            Err("tools.mcp.fs.env.X: the environment variable NO is not set".to_owned())
+        );
+        for broken in ["${", "${}", "${A B}", "x${TOKEN"] {
+            let got = environment().expand(broken, "p");
+            assert!(
+                matches!(got, Err(DriverError::Placeholder { .. })),
+                "{broken}"
+            );
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! How effects are performed: each as a task that answers once. Nothing here decides what an answer means.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::clock::{RunClock, unix_ms};
+use crate::adapter::{Adapter, Decoded, ResponseMeta};
+use crate::contract::ExecutionContract;
+use crate::inference::{Backend, Patience, TransportFault};
+use crate::kernel::{CallOrder, InferRequest, Probed, ProbedTarget, observation_text};
+use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, estimate_tokens};
+use crate::tools::{BlobSink, CallTerms, ToolServers};
+
+/// What a task answers.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Probed(Probed),
+    Inference(InferenceAnswer),
+    Call {
+        blobs: Vec<Vec<u8>>,
+        order: CallOrder,
+        outcome: ToolOutcome,
+    },
+}
+
+/// What came of one request.
+#[derive(Debug)]
+pub(super) struct InferenceAnswer {
+    pub(super) expected_tokens: u64,
+    pub(super) inference: InferenceSeq,
+    /// The body as far as it arrived.
+    pub(super) raw: Vec<u8>,
+    pub(super) request_hash: Digest,
+    pub(super) response: Result<Decoded, TransportFault>,
+}
+
+/// Asks every target whether it answers, all at once.
+pub(super) async fn probe(backends: Vec<Arc<Backend>>, cancel: CancellationToken) -> Answer {
+    let probes = backends.iter().map(|backend| backend.probe(&cancel));
+    let targets = futures_util::future::join_all(probes)
+        .await
+        .into_iter()
+        .map(|probe| ProbedTarget {
+            detail: probe.detail,
+            responsive: probe.responsive,
+        })
+        .collect();
+    Answer::Probed(Probed { targets })
+}
+
+/// One request and the whole of its answer.
+pub(super) async fn infer(
+    backend: Arc<Backend>,
+    adapter: Adapter,
+    contract: Arc<ExecutionContract>,
+    request: InferRequest,
+    body: Vec<u8>,
+    cancel: CancellationToken,
+) -> Answer {
+    let request_hash = Digest::of(&body);
+    let patience = Patience {
+        cancel,
+        idle: Duration::from_millis(contract.llm_timeout_ms),
+    };
+    let model = contract
+        .targets
+        .get(request.target)
+        .map_or("", |target| target.model.as_str());
+    let mut raw = Vec::new();
+    let response = exchange(&backend, adapter, model, body, &patience, &mut raw).await;
+    Answer::Inference(InferenceAnswer {
+        expected_tokens: request.expected_tokens,
+        inference: request.inference,
+        raw,
+        request_hash,
+        response,
+    })
+}
+
+async fn exchange(
+    backend: &Backend,
+    adapter: Adapter,
+    model: &str,
+    body: Vec<u8>,
+    patience: &Patience,
+    raw: &mut Vec<u8>,
+) -> Result<Decoded, TransportFault> {
+    let mut reply = backend.send(adapter.path(), body, patience).await?;
+    let meta = ResponseMeta {
+        headers: reply.head().headers.clone(),
+        received_unix_ms: unix_ms(),
+        status: reply.head().status,
+    };
+    let mut decoder = adapter.decoder(meta, model);
+    while let Some(chunk) = reply.chunk().await? {
+        decoder.push(&chunk);
+        raw.extend_from_slice(&chunk);
+        if decoder.is_settled() {
+            break;
+        }
+    }
+    Ok(decoder.finish())
+}
+
+/// One tool call to its end.
+pub(super) async fn call(
+    servers: Arc<ToolServers>,
+    contract: Arc<ExecutionContract>,
+    run_id: RunId,
+    clock: RunClock,
+    order: CallOrder,
+    cancel: CancellationToken,
+) -> Answer {
+    let blobs = CallBlobs::default();
+    let idempotency_key = format!("{run_id}:{}", order.call);
+    let limit = contract.tool_output_budget.max_bytes_per_call;
+    let terms = CallTerms {
+        blobs: &blobs,
+        cancel: &cancel,
+        clock: &clock,
+        idempotency_key: &idempotency_key,
+        output_limit_bytes: limit,
+        timeout_ms: contract.tool_timeout_ms,
+    };
+    let mut outcome = servers.call(&order, &terms).await;
+    if let ToolOutcome::Returned(envelope) = &mut outcome {
+        let marker = &contract.tool_output_budget.truncation_marker;
+        envelope.tokens = estimate_tokens(&observation_text(envelope, limit, marker));
+    }
+    Answer::Call {
+        blobs: blobs.take(),
+        order,
+        outcome,
+    }
+}
+
+/// Bytes that a call wants kept, until the entry that names them is appended.
+#[derive(Debug, Default)]
+struct CallBlobs(Mutex<Vec<Vec<u8>>>);
+
+impl CallBlobs {
+    fn take(self) -> Vec<Vec<u8>> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl BlobSink for CallBlobs {
+    fn put(&self, bytes: Vec<u8>) -> Digest {
+        let digest = Digest::of(&bytes);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(bytes);
+        digest
+    }
+}

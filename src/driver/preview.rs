@@ -1,0 +1,82 @@
+use tokio_util::sync::CancellationToken;
+
+use super::backends::Scripts;
+use super::bring_up::{server_specs, workspace};
+use super::{DriverError, RunRequest};
+use crate::contract::{
+    CapabilityManifest, ContractFactory, ExecutionContract, McpTransport, ServerCapability,
+    ServerKind,
+};
+use crate::kernel::BringUpFault;
+use crate::tools::{BringUp, ToolServers};
+
+/// Which tool servers are started to see what they offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServersToStart {
+    /// Those of the file and those inside monolith.
+    All,
+    /// Only what is inside monolith: nothing is started at all.
+    Builtin,
+}
+
+/// The contract that a file gives, without a run.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// The contract; its servers stand as unavailable where they were not started.
+    pub contract: ExecutionContract,
+    /// What did not come up; sorted by server.
+    pub faults: Vec<BringUpFault>,
+    /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
+    pub not_started: Vec<String>,
+}
+
+/// Makes the contract of a request without a task, keys or a run. Servers that are started are stopped again.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made.
+pub async fn preview(
+    request: &RunRequest,
+    servers: ServersToStart,
+    cancel: &CancellationToken,
+) -> Result<Preview, DriverError> {
+    let spec = &request.spec;
+    let mut started = spec.clone();
+    if servers == ServersToStart::Builtin {
+        started.tools.mcp.clear();
+    }
+    let folder = workspace(spec, &request.base_dir).await?;
+    let scripts = Scripts::read(spec, &request.contract_dir).await?;
+    let specs = server_specs(&started, &request.environment)?;
+    let BringUp {
+        mut capabilities,
+        faults,
+        servers,
+    } = ToolServers::bring_up(specs, &folder, cancel).await;
+    servers.close().await;
+    let mut not_started = Vec::new();
+    for (name, server) in &spec.tools.mcp {
+        if started.tools.mcp.contains_key(name) {
+            continue;
+        }
+        not_started.push(name.clone());
+        let kind = match server.transport {
+            McpTransport::Stdio { .. } => ServerKind::Stdio,
+            McpTransport::Http { .. } => ServerKind::Http,
+        };
+        let unavailable = ServerCapability {
+            available: false,
+            kind,
+            tools: Vec::new(),
+        };
+        capabilities.insert(name.clone(), unavailable);
+    }
+    let manifest = CapabilityManifest {
+        servers: capabilities,
+        targets: scripts.capabilities(spec),
+    };
+    Ok(Preview {
+        contract: ContractFactory.make(spec, &manifest, None)?,
+        faults,
+        not_started,
+    })
+}

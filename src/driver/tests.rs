@@ -1,0 +1,194 @@
+//! The real driver over a scripted model, real built-in tools and a real store; then replayed from the store.
+
+use std::path::Path;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Control, Environment, Finished, Observer, RunRequest, drive, prepare};
+use crate::contract::ContractSpec;
+use crate::kernel::{EntryDraft, EntryKind, Run, State};
+use crate::message::{Digest, RunId};
+use crate::replay::{BlobSource, ReplayReport, Replayer};
+use crate::store::{Durability, Store, StoreReader};
+use crate::transcript::SealedEntry;
+
+/// Counts entries and reacts to the first that enters a state.
+#[derive(Default)]
+struct Watcher {
+    entries: u64,
+    on: Option<(State, mpsc::Sender<Control>, Control)>,
+}
+
+impl Observer for Watcher {
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, _: &Run) {
+        assert_eq!(draft.action.seq, sealed.seq);
+        assert_eq!(draft.action.seq, self.entries);
+        self.entries += 1;
+        let entered = draft.action.kind == EntryKind::Transition;
+        if let Some((_, sender, control)) = self
+            .on
+            .take_if(|(state, _, _)| entered && *state == draft.action.to)
+        {
+            sender.try_send(control).expect("the loop listens");
+        }
+    }
+}
+
+fn chat(message: &serde_json::Value, finish: &str) -> String {
+    let body = json!({
+        "id": "x", "object": "chat.completion", "model": "script",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25},
+    });
+    json!({"proto": "openai-chat", "stream": false, "status": 200, "response": body.to_string()})
+        .to_string()
+}
+
+fn call(name: &str, arguments: &str) -> String {
+    let call = json!({"id": "c1", "type": "function",
+        "function": {"name": name, "arguments": arguments}});
+    chat(
+        &json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+        "tool_calls",
+    )
+}
+
+fn say(text: &str) -> String {
+    chat(&json!({"role": "assistant", "content": text}), "stop")
+}
+
+const CONTRACT: &str = r"
+task: Which licence?
+tool_policy: required
+targets: [{provider: demo, model: script}]
+providers: {demo: {type: scripted, file: script.jsonl}}
+tools: {builtin: [read_file], workspace: .}
+";
+
+async fn run(folder: &Path, script: &[String], sets: &[&str], mut watcher: Watcher) -> Finished {
+    std::fs::write(folder.join("script.jsonl"), script.join("\n")).expect("written");
+    std::fs::write(folder.join("LICENSE"), "MIT OR Apache-2.0").expect("written");
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let request = RunRequest {
+        spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).expect("a contract"),
+        contract_dir: folder.to_path_buf(),
+        base_dir: folder.to_path_buf(),
+        environment: Environment::new(|_| None),
+        run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
+    };
+    let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");
+    let prepared = prepare(request, &CancellationToken::new())
+        .await
+        .expect("prepared");
+    let (keep, control) = match &watcher.on {
+        Some(_) => mpsc::channel(4),
+        None => mpsc::channel(1),
+    };
+    if let Some((_, sender, _)) = &mut watcher.on {
+        *sender = keep;
+    }
+    let finished = drive(prepared, &store, control, &mut watcher)
+        .await
+        .expect("driven");
+    assert_eq!(finished.entries, watcher.entries);
+    finished
+}
+
+struct Blobs(StoreReader);
+
+impl BlobSource for Blobs {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        self.0.blob(hash).ok().flatten()
+    }
+}
+
+fn replay(folder: &Path, finished: &Finished) -> ReplayReport {
+    let path = folder.join("runs.db");
+    let blobs = Blobs(StoreReader::open(&path).expect("a reader"));
+    let mut reader = StoreReader::open(&path).expect("a reader");
+    let stored = reader.read_run(&finished.run_id).expect("the run");
+    let mut replayer = Replayer::new(stored.contract().expect("a contract"), &finished.run_id);
+    for entry in stored {
+        replayer.take(&entry.expect("an entry"), &blobs);
+    }
+    replayer.finish(false)
+}
+
+fn end(finished: &Finished) -> String {
+    finished
+        .run
+        .outcome()
+        .map_or_else(String::new, |outcome| outcome.to_string())
+}
+
+#[tokio::test]
+async fn a_run_reads_a_real_file_and_replays_byte_for_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = [
+        call("read_file", r#"{"path":"LICENSE"}"#),
+        say("MIT OR Apache-2.0"),
+    ];
+    let finished = run(folder.path(), &script, &[], Watcher::default()).await;
+    assert_eq!(end(&finished), "COMPLETED_WITH_TOOLS (final_message)");
+    let observed = &finished.run.conversation()[2].content;
+    assert_eq!(observed, "MIT OR Apache-2.0");
+    let report = replay(folder.path(), &finished);
+    assert!(report.same, "{:#?}", report.first_difference);
+    assert_eq!(report.entries, finished.entries);
+}
+
+#[tokio::test]
+async fn narration_is_withheld_from_every_entry_and_still_replays() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = [say("I have surely read it.")];
+    let finished = run(folder.path(), &script, &[], Watcher::default()).await;
+    assert_eq!(
+        end(&finished),
+        "FAILED_PROTOCOL_NO_TOOLS (no_call_response)"
+    );
+    let mut reader = StoreReader::open(&folder.path().join("runs.db")).expect("a reader");
+    for entry in reader.read_run(&finished.run_id).expect("the run") {
+        let entry = entry.expect("an entry");
+        assert!(!entry.event.contains("surely") && !entry.action.contains("surely"));
+    }
+    let report = replay(folder.path(), &finished);
+    assert!(report.same, "{:#?}", report.first_difference);
+}
+
+#[tokio::test]
+async fn a_script_that_runs_dry_exhausts_the_attempts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let finished = run(folder.path(), &[], &[], Watcher::default()).await;
+    assert_eq!(
+        end(&finished),
+        "FAILED_BUDGET_EXHAUSTED (attempts_exhausted)"
+    );
+    assert!(replay(folder.path(), &finished).same);
+}
+
+#[tokio::test]
+async fn an_abort_ends_a_hanging_inference_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script =
+        [r#"{"proto":"openai-chat","status":200,"response":"","fault":"hang"}"#.to_owned()];
+    let watcher = Watcher {
+        entries: 0,
+        on: Some((State::Infer, mpsc::channel(1).0, Control::Abort)),
+    };
+    let finished = run(folder.path(), &script, &[], watcher).await;
+    assert_eq!(end(&finished), "INTERRUPTED (abort)");
+    assert!(replay(folder.path(), &finished).same);
+}
+
+#[tokio::test]
+async fn a_hanging_inference_ends_at_the_step_timeout() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script =
+        [r#"{"proto":"openai-chat","status":200,"response":"","fault":"hang"}"#.to_owned()];
+    let sets = ["step_timeout_ms=30"];
+    let finished = run(folder.path(), &script, &sets, Watcher::default()).await;
+    assert_eq!(end(&finished), "FAILED_TIMEOUT (step_timeout)");
+    assert!(replay(folder.path(), &finished).same);
+}
