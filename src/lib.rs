@@ -14,5 +14,6 @@ pub mod kernel;
 pub mod message;
 pub mod replay;
 pub mod store;
+pub mod telemetry;
 pub mod tools;
 pub mod transcript;

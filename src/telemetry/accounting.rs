@@ -1,0 +1,130 @@
+use serde::Serialize;
+
+use crate::message::{StopReason, Usage};
+
+/// One line of the accounting (000 §4): one for each request and one for each started call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AccountingLine {
+    /// A request to a model.
+    Llm(LlmLine),
+    /// A tool call.
+    Tool(ToolLine),
+}
+
+/// Whether a request or a call did what it was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccountingStatus {
+    /// A canonical message, or a valid envelope that reports no error.
+    Ok,
+    /// Anything else; the line's `error` says what.
+    Failed,
+}
+
+/// A request to a model (000 §4).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LlmLine {
+    /// The provider's name in the contract.
+    pub provider: String,
+    /// The model's name at the provider.
+    pub model: String,
+    /// Whether a canonical message came back.
+    pub status: AccountingStatus,
+    /// Milliseconds from the request to its answer.
+    pub latency: u64,
+    /// What it used.
+    pub tokens: AccountingTokens,
+    /// When it was sent, in milliseconds since 1970-01-01 UTC.
+    pub timestamp: u64,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The provider's own price, where it reports one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Why the model stopped, where it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+}
+
+/// Tokens of one request (000 §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountingTokens {
+    /// Prompt tokens, without those read from the cache.
+    pub input_tokens: u64,
+    /// Generated tokens.
+    pub output_tokens: u64,
+    /// Prompt tokens read from the cache.
+    pub cached_tokens: u64,
+    /// All of them.
+    pub total_tokens: u64,
+    /// Set where the provider reported nothing and these are estimates.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
+}
+
+/// A tool call (000 §4).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolLine {
+    /// The server's name in the contract; `builtin` for tools inside monolith.
+    pub mcp_server: String,
+    /// The exposed tool name, as the conversation has it.
+    pub command: String,
+    /// Whether the tool reported success.
+    pub status: AccountingStatus,
+    /// Milliseconds that the call took.
+    pub latency: u64,
+    /// When it was started, in milliseconds since 1970-01-01 UTC.
+    pub timestamp: u64,
+    /// Size of the arguments in bytes of UTF-8.
+    pub characters_in: u64,
+    /// Size of the whole result in bytes of UTF-8.
+    pub characters_out: u64,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl From<&Usage> for AccountingTokens {
+    fn from(usage: &Usage) -> Self {
+        Self {
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cached_tokens: usage.cache_read,
+            total_tokens: usage.total(),
+            estimated: usage.estimated,
+        }
+    }
+}
+
+impl AccountingLine {
+    /// Why the request or the call failed.
+    #[must_use]
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Llm(line) => line.error.as_deref(),
+            Self::Tool(line) => line.error.as_deref(),
+        }
+    }
+}
+
+impl LlmLine {
+    /// Fills in what a request used.
+    pub(super) fn charge(&mut self, usage: &Usage) {
+        self.tokens = AccountingTokens::from(usage);
+        self.cost_usd = usage.cost_micro_usd.map(usd);
+    }
+}
+
+/// Millionths of a US dollar as dollars.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact up to nine thousand million dollars, and for people only"
+)]
+fn usd(micro: u64) -> f64 {
+    micro as f64 / 1_000_000.0
+}

@@ -1,0 +1,379 @@
+use std::collections::BTreeMap;
+
+use super::accounting::{AccountingLine, AccountingStatus, AccountingTokens, LlmLine, ToolLine};
+use crate::contract::ExecutionContract;
+use crate::kernel::{
+    Action, AgentOutcome, CheckName, Counters, EffectRecord, Event, EventKind, InferenceReturned,
+    LostEffect, Outcome, OutcomeCode,
+};
+use crate::message::{
+    CallSeq, Digest, EnvelopeStatus, InferenceSeq, ProviderFault, RunId, ToolOutcome, Usage,
+};
+
+/// What stands in a line until the answer is there.
+const UNANSWERED: &str = "no answer was recorded";
+
+/// Follows a run entry by entry, and keeps what its result document needs beside the conversation.
+///
+/// Holds one line for each request and each call; nothing else of what it has seen grows.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    at_ms: u64,
+    /// What did not come up, until PRECHECK has been judged.
+    bring_up: Vec<String>,
+    cause: Option<String>,
+    calls: BTreeMap<CallSeq, Slot>,
+    counters: Counters,
+    entries: u64,
+    head: Option<Digest>,
+    inferences: BTreeMap<InferenceSeq, Slot>,
+    lines: Vec<AccountingLine>,
+    /// Sizes of the arguments of the message judged last, by call id.
+    message: BTreeMap<String, u64>,
+    outcome: Option<Outcome>,
+    run_id: Option<RunId>,
+    started_unix_ms: u64,
+}
+
+/// A line, and whether its answer is still awaited.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    began_ms: u64,
+    line: usize,
+    open: bool,
+}
+
+impl Ledger {
+    /// A ledger before entry 0.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next entry: what the machine did, the event that began the step where the entry carries it, and the hash
+    /// that the entry got.
+    pub fn take(
+        &mut self,
+        contract: &ExecutionContract,
+        action: &Action,
+        event: Option<&Event>,
+        hash: Digest,
+    ) {
+        if let Some(event) = event {
+            self.at_ms = event.at_ms;
+            self.event(&event.event);
+        }
+        for effect in &action.effects {
+            self.effect(contract, effect);
+        }
+        self.counters = action.counters;
+        self.entries = self.entries.saturating_add(1);
+        self.head = Some(hash);
+        self.outcome = action.outcome;
+        if let Some(failed) = action.checks.iter().find(|check| !check.ok) {
+            let faults = std::mem::take(&mut self.bring_up);
+            let details = std::iter::once(failed.detail.clone());
+            let details: Vec<String> = match failed.name {
+                CheckName::Tools => details.chain(faults).collect(),
+                _ => details.collect(),
+            };
+            self.cause = Some(details.join("; "));
+        }
+    }
+
+    /// What exactly failed where the run did: a check, or the last request or call. In foreign words, and not always known.
+    #[must_use]
+    pub fn cause(&self) -> Option<&str> {
+        let outcome = self.outcome?;
+        match outcome.class {
+            AgentOutcome::FailedPreflight if self.cause.is_some() => self.cause.as_deref(),
+            AgentOutcome::FailedPreflight
+            | AgentOutcome::FailedProtocolMalformed
+            | AgentOutcome::FailedValidation => self.lines.last()?.error(),
+            AgentOutcome::FailedBudgetExhausted => match outcome.code {
+                OutcomeCode::AttemptsExhausted
+                | OutcomeCode::ProviderAuth
+                | OutcomeCode::ProviderQuota => self.lines.last()?.error(),
+                _ => None,
+            },
+            AgentOutcome::CompletedWithTools
+            | AgentOutcome::CompletedChatOnly
+            | AgentOutcome::FailedProtocolNoTools
+            | AgentOutcome::FailedTimeout
+            | AgentOutcome::FailedContractViolation
+            | AgentOutcome::Interrupted => None,
+        }
+    }
+
+    /// The accounting so far, in the order in which requests and calls were started.
+    #[must_use]
+    pub fn lines(&self) -> &[AccountingLine] {
+        &self.lines
+    }
+
+    /// Milliseconds since the run began, as of the last event.
+    #[must_use]
+    pub const fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+
+    /// When that was, in milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub const fn unix_ms(&self) -> u64 {
+        self.started_unix_ms.saturating_add(self.at_ms)
+    }
+
+    /// When the run began, in milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub const fn started_unix_ms(&self) -> u64 {
+        self.started_unix_ms
+    }
+
+    /// The counters after the last entry.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub const fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// The hash of the last entry.
+    #[must_use]
+    pub const fn head(&self) -> Option<Digest> {
+        self.head
+    }
+
+    /// How the run ended, once it has.
+    #[must_use]
+    pub const fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
+    /// The name of the run, once entry 0 has been seen.
+    #[must_use]
+    pub const fn run_id(&self) -> Option<&RunId> {
+        self.run_id.as_ref()
+    }
+
+    fn effect(&mut self, contract: &ExecutionContract, effect: &EffectRecord) {
+        match effect {
+            EffectRecord::Infer {
+                inference, target, ..
+            } => {
+                let target = usize::try_from(*target).ok();
+                let target = target.and_then(|index| contract.targets.get(index));
+                let line = AccountingLine::Llm(LlmLine {
+                    provider: target.map(|t| t.provider.clone()).unwrap_or_default(),
+                    model: target.map(|t| t.model.clone()).unwrap_or_default(),
+                    status: AccountingStatus::Failed,
+                    latency: 0,
+                    tokens: AccountingTokens::default(),
+                    timestamp: self.unix_ms(),
+                    error: Some(UNANSWERED.to_owned()),
+                    cost_usd: None,
+                    stop_reason: None,
+                });
+                let slot = self.open(line);
+                self.inferences.insert(*inference, slot);
+            }
+            EffectRecord::Execute { call, id, name, .. } => {
+                let origin = contract.tool(name).map(|tool| tool.origin.as_str());
+                let origin = origin.unwrap_or_default();
+                let line = AccountingLine::Tool(ToolLine {
+                    mcp_server: origin.strip_prefix("mcp:").unwrap_or(origin).to_owned(),
+                    command: name.clone(),
+                    status: AccountingStatus::Failed,
+                    latency: 0,
+                    timestamp: self.unix_ms(),
+                    characters_in: self.message.get(id).copied().unwrap_or_default(),
+                    characters_out: 0,
+                    error: Some(UNANSWERED.to_owned()),
+                });
+                let slot = self.open(line);
+                self.calls.insert(*call, slot);
+            }
+            EffectRecord::Cancel => self.cancel(),
+            EffectRecord::Probe
+            | EffectRecord::AwaitApproval { .. }
+            | EffectRecord::Wait { .. }
+            | EffectRecord::Finish => {}
+        }
+    }
+
+    fn open(&mut self, line: AccountingLine) -> Slot {
+        self.lines.push(line);
+        Slot {
+            began_ms: self.at_ms,
+            line: self.lines.len() - 1,
+            open: true,
+        }
+    }
+
+    /// Whatever is in flight is given up.
+    fn cancel(&mut self) {
+        let at_ms = self.at_ms;
+        let slots = self.inferences.values_mut().chain(self.calls.values_mut());
+        for slot in slots.filter(|slot| slot.open) {
+            slot.open = false;
+            let latency_ms = at_ms.saturating_sub(slot.began_ms);
+            let why = Some("cancelled".to_owned());
+            match self.lines.get_mut(slot.line) {
+                Some(AccountingLine::Llm(line)) => {
+                    line.latency = latency_ms;
+                    line.error = why;
+                }
+                Some(AccountingLine::Tool(line)) => {
+                    line.latency = latency_ms;
+                    line.error = why;
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn event(&mut self, event: &EventKind) {
+        match event {
+            EventKind::RunStarted(started) => {
+                self.run_id = Some(started.run_id.clone());
+                self.started_unix_ms = started.started_unix_ms;
+                let faults = started.bring_up.iter();
+                self.bring_up = faults
+                    .map(|f| format!("{}: {}", f.server, f.detail))
+                    .collect();
+            }
+            EventKind::InferenceReturned(returned) => self.inference_returned(returned),
+            EventKind::InferenceFailed(failed) => {
+                self.inference_failed(failed.inference, &failed.fault, failed.usage.as_ref());
+            }
+            EventKind::ToolReturned(returned) => {
+                self.tool_returned(returned.call, &returned.outcome);
+            }
+            EventKind::EffectLost(LostEffect::Inference(inference)) => {
+                let lost = "lost: the process ended before the answer";
+                if let Some((line, true)) = self.llm_line(*inference) {
+                    line.error = Some(lost.to_owned());
+                }
+            }
+            EventKind::EffectLost(LostEffect::Call(call)) => {
+                let lost = "interrupted, effect unknown";
+                if let Some((line, true)) = self.tool_line(*call) {
+                    line.error = Some(lost.to_owned());
+                }
+            }
+            EventKind::Probed(_)
+            | EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait)
+            | EventKind::Resumed(_) => {}
+        }
+    }
+
+    fn inference_returned(&mut self, returned: &InferenceReturned) {
+        let result = &returned.result;
+        if let Some(message) = &result.canonical_message {
+            self.message = message
+                .tool_calls
+                .iter()
+                .map(|call| (call.id.clone(), size(call.arguments.as_str())))
+                .collect();
+        }
+        let Some((line, awaited)) = self.llm_line(returned.inference) else {
+            return;
+        };
+        line.charge(&returned.usage);
+        if !awaited {
+            return;
+        }
+        line.stop_reason = Some(result.stop);
+        match result.failure_code {
+            None => {
+                line.status = AccountingStatus::Ok;
+                line.error = None;
+            }
+            Some(code) => {
+                let pointer = result.pointer.as_deref().unwrap_or_default();
+                line.error = Some(format!("{code} at {pointer:?}"));
+            }
+        }
+    }
+
+    fn inference_failed(
+        &mut self,
+        inference: InferenceSeq,
+        fault: &ProviderFault,
+        usage: Option<&Usage>,
+    ) {
+        if let Some((line, awaited)) = self.llm_line(inference) {
+            if let Some(usage) = usage {
+                line.charge(usage);
+            }
+            if awaited {
+                line.error = Some(format!("{}: {}", fault.class.as_str(), fault.message));
+            }
+        }
+    }
+
+    fn tool_returned(&mut self, call: CallSeq, outcome: &ToolOutcome) {
+        let Some((line, true)) = self.tool_line(call) else {
+            return;
+        };
+        line.error = match outcome {
+            ToolOutcome::Returned(envelope) => {
+                line.latency = envelope.duration_ms;
+                line.characters_in = envelope.bytes_in;
+                line.characters_out = envelope.bytes_out;
+                if envelope.status == EnvelopeStatus::Ok {
+                    line.status = AccountingStatus::Ok;
+                }
+                let error = envelope.error.as_ref();
+                error.map(|error| format!("{}: {}", error.code, error.message))
+            }
+            ToolOutcome::Malformed { detail, .. } => Some(format!("malformed result: {detail}")),
+            ToolOutcome::TimedOut => Some("timeout".to_owned()),
+            ToolOutcome::ConnectionLost { detail } => Some(format!("connection lost: {detail}")),
+            ToolOutcome::Cancelled => Some("cancelled".to_owned()),
+            ToolOutcome::ToolChanged => Some("the server no longer offers this tool".to_owned()),
+        };
+    }
+
+    /// The line of a request, and whether its answer was still awaited; it no longer is.
+    fn llm_line(&mut self, inference: InferenceSeq) -> Option<(&mut LlmLine, bool)> {
+        let slot = self.inferences.get_mut(&inference)?;
+        let awaited = std::mem::replace(&mut slot.open, false);
+        match self.lines.get_mut(slot.line) {
+            Some(AccountingLine::Llm(line)) => {
+                if awaited {
+                    line.latency = self.at_ms.saturating_sub(slot.began_ms);
+                }
+                Some((line, awaited))
+            }
+            _ => None,
+        }
+    }
+
+    /// The line of a call, and whether its answer was still awaited; it no longer is.
+    fn tool_line(&mut self, call: CallSeq) -> Option<(&mut ToolLine, bool)> {
+        let slot = self.calls.get_mut(&call)?;
+        let awaited = std::mem::replace(&mut slot.open, false);
+        match self.lines.get_mut(slot.line) {
+            Some(AccountingLine::Tool(line)) => {
+                if awaited {
+                    line.latency = self.at_ms.saturating_sub(slot.began_ms);
+                }
+                Some((line, awaited))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn size(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,272 @@
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::accounting::AccountingLine;
+use super::{Ledger, sentence};
+use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
+use crate::message::{AgentMessage, Digest, Role, RunId};
+
+/// The format of the result document.
+pub const RESULT_FORMAT: &str = "monolith-result/1";
+
+const UNFINISHED: &str = "The run has no end: it is in progress, or its process was cut off.";
+
+/// What a caller gets, in every case (000 §2): the five fields of AIAgentResult and what identifies the run.
+#[derive(Debug, Serialize)]
+pub struct AgentResult {
+    /// [`RESULT_FORMAT`].
+    pub format: &'static str,
+    /// Whether the run succeeded.
+    pub success: bool,
+    /// How the run ended; null where it has no end, because there was no run or it was cut off.
+    pub outcome: Option<Outcome>,
+    /// The exit code of the process that ran it.
+    pub exit_code: u8,
+    /// Null where no run was begun.
+    pub run_id: Option<RunId>,
+    /// Null where no contract was made.
+    pub contract_id: Option<String>,
+    /// Null where no contract was made.
+    pub contract_hash: Option<Digest>,
+    /// The hash of the last entry.
+    pub head: Option<Digest>,
+    /// How many entries the transcript has.
+    pub entries: u64,
+    /// What was used.
+    pub counters: ResultCounters,
+    /// The answer, or why there is none.
+    #[serde(rename = "finalReport")]
+    pub final_report: FinalReport,
+    /// The canonical conversation.
+    pub conversation: Vec<ResultMessage>,
+    /// One line for each request and each call.
+    pub accounting: Vec<AccountingLine>,
+    /// Null exactly on success.
+    pub error: Option<String>,
+}
+
+/// What a run used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ResultCounters {
+    /// Turns begun.
+    pub turns: u32,
+    /// Requests issued.
+    pub inferences: u64,
+    /// Calls that were authorised.
+    pub tool_calls: u64,
+    /// Calls that were executed.
+    pub tools_executed: u64,
+    /// Prompt tokens, cache reads included.
+    pub tokens_in: u64,
+    /// Generated tokens.
+    pub tokens_out: u64,
+    /// Cost as far as providers report it.
+    pub cost_micro_usd: u64,
+    /// Milliseconds from start to end.
+    pub elapsed_ms: u64,
+}
+
+/// The final report (000 §5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FinalReport {
+    /// Where it comes from: the model, or monolith.
+    pub status: ReportStatus,
+    /// The form of `content`.
+    pub format: &'static str,
+    /// When it was made, in milliseconds since 1970-01-01 UTC.
+    pub ts: u64,
+    /// The answer, or one sentence on why there is none.
+    pub content: String,
+    /// `reason`, the outcome's code, on failure; empty on success.
+    pub metadata: ReportMetadata,
+}
+
+/// Whether a report is the model's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportStatus {
+    /// The model's own answer.
+    Success,
+    /// Made by monolith.
+    Failure,
+}
+
+/// What goes with a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ReportMetadata {
+    /// Why there is no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A message of the conversation (002 §4.3) as other programs read it.
+#[derive(Debug, Serialize)]
+pub struct ResultMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// The text.
+    pub content: String,
+    /// The calls it requests.
+    pub tool_calls: Vec<ResultCall>,
+    /// The call that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// What the model reported of its reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+}
+
+/// A requested call as other programs read it.
+#[derive(Debug, Serialize)]
+pub struct ResultCall {
+    /// Its id in the message.
+    pub id: String,
+    /// The exposed tool name.
+    pub name: String,
+    /// The arguments, byte for byte as the model wrote them but for surrounding white space.
+    pub arguments: Box<RawValue>,
+}
+
+impl AgentResult {
+    /// The result of a run as far as its entries go.
+    #[must_use]
+    pub fn of_run(run: &Run, ledger: &Ledger) -> Self {
+        let contract = run.contract();
+        let outcome = ledger.outcome();
+        let success = outcome.is_some_and(|outcome| outcome.class.is_success());
+        let conversation = run.conversation();
+        let why = match outcome {
+            Some(outcome) => {
+                let cause = ledger.cause().map(|cause| format!(" ({cause})"));
+                format!("{}{}", sentence(outcome.code), cause.unwrap_or_default())
+            }
+            None => UNFINISHED.to_owned(),
+        };
+        let content = if success {
+            answer(conversation.iter().map(AsRef::as_ref)).to_owned()
+        } else {
+            why.clone()
+        };
+        let reason = outcome.map_or("unfinished", |outcome| outcome.code.as_str());
+        Self {
+            format: RESULT_FORMAT,
+            success,
+            outcome,
+            exit_code: outcome.map_or(1, Outcome::exit_code),
+            run_id: ledger.run_id().cloned(),
+            contract_id: Some(contract.contract_id().to_owned()),
+            contract_hash: Some(contract.contract_hash()),
+            head: ledger.head(),
+            entries: ledger.entries(),
+            counters: ResultCounters::of(ledger),
+            final_report: FinalReport::new(success, ledger.unix_ms(), content, reason),
+            conversation: conversation
+                .iter()
+                .map(|m| ResultMessage::from(&**m))
+                .collect(),
+            accounting: ledger.lines().to_vec(),
+            error: (!success).then(|| match outcome {
+                Some(outcome) => format!("{outcome}: {why}"),
+                None => why,
+            }),
+        }
+    }
+
+    /// The result where no run was begun. The author's faults are a contract that is invalid; others have no outcome.
+    #[must_use]
+    pub fn without_run(exit_code: u8, reason: &str, error: String, unix_ms: u64) -> Self {
+        let invalid = Outcome::new(AgentOutcome::FailedPreflight, OutcomeCode::ContractInvalid);
+        Self {
+            format: RESULT_FORMAT,
+            success: false,
+            outcome: (exit_code == invalid.exit_code()).then_some(invalid),
+            exit_code,
+            run_id: None,
+            contract_id: None,
+            contract_hash: None,
+            head: None,
+            entries: 0,
+            counters: ResultCounters::default(),
+            final_report: FinalReport::new(false, unix_ms, error.clone(), reason),
+            conversation: Vec::new(),
+            accounting: Vec::new(),
+            error: Some(error),
+        }
+    }
+
+    /// The result of a run that could not be brought to its end. What it did until then stands in its transcript.
+    #[must_use]
+    pub fn cut_off(ledger: &Ledger, exit_code: u8, reason: &str, error: String) -> Self {
+        Self {
+            outcome: None,
+            run_id: ledger.run_id().cloned(),
+            head: ledger.head(),
+            entries: ledger.entries(),
+            counters: ResultCounters::of(ledger),
+            accounting: ledger.lines().to_vec(),
+            ..Self::without_run(exit_code, reason, error, ledger.unix_ms())
+        }
+    }
+}
+
+impl ResultCounters {
+    fn of(ledger: &Ledger) -> Self {
+        let counters = ledger.counters();
+        Self {
+            turns: counters.turns,
+            inferences: counters.inferences,
+            tool_calls: counters.calls,
+            tools_executed: counters.executed,
+            tokens_in: counters
+                .tokens_in
+                .saturating_add(counters.tokens_cache_read),
+            tokens_out: counters.tokens_out,
+            cost_micro_usd: counters.cost_micro_usd,
+            elapsed_ms: ledger.at_ms(),
+        }
+    }
+}
+
+impl FinalReport {
+    fn new(success: bool, ts: u64, content: String, reason: &str) -> Self {
+        let (status, reason) = if success {
+            (ReportStatus::Success, None)
+        } else {
+            (ReportStatus::Failure, Some(reason.to_owned()))
+        };
+        Self {
+            status,
+            format: "markdown",
+            ts,
+            content,
+            metadata: ReportMetadata { reason },
+        }
+    }
+}
+
+/// The model's last words: what a successful run answers.
+fn answer<'m>(conversation: impl DoubleEndedIterator<Item = &'m AgentMessage>) -> &'m str {
+    conversation
+        .rev()
+        .find(|message| message.role == Role::Assistant)
+        .map_or("", |message| message.content.as_str())
+}
+
+impl From<&AgentMessage> for ResultMessage {
+    fn from(message: &AgentMessage) -> Self {
+        let calls = message.tool_calls.iter().map(|call| ResultCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            // The text of one JSON object is a JSON value, so null never takes its place.
+            arguments: serde_json::from_str(call.arguments.as_str())
+                .unwrap_or_else(|_| RawValue::NULL.to_owned()),
+        });
+        Self {
+            role: message.role,
+            content: message.content.clone(),
+            tool_calls: calls.collect(),
+            tool_call_id: message.tool_call_id.clone(),
+            reasoning: message.reasoning.clone(),
+        }
+    }
+}

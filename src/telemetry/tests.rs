@@ -1,0 +1,388 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{AgentResult, Ledger, sentence};
+use crate::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, Validators,
+};
+use crate::kernel::{
+    Action, Effect, EffectRecord, EntryKind, Event, EventKind, InferenceFailed, InferenceReturned,
+    Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run, RunStarted, State,
+    ToolReturned,
+};
+use crate::message::{
+    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus,
+    FailureCode, InferenceSeq, ObjectText, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+};
+use crate::transcript::sample;
+
+/// A ledger that is fed by hand; the contract has the one target `demo/script`.
+struct Fed {
+    contract: ExecutionContract,
+    ledger: Ledger,
+    seq: u64,
+}
+
+impl Fed {
+    fn new() -> Self {
+        Self {
+            contract: sample::contract(),
+            ledger: Ledger::new(),
+            seq: 0,
+        }
+    }
+
+    fn take(&mut self, at_ms: u64, event: EventKind, effects: Vec<EffectRecord>) -> &mut Self {
+        let action = Action {
+            effects,
+            ..sample::action(self.seq, EntryKind::Noted, State::Infer, State::Infer)
+        };
+        let event = Event { at_ms, event };
+        let (contract, ledger) = (&self.contract, &mut self.ledger);
+        ledger.take(contract, &action, Some(&event), Digest::ZERO);
+        self.seq += 1;
+        self
+    }
+
+    /// The only line, as other programs read it.
+    fn line(&self) -> Value {
+        let [line] = self.ledger.lines() else {
+            panic!("one line, got {:?}", self.ledger.lines());
+        };
+        serde_json::to_value(line).unwrap()
+    }
+}
+
+fn infer() -> Vec<EffectRecord> {
+    vec![EffectRecord::Infer {
+        attempt: 1,
+        inference: InferenceSeq(1),
+        notices: Vec::new(),
+        target: 0,
+        tools: true,
+    }]
+}
+
+fn execute() -> Vec<EffectRecord> {
+    vec![EffectRecord::Execute {
+        arguments_hash: Digest::ZERO,
+        call: CallSeq(1),
+        id: "c1".to_owned(),
+        name: "read_file".to_owned(),
+    }]
+}
+
+fn usage() -> Usage {
+    Usage {
+        cache_read: 3,
+        cost_micro_usd: Some(1_500_000),
+        estimated: false,
+        input: 10,
+        output: 5,
+    }
+}
+
+fn returned(message: Option<AgentMessage>) -> EventKind {
+    let rejected = message.is_none();
+    EventKind::InferenceReturned(Box::new(InferenceReturned {
+        gate_breached: false,
+        inference: InferenceSeq(1),
+        request_hash: Digest::ZERO,
+        result: ProtocolAdapterResult {
+            adapter_version: "openai-chat/1".to_owned(),
+            canonical_message: message,
+            failure_code: rejected.then_some(FailureCode::ArgsInvalidJson),
+            pointer: rejected.then(|| "/choices/0".to_owned()),
+            raw_hash: Digest::ZERO,
+            repair: None,
+            status: if rejected {
+                AdapterStatus::Rejected
+            } else {
+                AdapterStatus::Native
+            },
+            stop: StopReason::End,
+            usage: None,
+            withheld: None,
+        },
+        usage: usage(),
+    }))
+}
+
+fn text(content: &str) -> AgentMessage {
+    AgentMessage::text(Role::Assistant, content, 1)
+}
+
+fn tool(outcome: ToolOutcome) -> EventKind {
+    let call = CallSeq(1);
+    EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+}
+
+fn envelope(error: Option<&str>) -> ToolOutcome {
+    ToolOutcome::Returned(ToolEnvelope {
+        bytes_in: 12,
+        bytes_out: 99_000,
+        content: vec![ContentBlock::Text("MIT".to_owned())],
+        duration_ms: 7,
+        error: error.map(|message| EnvelopeError {
+            code: "TOOL_ERROR".to_owned(),
+            message: message.to_owned(),
+        }),
+        full: None,
+        started_at_ms: 0,
+        status: error.map_or(EnvelopeStatus::Ok, |_| EnvelopeStatus::Error),
+        tokens: 1,
+        tool: "read_file".to_owned(),
+        tool_call_id: "c1".to_owned(),
+    })
+}
+
+#[test]
+fn a_request_has_a_line_with_the_names_of_the_source_contract() {
+    let mut fed = Fed::new();
+    fed.take(5, EventKind::TimerFired, infer());
+    fed.take(17, returned(Some(text("hi"))), Vec::new());
+    let expect = json!({
+        "type": "llm", "provider": "demo", "model": "script", "status": "ok", "latency": 12,
+        "tokens": {"inputTokens": 10, "outputTokens": 5, "cachedTokens": 3, "totalTokens": 18},
+        "timestamp": 5, "costUsd": 1.5, "stopReason": "end",
+    });
+    assert_eq!(fed.line(), expect);
+}
+
+#[test]
+fn a_request_without_a_canonical_answer_has_failed_and_says_why() {
+    let check = |event: EventKind, error: &str, total: u64| {
+        let mut fed = Fed::new();
+        fed.take(0, EventKind::TimerFired, infer());
+        fed.take(4, event, Vec::new());
+        let line = fed.line();
+        assert_eq!(line["status"], "failed", "{error}");
+        assert_eq!(line["error"], error);
+        assert_eq!(line["latency"], 4, "{error}");
+        assert_eq!(line["tokens"]["totalTokens"], total, "{error}");
+    };
+    check(returned(None), "ARGS_INVALID_JSON at \"/choices/0\"", 18);
+    let fault = ProviderFault::new(ProviderFaultClass::RateLimit, "slow down");
+    let failed = |usage| {
+        EventKind::InferenceFailed(InferenceFailed {
+            fault: fault.clone(),
+            inference: InferenceSeq(1),
+            request_hash: None,
+            usage,
+        })
+    };
+    check(failed(None), "rate_limit: slow down", 0);
+    check(failed(Some(usage())), "rate_limit: slow down", 18);
+    let lost = EventKind::EffectLost(LostEffect::Inference(InferenceSeq(1)));
+    check(lost, "lost: the process ended before the answer", 0);
+}
+
+#[test]
+fn a_request_that_was_never_answered_still_has_a_line() {
+    let mut fed = Fed::new();
+    fed.take(0, EventKind::TimerFired, infer());
+    assert_eq!(fed.line()["status"], "failed");
+    assert_eq!(fed.line()["error"], "no answer was recorded");
+}
+
+#[test]
+fn a_cancelled_request_stays_failed_but_is_charged_for_a_late_answer() {
+    let mut fed = Fed::new();
+    fed.take(0, EventKind::TimerFired, infer());
+    let interrupted = EventKind::Interrupted(Interrupter::Abort);
+    fed.take(9, interrupted, vec![EffectRecord::Cancel]);
+    fed.take(20, returned(Some(text("late"))), Vec::new());
+    let line = fed.line();
+    assert_eq!(line["status"], "failed");
+    assert_eq!(line["error"], "cancelled");
+    assert_eq!(line["latency"], 9);
+    assert_eq!(line["tokens"]["totalTokens"], 18);
+}
+
+#[test]
+fn a_call_has_a_line_with_the_sizes_that_the_tool_had_in_hand() {
+    let mut fed = Fed::new();
+    fed.take(5, EventKind::TimerFired, execute());
+    fed.take(40, tool(envelope(None)), Vec::new());
+    let expect = json!({
+        "type": "tool", "mcpServer": "", "command": "read_file", "status": "ok", "latency": 7,
+        "timestamp": 5, "charactersIn": 12, "charactersOut": 99_000,
+    });
+    assert_eq!(fed.line(), expect);
+}
+
+#[test]
+fn a_call_that_did_not_succeed_has_failed_and_says_why() {
+    let check = |event: EventKind, error: &str| {
+        let mut fed = Fed::new();
+        let message = AgentMessage {
+            tool_calls: vec![ToolInvocation {
+                arguments: ObjectText::parse("{\"path\":\"a\"}").unwrap(),
+                id: "c1".to_owned(),
+                name: "read_file".to_owned(),
+                raw_payload: None,
+                source_model: "script".to_owned(),
+            }],
+            ..text("")
+        };
+        fed.take(0, returned(Some(message)), execute());
+        fed.take(3, event, Vec::new());
+        let line = fed.line();
+        assert_eq!(line["status"], "failed", "{error}");
+        assert_eq!(line["error"], error);
+        assert_eq!(line["charactersIn"], 12, "{error}");
+    };
+    check(
+        tool(envelope(Some("no such file"))),
+        "TOOL_ERROR: no such file",
+    );
+    check(tool(ToolOutcome::TimedOut), "timeout");
+    check(tool(ToolOutcome::Cancelled), "cancelled");
+    let malformed = ToolOutcome::Malformed {
+        detail: "no content".to_owned(),
+        raw_hash: None,
+    };
+    check(tool(malformed), "malformed result: no content");
+    let lost = EventKind::EffectLost(LostEffect::Call(CallSeq(1)));
+    check(lost, "interrupted, effect unknown");
+}
+
+/// A run of one answer, driven by hand.
+fn run_of(answers: &[EventKind]) -> (Run, Ledger) {
+    let spec = "task: hi\ntargets: [{provider: demo, model: script}]\n\
+                providers: {demo: {type: scripted, file: x.jsonl}}\n";
+    let spec = ContractSpec::parse("c.yaml", spec, &[]).unwrap();
+    let manifest = CapabilityManifest {
+        targets: vec![crate::contract::TargetCapability::default()],
+        ..CapabilityManifest::default()
+    };
+    let contract = Arc::new(ContractFactory.make(&spec, &manifest, None).unwrap());
+    let started = RunStarted {
+        bring_up: Vec::new(),
+        contract_hash: contract.rehash(),
+        messages: vec![AgentMessage::text(Role::User, "hi", 1)],
+        parent: None,
+        run_id: sample::run_id_of("r-1"),
+        started_unix_ms: 1_000,
+        workspace: None,
+    };
+    let validators = Arc::new(Validators::compile(&contract));
+    let (mut run, effects) = Run::start(Arc::clone(&contract), validators, started);
+    let mut ledger = Ledger::new();
+    let mut take = |effects: Vec<Effect>| {
+        for effect in effects {
+            if let Effect::Append(entries) = effect {
+                for entry in entries {
+                    let event = entry.event.as_ref();
+                    ledger.take(&contract, &entry.action, event, Digest::ZERO);
+                }
+            }
+        }
+    };
+    take(effects);
+    let probed = EventKind::Probed(Probed {
+        targets: vec![ProbedTarget {
+            detail: String::new(),
+            responsive: true,
+        }],
+    });
+    for (at_ms, event) in (10..).zip(std::iter::once(&probed).chain(answers)) {
+        let event = event.clone();
+        take(run.step(Event { at_ms, event }));
+    }
+    (run, ledger)
+}
+
+#[test]
+fn a_successful_run_answers_with_the_last_message_and_no_error() {
+    let (run, ledger) = run_of(&[returned(Some(text("Hello.")))]);
+    let result = serde_json::to_value(AgentResult::of_run(&run, &ledger)).unwrap();
+    assert_eq!(result["success"], true);
+    assert_eq!(result["outcome"]["class"], "COMPLETED_CHAT_ONLY");
+    assert_eq!(result["exit_code"], 0);
+    assert_eq!(result["error"], Value::Null);
+    let report = json!({
+        "status": "success", "format": "markdown", "ts": 1_011, "content": "Hello.", "metadata": {},
+    });
+    assert_eq!(result["finalReport"], report);
+    assert_eq!(result["counters"]["tokens_in"], 13);
+    assert_eq!(result["conversation"][1]["content"], "Hello.");
+    assert_eq!(result["accounting"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
+    let fault = ProviderFault::new(ProviderFaultClass::Auth, "bad key");
+    let failed = EventKind::InferenceFailed(InferenceFailed {
+        fault,
+        inference: InferenceSeq(1),
+        request_hash: None,
+        usage: None,
+    });
+    let (run, ledger) = run_of(&[failed]);
+    let result = serde_json::to_value(AgentResult::of_run(&run, &ledger)).unwrap();
+    assert_eq!(result["success"], false);
+    assert_eq!(result["outcome"]["class"], "FAILED_PREFLIGHT");
+    assert_eq!(result["finalReport"]["status"], "failure");
+    assert_eq!(result["finalReport"]["metadata"]["reason"], "provider_auth");
+    let error =
+        "FAILED_PREFLIGHT (provider_auth): The provider did not accept the key. (auth: bad key)";
+    assert_eq!(result["error"], error);
+}
+
+#[test]
+fn a_run_in_progress_has_no_outcome_and_says_so() {
+    let (run, ledger) = run_of(&[]);
+    let result = serde_json::to_value(AgentResult::of_run(&run, &ledger)).unwrap();
+    assert_eq!(result["outcome"], Value::Null);
+    assert_eq!(result["success"], false);
+    assert_eq!(result["finalReport"]["metadata"]["reason"], "unfinished");
+}
+
+#[test]
+fn arguments_keep_the_bytes_of_the_model() {
+    let message = AgentMessage {
+        tool_calls: vec![ToolInvocation {
+            arguments: ObjectText::parse("{ \"n\":1.50,  \"big\":123456789012345678901234567890 }")
+                .unwrap(),
+            id: "c1".to_owned(),
+            name: "nothing".to_owned(),
+            raw_payload: None,
+            source_model: "script".to_owned(),
+        }],
+        ..text("")
+    };
+    let message = super::ResultMessage::from(&message);
+    let text = serde_json::to_string(&message).unwrap();
+    let kept = "\"arguments\":{ \"n\":1.50,  \"big\":123456789012345678901234567890 }";
+    assert!(text.contains(kept), "{text}");
+}
+
+#[test]
+fn without_a_run_only_the_authors_faults_have_an_outcome() {
+    let check = |exit: u8, expect: Option<OutcomeCode>| {
+        let result = AgentResult::without_run(exit, "r", "e".to_owned(), 0);
+        assert_eq!(result.outcome.map(|o: Outcome| o.code), expect);
+        assert_eq!(result.exit_code, exit);
+        assert!(result.run_id.is_none() && !result.success && result.error.is_some());
+    };
+    check(4, Some(OutcomeCode::ContractInvalid));
+    check(1, None);
+}
+
+#[test]
+fn a_sentence_is_a_sentence() {
+    for code in [
+        OutcomeCode::FinalMessage,
+        OutcomeCode::MaxCost,
+        OutcomeCode::Parent,
+    ] {
+        let text = sentence(code);
+        assert!(
+            text.ends_with('.') && text.starts_with(char::is_uppercase),
+            "{text}"
+        );
+    }
+}
