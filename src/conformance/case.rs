@@ -1,0 +1,178 @@
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use serde_saphyr::Spanned;
+
+use super::CaseError;
+use super::expect::Expect;
+use super::script::StepText;
+
+/// One case as its file says it (corpus/README.md).
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    /// What it shows, as a sentence.
+    pub(super) name: String,
+    /// Sections of docs/semantics.md.
+    pub(super) proves: Vec<String>,
+    /// Whether its transcript is kept under replay/.
+    #[serde(default)]
+    pub(super) golden: bool,
+    /// Keys of a contract file, laid over the base.
+    #[serde(default)]
+    pub(super) contract: Option<Spanned<Map<String, Value>>>,
+    /// What bring-up found, laid over the base.
+    #[serde(default)]
+    pub(super) servers: BTreeMap<String, ServerText>,
+    /// Changes to the finished contract document.
+    #[serde(default)]
+    pub(super) document: Option<DocumentText>,
+    #[serde(default)]
+    pub(super) probe: ProbeText,
+    #[serde(default)]
+    pub(super) script: Vec<Spanned<StepText>>,
+    pub(super) expect: Expect,
+}
+
+/// `base.yaml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Base {
+    pub(super) contract: Map<String, Value>,
+    pub(super) servers: BTreeMap<String, ServerText>,
+}
+
+/// One tool server as bring-up finds it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ServerText {
+    #[serde(default = "yes")]
+    pub(super) available: bool,
+    #[serde(default)]
+    pub(super) tools: BTreeMap<String, ToolText>,
+}
+
+/// One tool as its server offers it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolText {
+    #[serde(default)]
+    pub(super) description: String,
+    pub(super) schema: Value,
+    pub(super) schema_tokens: u64,
+}
+
+/// A contract document that somebody changed after it was made.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DocumentText {
+    /// Keys of the document and their new values.
+    #[serde(default)]
+    pub(super) set: Map<String, Value>,
+    /// Whether the hash in the document is made anew.
+    #[serde(default)]
+    pub(super) reseal: bool,
+    /// Whether the driver was given the hash of another contract.
+    #[serde(default)]
+    pub(super) started_with_other_hash: bool,
+}
+
+/// How the targets answer the probe.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ProbeText {
+    /// Whether the probe is answered only by the step `probed`.
+    pub(super) held: bool,
+    /// For each target in order whether it answers; all do where nothing is said.
+    pub(super) responsive: Vec<bool>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+impl Case {
+    pub(super) fn parse(id: &str, text: &str) -> Result<Self, CaseError> {
+        let case: Self = parse(&file_of(id), text)?;
+        let refuse = |rule: &str| Err(CaseError::new(&file_of(id), None, rule));
+        if !id.contains('/') {
+            return refuse("a case stands in the folder of its group");
+        }
+        if case.proves.is_empty() || case.proves.iter().any(|section| !is_section(section)) {
+            return refuse("`proves` lists sections of docs/semantics.md, such as \"§2.3\"");
+        }
+        case.expect.fault().map_or(Ok(case), |rule| refuse(&rule))
+    }
+}
+
+impl Base {
+    pub(super) fn parse(text: &str) -> Result<Self, CaseError> {
+        parse("base.yaml", text)
+    }
+}
+
+/// The file of a case, relative to the folder of the corpus.
+pub(super) fn file_of(id: &str) -> String {
+    format!("{id}.yaml")
+}
+
+fn parse<'de, T: Deserialize<'de>>(file: &str, text: &'de str) -> Result<T, CaseError> {
+    serde_saphyr::from_str(text).map_err(|error| {
+        let line = error.location().map(|location| location.line());
+        CaseError::new(file, line, error.without_snippet().to_string())
+    })
+}
+
+/// `§` and a number, with parts after dots.
+fn is_section(text: &str) -> bool {
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    text.strip_prefix('§')
+        .is_some_and(|number| number.split('.').all(digits))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        let fault = Case::parse("group/case", text).unwrap_err().to_string();
+        assert!(fault.starts_with(expect), "{text}\n{fault}");
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_file_and_line() {
+        let head = "name: a\nproves: [§1]\nexpect: {outcome: X}\n";
+        let at = "group/case.yaml:";
+        check(&format!("{head}scripts: []\n"), &format!("{at}4: "));
+        check(
+            &format!("{head}script:\n- stop\n- {{ok: a, okay: b}}\n"),
+            &format!("{at}6: "),
+        );
+        check(&format!("{head}script:\n- halt\n"), &format!("{at}5: "));
+        check(
+            &format!("{head}servers:\n  fs: {{up: true}}\n"),
+            &format!("{at}5: "),
+        );
+    }
+
+    #[test]
+    fn a_case_must_say_what_it_proves_and_expects() {
+        check(
+            "name: a\nproves: []\nexpect: {outcome: X}\n",
+            "group/case.yaml: `proves`",
+        );
+        check(
+            "name: a\nproves: [two]\nexpect: {outcome: X}\n",
+            "group/case.yaml: `proves`",
+        );
+        check(
+            "name: a\nproves: [§2.]\nexpect: {outcome: X}\n",
+            "group/case.yaml: `proves`",
+        );
+        check(
+            "name: a\nproves: [§2]\nexpect: {}\n",
+            "group/case.yaml: `expect`",
+        );
+    }
+}

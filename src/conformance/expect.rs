@@ -1,0 +1,203 @@
+use std::fmt::Debug;
+
+use serde::Deserialize;
+
+use super::played::Played;
+use crate::kernel::{ClosingReason, Outcome, PredicateName};
+use crate::message::{AgentMessage, Role};
+use crate::transcript::{VerifyOptions, verify_lines};
+
+/// What a case expects. What it leaves out is not compared.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Expect {
+    /// `CLASS (code)`.
+    pub(super) outcome: Option<String>,
+    /// Part of the reason why no contract is made; then there is no run.
+    pub(super) refused: Option<String>,
+    exit: Option<u8>,
+    calls: Option<u64>,
+    cancels: Option<u64>,
+    closing: Option<ClosingReason>,
+    /// What the run added to the conversation, a line for each message.
+    conversation: Option<Vec<String>>,
+    elapsed_ms: Option<u64>,
+    /// Texts that must stand in an entry.
+    entries_contain: Vec<String>,
+    executed: Option<u64>,
+    format_retries: Option<u32>,
+    inferences: Option<u64>,
+    /// Texts that may stand in no entry and in no message.
+    never: Vec<String>,
+    /// The notices of all requests, in order.
+    notices: Option<Vec<String>>,
+    /// `<item> <name>` of the predicate that ended the run.
+    predicate: Option<PredicateText>,
+    /// The targets that were asked, in order.
+    targets: Option<Vec<usize>>,
+    tokens: Option<u64>,
+    turns: Option<u32>,
+    /// Whether the transcript verifies and replays; it does where nothing is said.
+    verifies: Option<bool>,
+    /// The ends of the waits, in milliseconds since the run began.
+    waits: Option<Vec<u64>>,
+}
+
+/// `{item: 6, name: terminal_response}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PredicateText {
+    item: u8,
+    name: PredicateName,
+}
+
+impl Expect {
+    /// What is wrong with the expectation itself.
+    pub(super) fn fault(&self) -> Option<String> {
+        (self.outcome.is_some() == self.refused.is_some())
+            .then(|| "`expect` says either `outcome` or `refused`".to_owned())
+    }
+
+    /// The end that is expected, for a table.
+    pub(super) fn end(&self) -> String {
+        match (&self.outcome, &self.refused) {
+            (Some(outcome), _) => outcome.clone(),
+            (None, Some(reason)) => format!("no contract: {reason}"),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// Everything in which the run differs; empty is good.
+    pub(super) fn differences(&self, played: &Played) -> Vec<String> {
+        let mut found = Differences::default();
+        let counters = played.run.counters();
+        let outcome = played.run.outcome();
+        found.compare("outcome", self.outcome.as_ref(), &played.end());
+        found.compare(
+            "exit",
+            self.exit.as_ref(),
+            &outcome.map_or(0, Outcome::exit_code),
+        );
+        found.compare("calls", self.calls.as_ref(), &counters.calls);
+        found.compare("cancels", self.cancels.as_ref(), &played.cancels);
+        found.compare("executed", self.executed.as_ref(), &counters.executed);
+        found.compare(
+            "format_retries",
+            self.format_retries.as_ref(),
+            &counters.format_retries,
+        );
+        found.compare("inferences", self.inferences.as_ref(), &counters.inferences);
+        found.compare("tokens", self.tokens.as_ref(), &counters.tokens());
+        found.compare("turns", self.turns.as_ref(), &counters.turns);
+        let actions = || played.drafts.iter().rev().map(|draft| &draft.action);
+        let closing = actions().find_map(|action| action.closing);
+        found.compare("closing", self.closing.map(Some).as_ref(), &closing);
+        let predicate = actions().find_map(|action| action.predicate);
+        let predicate = predicate.map(|p| PredicateText {
+            item: p.item,
+            name: p.name,
+        });
+        found.compare("predicate", self.predicate.map(Some).as_ref(), &predicate);
+        let events = played.drafts.iter().rev().filter_map(|d| d.event.as_ref());
+        let elapsed = events.map(|event| event.at_ms).max().unwrap_or(0);
+        found.compare("elapsed_ms", self.elapsed_ms.as_ref(), &elapsed);
+        found.compare("waits", self.waits.as_ref(), &played.waits);
+        let targets = played.requests.iter().map(|r| r.target).collect();
+        found.compare("targets", self.targets.as_ref(), &targets);
+        let notices = played.requests.iter().flat_map(|r| &r.notices);
+        let notices = notices.map(|notice| notice.content.clone()).collect();
+        found.compare("notices", self.notices.as_ref(), &notices);
+        self.stored(played, &mut found);
+        self.conversation(played, &mut found);
+        self.texts(played, &mut found);
+        found.0
+    }
+
+    /// The transcript must verify and replay, unless the case says that it cannot.
+    fn stored(&self, played: &Played, found: &mut Differences) {
+        let file = played.transcript();
+        let lines = file.split_inclusive('\n').map(str::as_bytes);
+        let bad = verify_lines(lines, VerifyOptions::default()).first_bad;
+        match (bad, self.verifies.unwrap_or(true)) {
+            (Some(bad), true) => found
+                .0
+                .push(format!("the transcript does not verify: {bad:?}")),
+            (None, false) => found.0.push("the transcript verifies".to_owned()),
+            (None, true) if played.replayable => {
+                if let Some(difference) = played.replay().first_difference {
+                    found
+                        .0
+                        .push(format!("the transcript does not replay: {difference:?}"));
+                }
+            }
+            (Some(_), false) | (None, true) => {}
+        }
+    }
+
+    fn conversation(&self, played: &Played, found: &mut Differences) {
+        let Some(expected) = &self.conversation else {
+            return;
+        };
+        let opening = played.started.messages.len();
+        let added = played.run.conversation().iter().skip(opening);
+        let got: Vec<String> = added.map(|message| line_of(message)).collect();
+        let fits = |(line, got): (&String, &String)| match line.strip_suffix('…') {
+            Some(beginning) => got.starts_with(beginning),
+            None => line == got,
+        };
+        if expected.len() != got.len() || !expected.iter().zip(&got).all(fits) {
+            found.compare("conversation", Some(expected), &got);
+        }
+    }
+
+    fn texts(&self, played: &Played, found: &mut Differences) {
+        let stands = |text: &String| {
+            let mut entries = played.entries.iter();
+            entries.any(|e| e.event.contains(text) || e.action.contains(text))
+        };
+        for text in self.entries_contain.iter().filter(|text| !stands(text)) {
+            found.0.push(format!("no entry contains {text:?}"));
+        }
+        let said = |text: &&String| {
+            let mut messages = played.run.conversation().iter();
+            stands(text) || messages.any(|m| m.content.contains(text.as_str()))
+        };
+        for text in self.never.iter().filter(said) {
+            found
+                .0
+                .push(format!("an entry or a message contains {text:?}"));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Differences(Vec<String>);
+
+impl Differences {
+    fn compare<T: PartialEq + Debug>(&mut self, what: &str, expected: Option<&T>, got: &T) {
+        if let Some(expected) = expected.filter(|expected| *expected != got) {
+            self.0
+                .push(format!("{what}: expected {expected:?}, got {got:?}"));
+        }
+    }
+}
+
+/// `role: text`, then `-> tool` for each call.
+fn line_of(message: &AgentMessage) -> String {
+    let role = match message.role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+    };
+    let mut line = format!("{role}:");
+    if !message.content.is_empty() {
+        line.push(' ');
+        line.push_str(&message.content);
+    }
+    for call in &message.tool_calls {
+        line.push_str(" -> ");
+        line.push_str(&call.name);
+    }
+    line
+}

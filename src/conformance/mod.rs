@@ -1,0 +1,31 @@
+//! The conformance corpus: cases as data, and the runner that plays them against the real machine.
+//!
+//! Knows the form of a case (corpus/README.md), how a case becomes a contract and a run, and what must hold of every run
+//! whatever the case says. The contract is read by the parser of contract files and made by the factory, responses are judged
+//! by the adapter, entries are sealed by the transcript's chain; only the outside world is played. It does not
+//! know sockets, processes, clocks or the store.
+//!
+//! ```text
+//! case.yaml ─▶ Case ─▶ contract ─▶ Drive: Run ⇄ script ─▶ Played ─▶ expectation, invariants ─▶ CaseRow
+//!                                                            └────▶ golden transcript
+//! ```
+
+mod bring_up;
+mod case;
+mod cases;
+mod control;
+mod drive;
+mod error;
+mod expect;
+mod invariants;
+mod model;
+mod played;
+mod report;
+mod script;
+mod source;
+mod tool;
+mod wire;
+
+pub use error::CaseError;
+pub use report::{CaseRow, CorpusReport, CorpusTotals, run_cases, run_corpus};
+pub use source::{CaseSource, Corpus, CorpusReadError};

@@ -1,0 +1,151 @@
+//! What the model and its provider do in a case.
+
+use super::drive::{Asked, Drive};
+use super::script::{Answer, Body, FaultText, UsageText};
+use super::wire;
+use crate::adapter::{Adapter, Decoded, ResponseMeta};
+use crate::kernel::{EventKind, InferenceFailed, InferenceReturned};
+use crate::message::{
+    AdapterStatus, FailureCode, ProtocolAdapterResult, ProviderFault, Repair, Usage,
+    estimate_tokens,
+};
+
+impl Drive {
+    fn asked(&mut self) -> Result<Asked, String> {
+        let waits_for = self.flight.describe();
+        self.flight.inference.take().ok_or_else(|| {
+            let state = self.played.run.state();
+            format!("no inference is in flight: {state} waits for {waits_for}")
+        })
+    }
+
+    pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), String> {
+        let asked = self.asked()?;
+        let target = asked.request.target;
+        let contract = self.played.contract.clone();
+        let adapter = Adapter::of_target(&contract, target).map_err(|fault| fault.to_string())?;
+        let model = contract
+            .targets
+            .get(target)
+            .map_or("", |t| t.model.as_str());
+        let (body, recovered) = match &answer.body {
+            Body::Raw(body) => (body.clone(), false),
+            Body::Message(message) => (wire::body(message, answer.usage, model), false),
+            Body::Recovered(message) => (wire::body(message, answer.usage, model), true),
+        };
+        let meta = ResponseMeta {
+            headers: answer.headers.clone().into_iter().collect(),
+            received_unix_ms: 0,
+            status: answer.status.unwrap_or(200),
+        };
+        let mut decoder = adapter.decoder(meta, model);
+        decoder.push(body.as_bytes());
+        let raw_hash = self.keep(body.into_bytes());
+        let mut result = match decoder.finish() {
+            Decoded::Message(result) => result,
+            Decoded::Fault { mut fault, usage } => {
+                if let Some(code) = answer.rejected {
+                    let class = fault.class.as_str();
+                    return Err(format!(
+                        "the adapter made a fault of it ({class}), expected {code}"
+                    ));
+                }
+                fault.raw_hash = Some(raw_hash);
+                return self.failed(&asked, fault, usage);
+            }
+        };
+        same_verdict(answer, &result)?;
+        if recovered {
+            self.played.replayable = false;
+            result.status = AdapterStatus::Recovered;
+            result.repair = Some(Repair {
+                original: "as the case says".to_owned(),
+                repaired: "as the case says".to_owned(),
+                steps: Vec::new(),
+            });
+        }
+        let usage = result.usage.unwrap_or_else(|| Usage {
+            cache_read: 0,
+            cost_micro_usd: None,
+            estimated: true,
+            input: asked.request.expected_tokens,
+            output: written(&result),
+        });
+        let (result, withheld) = self.played.run.withhold(*result);
+        if let Some(text) = withheld {
+            self.keep(text.into_bytes());
+        }
+        self.push(EventKind::InferenceReturned(Box::new(InferenceReturned {
+            gate_breached: answer.gate_breached,
+            inference: asked.request.inference,
+            request_hash: asked.request_hash,
+            result,
+            usage,
+        })))
+    }
+
+    pub(super) fn fail(&mut self, text: &FaultText) -> Result<(), String> {
+        let asked = self.asked()?;
+        let mut fault = ProviderFault::new(text.class, "as the case says");
+        fault.retry_after_ms = text.retry_after_ms;
+        fault.status = text.status;
+        self.failed(&asked, fault, text.usage.map(reported))
+    }
+
+    fn failed(
+        &mut self,
+        asked: &Asked,
+        fault: ProviderFault,
+        usage: Option<Usage>,
+    ) -> Result<(), String> {
+        self.push(EventKind::InferenceFailed(InferenceFailed {
+            fault,
+            inference: asked.request.inference,
+            request_hash: Some(asked.request_hash),
+            usage,
+        }))
+    }
+}
+
+/// Whether the adapter's verdict is the one that the case says.
+fn same_verdict(answer: &Answer, result: &ProtocolAdapterResult) -> Result<(), String> {
+    let got = result.failure_code;
+    if got != answer.rejected {
+        let word = |code: Option<FailureCode>| {
+            code.map_or_else(|| "accepted it".to_owned(), |c| format!("rejected it: {c}"))
+        };
+        let (got, expected) = (word(got), word(answer.rejected));
+        return Err(format!("the adapter {got}; the case says it {expected}"));
+    }
+    match (&answer.pointer, &result.pointer) {
+        (Some(expected), got) if got.as_ref() != Some(expected) => Err(format!(
+            "the adapter names {:?}, expected {expected:?}",
+            got.as_deref().unwrap_or("nothing")
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What a response weighs where the provider does not say.
+fn written(result: &ProtocolAdapterResult) -> u64 {
+    let Some(message) = &result.canonical_message else {
+        return 0;
+    };
+    let calls = message.tool_calls.iter().flat_map(|call| {
+        let arguments = estimate_tokens(call.arguments.as_str());
+        [estimate_tokens(&call.name), arguments]
+    });
+    let said = estimate_tokens(&message.content);
+    let thought = message.reasoning.as_deref().map_or(0, estimate_tokens);
+    calls.fold(said.saturating_add(thought), u64::saturating_add)
+}
+
+fn reported(usage: UsageText) -> Usage {
+    Usage {
+        cache_read: usage.cache_read,
+        cost_micro_usd: usage.cost_micro_usd,
+        estimated: false,
+        input: usage.input,
+        output: usage.output,
+    }
+}

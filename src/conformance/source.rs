@@ -1,0 +1,96 @@
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use super::cases::{BASE, CASES};
+
+/// The text of one case and the name it goes by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseSource {
+    /// `<group>/<name>`: its path in the corpus without the extension.
+    pub id: String,
+    /// The YAML text.
+    pub text: String,
+}
+
+/// Cases, and the base that each of them starts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Corpus {
+    /// The text of `base.yaml`: contract and servers that a case overrides.
+    pub base: String,
+    /// The cases, sorted by id.
+    pub cases: Vec<CaseSource>,
+}
+
+/// A folder that cannot be read as a corpus.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {}: {source}", path.display())]
+pub struct CorpusReadError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl Corpus {
+    /// The corpus that this build carries.
+    #[must_use]
+    pub fn built_in() -> Self {
+        let case = |(id, text): &(&str, &str)| CaseSource {
+            id: (*id).to_owned(),
+            text: (*text).to_owned(),
+        };
+        Self {
+            base: BASE.to_owned(),
+            cases: CASES.iter().map(case).collect(),
+        }
+    }
+
+    /// The corpus in `folder`: its `base.yaml`, the built-in one where it has none, and `<group>/<name>.yaml`.
+    ///
+    /// # Errors
+    /// [`CorpusReadError`] with the first path that cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, CorpusReadError> {
+        let base = folder.join("base.yaml");
+        let base = if base.exists() {
+            text_of(&base)?
+        } else {
+            BASE.to_owned()
+        };
+        let mut cases = Vec::new();
+        for group in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
+            for file in entries(&group)? {
+                let (Some(group), Some(name)) = (group.file_name(), file.file_stem()) else {
+                    continue;
+                };
+                if file
+                    .extension()
+                    .is_some_and(|extension| extension == "yaml")
+                {
+                    let id = format!("{}/{}", group.to_string_lossy(), name.to_string_lossy());
+                    let text = text_of(&file)?;
+                    cases.push(CaseSource { id, text });
+                }
+            }
+        }
+        cases.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(Self { base, cases })
+    }
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, CorpusReadError> {
+    let failed = |source| CorpusReadError {
+        path: folder.to_owned(),
+        source,
+    };
+    let entries = fs::read_dir(folder).map_err(failed)?;
+    entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(failed))
+        .collect()
+}
+
+fn text_of(path: &Path) -> Result<String, CorpusReadError> {
+    fs::read_to_string(path).map_err(|source| CorpusReadError {
+        path: path.to_owned(),
+        source,
+    })
+}
