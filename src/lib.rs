@@ -7,6 +7,7 @@
 #![cfg_attr(test, recursion_limit = "256")]
 
 pub mod adapter;
+pub mod cli;
 pub mod conformance;
 pub mod contract;
 pub mod driver;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The binary `monolith`. Everything is in the library; see its room `cli`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    monolith::cli::main()
+}

@@ -1,0 +1,147 @@
+use std::any::Any;
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::Parser as _;
+
+use super::args::{Cli, Command};
+use super::commands;
+use super::error::CliError;
+use super::exit::Exit;
+use super::home::Home;
+use super::screen::Screen;
+use crate::driver::Environment;
+use crate::telemetry::AgentResult;
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    panic::set_hook(Box::new(on_panic));
+    let environment = Environment::new(|name| std::env::var(name).ok());
+    let screen = Screen::of_process(&environment);
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::try_parse_from(&given) {
+        Ok(cli) => cli,
+        Err(fault) => return usage(&fault, &given, screen).into(),
+    };
+    let wants_result = matches!(&cli.command, Command::Run(args) if args.json);
+    let outcome = caught(|| perform(cli, environment, screen));
+    if let Err(fault @ CliError::Panic { .. }) = &outcome
+        && wants_result
+    {
+        print_result(screen, fault);
+    }
+    let exit = outcome.unwrap_or_else(|fault| {
+        screen.error(&fault);
+        Exit::from(&fault)
+    });
+    exit.into()
+}
+
+fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, CliError> {
+    let cwd = std::env::current_dir().map_err(|fault| CliError::CurrentFolder {
+        reason: fault.to_string(),
+    })?;
+    let home = Home {
+        cwd,
+        environment,
+        screen,
+        store: cli.store,
+    };
+    match cli.command {
+        Command::Run(args) => commands::run::run(&home, args),
+        Command::Replay(args) => commands::replay::replay(&home, &args),
+        Command::Verify(args) => commands::verify::verify(&home, &args),
+        Command::Show(args) => commands::show::show(&home, &args),
+        Command::List(args) => commands::list::list(&home, &args),
+        Command::Export(args) => commands::export::export(&home, &args),
+        Command::Contract(command) => commands::contract::contract(&home, &command),
+        Command::Machine(args) => commands::machine::machine(&home, &args),
+        Command::Corpus(command) => commands::corpus::corpus(&home, &command),
+        Command::Demo(args) => commands::demo::demo(&home, &args),
+    }
+}
+
+/// What `body` comes to; a panic in it is a fault like any other.
+fn caught(body: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
+    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        Err(CliError::Panic {
+            message: words(payload.as_ref()),
+        })
+    })
+}
+
+/// Help and version are answers; anything else is a bad argument, for which clap's own code is 2 and ours is 4.
+fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
+    let printed = fault.print();
+    if !fault.use_stderr() {
+        return if printed.is_ok() {
+            Exit::OK
+        } else {
+            Exit::FAILED
+        };
+    }
+    let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
+    if has("run") && has("--json") {
+        let said = fault.render().to_string();
+        // What stands before the first blank line; the rest is how the command is used.
+        let said = said.split("\n\n").next().unwrap_or_default();
+        let said = said.trim_start_matches("error: ").split_whitespace();
+        let said = said.collect::<Vec<_>>().join(" ");
+        let result = AgentResult::without_run(Exit::USAGE.0, "usage", said, unix_ms());
+        drop(screen.out_json(&result));
+    }
+    Exit::USAGE
+}
+
+/// The result document of a command that began no run.
+pub(super) fn print_result(screen: Screen, fault: &CliError) {
+    let exit = Exit::from(fault);
+    let result = AgentResult::without_run(exit.0, fault.reason(), fault.summary(), unix_ms());
+    drop(screen.out_json(&result));
+}
+
+/// Milliseconds since 1970-01-01 UTC; 0 where the clock stands before that.
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// One line for the report of the bug; the command itself ends with an error after it.
+fn on_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map(ToString::to_string);
+    let place = place.unwrap_or_else(|| "an unknown place".to_owned());
+    let line = format!("monolith: bug at {place}: {}\n", words(info.payload()));
+    drop(std::io::Write::write_all(
+        &mut std::io::stderr(),
+        super::escape::text(&line).as_bytes(),
+    ));
+}
+
+fn words(payload: &(dyn Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_fault_of_monolith_with_its_words() {
+        let check = |body: fn() -> Result<Exit, CliError>, expect: &str| {
+            let fault = caught(body).map_err(|fault| (Exit::from(&fault), fault.summary()));
+            assert_eq!(fault, Err((Exit::FAILED, expect.to_owned())));
+        };
+        check(|| panic!("plain"), "monolith itself failed: plain");
+        check(|| panic!("{}", 1 + 1), "monolith itself failed: 2");
+        check(|| panic::panic_any(7), "monolith itself failed: no message");
+    }
+}

@@ -1,0 +1,254 @@
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::message::RunId;
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "monolith",
+    version,
+    about = "Runs LLM agents as an explicit state machine under an immutable contract, and leaves a transcript that \
+             anyone can verify and replay.",
+    after_help = "New here? `monolith demo` needs no key and no network.",
+    max_term_width = 100,
+    disable_help_subcommand = true,
+    arg_required_else_help = true
+)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+    /// The file that keeps runs, instead of runs.db in the state folder
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(super) store: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a contract: one line per transition on stderr, the answer on stdout
+    Run(RunArgs),
+    /// Decide a recorded run again and compare, byte for byte; asks no model and no tool
+    Replay(ReplayArgs),
+    /// Check a transcript: every hash, the chain, the seal, the blobs
+    Verify(VerifyArgs),
+    /// Show a run: what happened, what it used, how it ended
+    Show(ShowArgs),
+    /// List runs, the newest first
+    List(ListArgs),
+    /// Write a run as a file that anyone can verify without this store
+    Export(ExportArgs),
+    /// Look at a contract without running it
+    #[command(subcommand)]
+    Contract(ContractCommand),
+    /// Print the state machine
+    Machine(MachineArgs),
+    /// Play the conformance cases against this build
+    #[command(subcommand)]
+    Corpus(CorpusCommand),
+    /// Run the demonstration: a scripted model, real tool calls, a real transcript
+    Demo(DemoArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// The contract file (YAML or JSON)
+    #[arg(long, value_name = "FILE")]
+    pub(super) contract: PathBuf,
+    /// Change a value of the file, such as max_turns=3; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// What the run is to do, instead of the file's task
+    #[arg(long, value_name = "TEXT")]
+    pub(super) task: Option<String>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+    /// The run's name; a random one by default
+    #[arg(long, value_name = "ID", value_parser = run_id)]
+    pub(super) run_id: Option<RunId>,
+    /// Whether an entry must survive the loss of power, or only the death of the process
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) durability: DurabilityArg,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum DurabilityArg {
+    #[default]
+    Full,
+    Normal,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// A run's name, the beginning of it, `last`, or a transcript file
+    #[arg(value_name = "RUN|FILE")]
+    pub(super) run: String,
+    /// Print the report as one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VerifyArgs {
+    /// A run's name, the beginning of it, `last`, or a transcript file
+    #[arg(value_name = "RUN|FILE")]
+    pub(super) run: String,
+    /// Print the report as one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Accept a run in progress, which has no seal yet
+    #[arg(long)]
+    pub(super) open: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// A run's name, the beginning of it, `last`, or a transcript file
+    #[arg(value_name = "RUN|FILE")]
+    pub(super) run: String,
+    #[command(flatten)]
+    pub(super) form: ShowForm,
+}
+
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(super) struct ShowForm {
+    /// Print the result document, as `run --json` does
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print the entries as they are stored, one line each
+    #[arg(long)]
+    pub(super) raw: bool,
+    /// Print everything about one entry
+    #[arg(long, value_name = "N")]
+    pub(super) step: Option<u64>,
+    /// Say why the run ended as it did
+    #[arg(long)]
+    pub(super) why: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+    /// How many runs
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(super) limit: usize,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(super) run: String,
+    /// The form of the file
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) format: ExportFormat,
+    /// The file to write; stdout by default
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Include the text that the token gate held back
+    #[arg(long)]
+    pub(super) withheld: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// One JSON document per line
+    #[default]
+    Jsonl,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ContractCommand {
+    /// Find what is wrong with a contract file
+    Check(ContractArgs),
+    /// Print the contract that the file gives, with every default filled in
+    Show(ContractArgs),
+    /// Print the hash of that contract
+    Hash(ContractArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ContractArgs {
+    /// The contract file (YAML or JSON)
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Change a value of the file, such as max_turns=3; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// Start the file's tool servers to pin what they offer
+    #[arg(long)]
+    pub(super) start_servers: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MachineArgs {
+    /// The form of the picture
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) format: MachineFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum MachineFormat {
+    /// A Mermaid state diagram
+    #[default]
+    Mermaid,
+    /// A Graphviz digraph
+    Dot,
+    /// One JSON document
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CorpusCommand {
+    /// Play the built-in cases: each is a contract, a script and the end that must come
+    Run(CorpusRunArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CorpusRunArgs {
+    /// Only cases whose id contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(super) filter: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    #[command(subcommand)]
+    pub(super) act: Option<DemoAct>,
+}
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(super) enum DemoAct {
+    /// Change one byte of a copy of the last demo run, and let verify find it
+    Tamper,
+}
+
+fn run_id(text: &str) -> Result<RunId, String> {
+    RunId::try_from(text.to_owned()).map_err(|fault| fault.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_run_id_that_names_no_run_is_refused_with_the_rule() {
+        let parsed = Cli::try_parse_from(["monolith", "run", "--contract", "c", "--run-id", "A B"]);
+        let text = parsed.map(|_| ()).map_err(|fault| fault.to_string());
+        assert!(text.is_err_and(|text| text.contains("1 to 64 characters")));
+    }
+}

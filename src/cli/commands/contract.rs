@@ -1,0 +1,186 @@
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::run::{read_spec, runtime};
+use crate::cli::args::{ContractArgs, ContractCommand};
+use crate::cli::error::CliError;
+use crate::cli::escape::{brief, line};
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::numbers::counted;
+use crate::cli::screen::Style;
+use crate::contract::{ExecutionContract, Validators};
+use crate::driver::{self, Preview, RunRequest, ServersToStart};
+use crate::kernel::{
+    Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
+};
+use crate::message::RunId;
+
+/// `monolith contract`.
+pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result<Exit, CliError> {
+    match command {
+        ContractCommand::Check(args) => check(home, args),
+        ContractCommand::Show(args) => {
+            let preview = preview(home, args)?;
+            tell_unpinned(home, &preview);
+            home.screen
+                .out_json_text(&format!("{}\n", preview.contract.canonical_text()))?;
+            Ok(Exit::OK)
+        }
+        ContractCommand::Hash(args) => {
+            let preview = preview(home, args)?;
+            tell_unpinned(home, &preview);
+            home.screen
+                .out(&format!("{}\n", preview.contract.contract_hash()))?;
+            Ok(Exit::OK)
+        }
+    }
+}
+
+fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
+    let path = home.cwd.join(&args.file);
+    let spec = read_spec(&args.file, &path, &args.sets)?;
+    let request = RunRequest {
+        spec,
+        contract_dir: path.parent().unwrap_or(&home.cwd).to_owned(),
+        base_dir: home.cwd.clone(),
+        environment: home.environment.clone(),
+        run_id: None,
+    };
+    let servers = if args.start_servers {
+        ServersToStart::All
+    } else {
+        ServersToStart::Builtin
+    };
+    let cancel = CancellationToken::new();
+    let preview = runtime()?.block_on(driver::preview(&request, servers, &cancel))?;
+    Ok(preview)
+}
+
+/// Says which pins the contract lacks: a run's contract will have them, and so another hash.
+fn tell_unpinned(home: &Home, preview: &Preview) {
+    if !preview.not_started.is_empty() {
+        let servers = line(&preview.not_started.join(", "));
+        let text = format!(
+            "note: not started, so without pins: {servers}; the contract of a run has them and another hash \
+             (--start-servers pins them now)\n"
+        );
+        home.screen.write_err(&text);
+    }
+    for fault in &preview.faults {
+        let (server, detail) = (line(&fault.server), brief(&fault.detail, 400));
+        home.screen
+            .write_err(&format!("note: {server} did not come up: {detail}\n"));
+    }
+}
+
+fn check(home: &Home, args: &ContractArgs) -> Result<Exit, CliError> {
+    let preview = preview(home, args)?;
+    let mut exit = Exit::OK;
+    let mut out = String::new();
+    for check in dry_precheck(&preview) {
+        let not_known = check.name == CheckName::Tools && !preview.not_started.is_empty();
+        let verdict = match (check.ok, not_known) {
+            (true, false) => home.screen.paint_out(Style::Good, "ok    "),
+            (_, true) => "?     ".to_owned(),
+            (false, false) => {
+                if exit == Exit::OK {
+                    exit = code_of(check.name);
+                }
+                home.screen.paint_out(Style::Bad, "FAILED")
+            }
+        };
+        let detail = match (check.ok, not_known) {
+            (_, true) => "tool servers were not started (--start-servers)".to_owned(),
+            (true, false) => said(check.name).to_owned(),
+            (false, false) => line(&check.detail),
+        };
+        let _ = writeln!(out, "{verdict}  {detail}");
+    }
+    let contract = &preview.contract;
+    let offered = contract.exposed_tools().count();
+    let _ = writeln!(
+        out,
+        "{}, {}, {}\nhash {}",
+        line(contract.contract_id()),
+        counted(contract.targets.len(), "target"),
+        counted(offered, "tool"),
+        contract.contract_hash()
+    );
+    home.screen.out(&out)?;
+    tell_unpinned(home, &preview);
+    Ok(exit)
+}
+
+/// The checks of PRECHECK, as the machine itself performs them at the start of a run. No model is asked: the last check, whether
+/// one answers, is left out.
+fn dry_precheck(preview: &Preview) -> Vec<Check> {
+    let contract: &ExecutionContract = &preview.contract;
+    let Ok(run_id) = RunId::try_from("check".to_owned()) else {
+        return Vec::new();
+    };
+    let started = RunStarted {
+        bring_up: preview.faults.clone(),
+        contract_hash: contract.rehash(),
+        messages: Vec::new(),
+        parent: None,
+        run_id,
+        started_unix_ms: 0,
+        workspace: None,
+    };
+    let validators = Arc::new(Validators::compile(contract));
+    let (mut run, _) = Run::start(Arc::new(contract.clone()), validators, started);
+    let targets = contract.targets.iter().map(|_| ProbedTarget {
+        detail: String::new(),
+        responsive: true,
+    });
+    let probed = Event {
+        at_ms: 0,
+        event: EventKind::Probed(Probed {
+            targets: targets.collect(),
+        }),
+    };
+    let entries = run
+        .step(probed)
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Append(entries) => Some(entries),
+            _ => None,
+        });
+    entries
+        .flatten()
+        .flat_map(|entry| entry.action.checks)
+        .filter(|check| check.name != CheckName::Backend)
+        .collect()
+}
+
+/// The exit code of a run that fails this check (semantics §3).
+const fn code_of(check: CheckName) -> Exit {
+    match check {
+        CheckName::Tools | CheckName::Backend => Exit::SETUP,
+        CheckName::Structure
+        | CheckName::Provenance
+        | CheckName::Hash
+        | CheckName::Format
+        | CheckName::Semantics
+        | CheckName::Profile
+        | CheckName::Context => Exit::USAGE,
+    }
+}
+
+/// What a passed check means.
+const fn said(check: CheckName) -> &'static str {
+    match check {
+        CheckName::Structure => "numbers and names make sense together",
+        CheckName::Provenance => "id, hash and profile are there",
+        CheckName::Hash => "the hash is the document's",
+        CheckName::Format => "the format is known",
+        CheckName::Semantics => "the semantics version is known",
+        CheckName::Tools => "every tool is there and is the pinned one",
+        CheckName::Profile => "the model's profile goes with policy, grammar and transport",
+        CheckName::Context => "the reserves fit the context window",
+        CheckName::Backend => "a model answers",
+    }
+}

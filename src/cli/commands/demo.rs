@@ -1,0 +1,323 @@
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::run::{Broken, Ended, Job, drive_job, read_spec, tell_end};
+use super::{export, replay, verify};
+use crate::cli::args::{DemoAct, DemoArgs};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::numbers::grouped;
+use crate::cli::recorded::Source;
+use crate::message::RunId;
+use crate::replay::ReplayReport;
+use crate::store::{Durability, RunFilter};
+use crate::transcript::{VerifyOptions, VerifyReport, WithheldBlobs, verify_lines};
+
+const CONTRACT: &str = "contracts/demo.yaml";
+/// What the name of every demo run begins with.
+const PREFIX: &str = "demo-";
+/// How many runs are looked through for the last demo run.
+const MOST_RUNS: usize = 10_000;
+
+/// What the demo needs where this repository is not at hand.
+const FILES: [(&str, &str); 4] = [
+    (CONTRACT, include_str!("../../../contracts/demo.yaml")),
+    (
+        "contracts/demo.jsonl",
+        include_str!("../../../contracts/demo.jsonl"),
+    ),
+    ("LICENSE-APACHE", include_str!("../../../LICENSE-APACHE")),
+    ("LICENSE-MIT", include_str!("../../../LICENSE-MIT")),
+];
+
+/// `monolith demo`.
+pub(in crate::cli) fn demo(home: &Home, args: &DemoArgs) -> Result<Exit, CliError> {
+    match args.act {
+        None => run(home),
+        Some(DemoAct::Tamper) => tamper(home),
+    }
+}
+
+fn run(home: &Home) -> Result<Exit, CliError> {
+    let run_id = demo_id()?;
+    let place = Place::find(home, &run_id)?;
+    let contract = place.folder().join(CONTRACT);
+    let spec = read_spec(Path::new(CONTRACT), &contract, &[])?;
+    let task = spec.task.clone().unwrap_or_default();
+    let job = Job {
+        spec,
+        contract_dir: contract.parent().unwrap_or(place.folder()).to_owned(),
+        base_dir: place.folder().to_owned(),
+        run_id: Some(run_id.clone()),
+        durability: Durability::Full,
+    };
+    home.screen
+        .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
+    let ended = drive_job(home, job).map_err(|Broken { error, .. }| error)?;
+    drop(place);
+    tell_end(home, &ended);
+    let exit = Exit(ended.result.exit_code);
+    if exit != Exit::OK {
+        return Ok(exit);
+    }
+    let answer = ended.result.final_report.content.trim_end_matches('\n');
+    home.screen
+        .out_foreign(&format!("\n> {task}\n{answer}\n"))?;
+    let verified = verify::report_of(home.source(run_id.as_str())?, false)?;
+    let replayed = replay::report_of(home.source(run_id.as_str())?)?;
+    home.screen
+        .out(&proof(home, &ended, &verified, &replayed))?;
+    for exit in [Exit::of_verify(&verified), Exit::of_replay(&replayed)] {
+        if exit != Exit::OK {
+            return Ok(exit);
+        }
+    }
+    home.screen.out(&what_next(home, &run_id))?;
+    Ok(exit)
+}
+
+/// What to type after a demo.
+fn what_next(home: &Home, run_id: &RunId) -> String {
+    let name = home.brief_name(run_id.as_str());
+    let next = [
+        (format!("show {name}"), "what happened, entry by entry"),
+        (
+            format!("replay {name}"),
+            "decide it all again, and compare byte for byte",
+        ),
+        (
+            format!("verify {name}"),
+            "check every hash of the transcript",
+        ),
+        (
+            "demo tamper".to_owned(),
+            "change one byte of a copy, and let verify find it",
+        ),
+        ("machine".to_owned(), "the state machine as a diagram"),
+    ];
+    let width = next
+        .iter()
+        .map(|(command, _)| home.hint(command).len())
+        .max();
+    let mut out = String::from("\nNext:\n");
+    for (command, what) in &next {
+        let width = width.unwrap_or_default();
+        let _ = writeln!(out, "  {:<width$}   {what}", home.hint(command));
+    }
+    out
+}
+
+/// What the transcript proves, in three lines.
+fn proof(home: &Home, ended: &Ended, verified: &VerifyReport, replayed: &ReplayReport) -> String {
+    let outcome = ended.result.outcome.map(|outcome| outcome.to_string());
+    let counters = &ended.result.counters;
+    let mut out = format!(
+        "\n{}: {} calls executed in {} turns\n",
+        outcome.unwrap_or_default(),
+        counters.tools_executed,
+        counters.turns
+    );
+    if verified.first_bad.is_none() {
+        let head = verified.head.map(|head| head.short(16)).unwrap_or_default();
+        let entries = grouped(verified.entries);
+        let _ = writeln!(out, "verified: {entries} entries chained, head {head}…");
+    } else {
+        out.push_str(&verify::told(home.screen, verified));
+    }
+    let _ = write!(out, "replayed: {}", replay::told(home, replayed));
+    out
+}
+
+/// The folder that the demo runs in.
+enum Place {
+    /// The caller stands in the repository.
+    Repository(PathBuf),
+    /// A folder of its own; it goes when this is dropped.
+    Temporary(PathBuf),
+}
+
+impl Place {
+    fn find(home: &Home, run_id: &RunId) -> Result<Self, CliError> {
+        if FILES.iter().all(|(path, _)| home.cwd.join(path).is_file()) {
+            return Ok(Self::Repository(home.cwd.clone()));
+        }
+        let folder = std::env::temp_dir().join(format!("monolith-{run_id}"));
+        let place = Self::Temporary(folder.clone());
+        for (path, text) in FILES {
+            let path = folder.join(path);
+            let refuse = |fault: std::io::Error| CliError::CannotWrite {
+                path: path.clone(),
+                reason: fault.to_string(),
+            };
+            std::fs::create_dir_all(path.parent().unwrap_or(&folder)).map_err(refuse)?;
+            std::fs::write(&path, text).map_err(refuse)?;
+        }
+        Ok(place)
+    }
+
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Repository(folder) | Self::Temporary(folder) => folder,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if let Self::Temporary(folder) = self {
+            // What cannot be removed is the system's to clean up.
+            drop(std::fs::remove_dir_all(folder));
+        }
+    }
+}
+
+fn demo_id() -> Result<RunId, CliError> {
+    let refuse = |reason: String| CliError::Randomness { reason };
+    let mut bytes = [0_u8; 4];
+    getrandom::fill(&mut bytes).map_err(|fault| refuse(fault.to_string()))?;
+    let text = format!("{PREFIX}{:08x}", u32::from_be_bytes(bytes));
+    RunId::try_from(text).map_err(|fault| refuse(fault.to_string()))
+}
+
+fn tamper(home: &Home) -> Result<Exit, CliError> {
+    let reader = home.reader()?.ok_or(CliError::NoDemoRun)?;
+    let runs = reader.list_runs(MOST_RUNS, RunFilter::Sealed)?;
+    let run_id = runs
+        .into_iter()
+        .map(|row| row.run_id)
+        .find(|run_id| run_id.as_str().starts_with(PREFIX))
+        .ok_or(CliError::NoDemoRun)?;
+    let mut file = Vec::new();
+    export::write_to(
+        Source::Run(run_id.clone(), reader),
+        &mut file,
+        WithheldBlobs::Needed,
+    )?;
+    let whole = verify_bytes(&file);
+    let change = Change::find(&file).ok_or(CliError::NothingTampered)?;
+    let (from, to) = (char::from(change.byte), char::from(change.byte ^ CASE));
+    if let Some(byte) = file.get_mut(change.at) {
+        *byte ^= CASE;
+    }
+    let path = std::env::temp_dir().join(format!("monolith-tampered-{run_id}.jsonl"));
+    std::fs::write(&path, &file).map_err(|fault| CliError::CannotWrite {
+        path: path.clone(),
+        reason: fault.to_string(),
+    })?;
+    let report = verify_bytes(&file);
+    let found = Exit::of_verify(&report);
+    let mut out = format!("A copy of {run_id}, as it was exported:\n\n");
+    out.push_str(&verify::told(home.screen, &whole));
+    let _ = writeln!(
+        out,
+        "\nOne byte of it changed: byte {} of the file, in line {}, from {from:?} to {to:?}. A tool now seems to have said \
+         something else.\n",
+        grouped(change.at as u64),
+        change.line
+    );
+    out.push_str(&verify::told(home.screen, &report));
+    let _ = writeln!(
+        out,
+        "\nThe changed copy: monolith verify {} (exit code {})",
+        path.display(),
+        found.0
+    );
+    home.screen.out(&out)?;
+    if found == Exit::EVIDENCE && whole.holds() {
+        Ok(Exit::OK)
+    } else {
+        Err(CliError::NothingTampered)
+    }
+}
+
+fn verify_bytes(file: &[u8]) -> VerifyReport {
+    verify_lines(
+        file.split_inclusive(|byte| *byte == b'\n'),
+        VerifyOptions::default(),
+    )
+}
+
+/// What tells an upper-case ASCII letter from its lower-case one.
+const CASE: u8 = 0x20;
+
+/// One letter of what a tool said.
+#[derive(Debug, PartialEq, Eq)]
+struct Change {
+    /// Offset in the file.
+    at: usize,
+    byte: u8,
+    /// The line, from 1.
+    line: usize,
+}
+
+impl Change {
+    /// The first letter of the last text that a tool returned.
+    fn find(file: &[u8]) -> Option<Self> {
+        const RESULT: &[u8] = b"{\"kind\":\"tool_returned\"";
+        const TEXT: &[u8] = b"{\"kind\":\"text\",\"value\":\"";
+        let mut start = 0;
+        let mut found = None;
+        for (number, line) in (1..).zip(file.split_inclusive(|byte| *byte == b'\n')) {
+            if position(line, RESULT).is_some()
+                && let Some(text) = position(line, TEXT)
+                && let Some((offset, byte)) = letter(line, text + TEXT.len())
+            {
+                found = Some(Self {
+                    at: start + offset,
+                    byte,
+                    line: number,
+                });
+            }
+            start += line.len();
+        }
+        found
+    }
+}
+
+fn position(line: &[u8], wanted: &[u8]) -> Option<usize> {
+    line.windows(wanted.len()).position(|part| part == wanted)
+}
+
+/// The first letter of a JSON string that is no part of an escape.
+fn letter(line: &[u8], from: usize) -> Option<(usize, u8)> {
+    let mut escaped = false;
+    for (at, byte) in line.iter().copied().enumerate().skip(from) {
+        match byte {
+            b'"' if !escaped => return None,
+            // `\u` and its four digits are not told apart from letters; a text that begins so is passed over.
+            b'u' if escaped => return None,
+            _ if byte.is_ascii_alphabetic() && !escaped => return Some((at, byte)),
+            _ => escaped = byte == b'\\' && !escaped,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(file: &str, expect: Option<(usize, char, usize)>) {
+        let expect = expect.map(|(at, letter, line)| Change {
+            at,
+            byte: u8::try_from(letter).unwrap(),
+            line,
+        });
+        assert_eq!(Change::find(file.as_bytes()), expect, "{file}");
+    }
+
+    #[test]
+    fn the_changed_byte_is_a_letter_of_what_a_tool_said() {
+        let head = "{\"kind\":\"tool_returned\",\"x\":[{\"kind\":\"text\",\"value\":\"";
+        let at = head.len();
+        check(&format!("{head}MIT\"}}\n"), Some((at, 'M', 1)));
+        check(
+            &format!("{{}}\n{head}\\n1 b\"}}\n"),
+            Some((3 + at + 4, 'b', 2)),
+        );
+        check(&format!("{head}\"}}]X\n"), None);
+        check(&format!("{head}\\u00e9\"}}\n"), None);
+        check("{\"kind\":\"text\",\"value\":\"a\"}\n", None);
+    }
+}

@@ -1,0 +1,87 @@
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use crate::cli::args::{ExportArgs, ExportFormat};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::numbers::counted;
+use crate::cli::recorded::Source;
+use crate::store::ExportError;
+use crate::transcript::WithheldBlobs;
+
+/// `monolith export`.
+pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, CliError> {
+    let ExportFormat::Jsonl = args.format;
+    let withheld = if args.withheld {
+        WithheldBlobs::Needed
+    } else {
+        WithheldBlobs::MayLack
+    };
+    let source = home.run(&args.run)?;
+    let left_out = match &args.output {
+        Some(path) => write_file(source, &home.cwd.join(path), withheld)?,
+        None if home.screen.is_shown() => {
+            let mut file = Vec::new();
+            let left_out = write_to(source, &mut file, withheld)?;
+            home.screen.out_json_text(&String::from_utf8_lossy(&file))?;
+            left_out
+        }
+        None => match write_to(source, &mut io::stdout().lock(), withheld) {
+            // A reader that has gone away has what it wanted.
+            Err(CliError::Export(ExportError::Io(fault)))
+                if fault.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                0
+            }
+            written => written?,
+        },
+    };
+    if left_out > 0 {
+        home.screen.note(&format!(
+            "{} held back by the token gate left out; --withheld includes them",
+            counted(left_out, "text")
+        ));
+    }
+    Ok(Exit::OK)
+}
+
+/// Writes beside the file first, so that a failed export leaves what was there.
+fn write_file(source: Source, path: &Path, withheld: WithheldBlobs) -> Result<usize, CliError> {
+    let refuse = |fault: &io::Error| CliError::CannotWrite {
+        path: path.to_owned(),
+        reason: fault.to_string(),
+    };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let file = File::create(&partial).map_err(|fault| refuse(&fault))?;
+    let mut out = BufWriter::new(file);
+    let written = write_to(source, &mut out, withheld).and_then(|left_out| {
+        let file = out.into_inner().map_err(|fault| refuse(fault.error()))?;
+        file.sync_all().map_err(|fault| refuse(&fault))?;
+        std::fs::rename(&partial, path).map_err(|fault| refuse(&fault))?;
+        Ok(left_out)
+    });
+    if written.is_err() {
+        drop(std::fs::remove_file(&partial));
+    }
+    written
+}
+
+/// Writes a run of the store; returns how many texts behind the token gate were left out.
+pub(super) fn write_to(
+    source: Source,
+    out: &mut dyn io::Write,
+    withheld: WithheldBlobs,
+) -> Result<usize, CliError> {
+    match source {
+        Source::Run(run_id, mut reader) => {
+            let left_out = reader.read_run(&run_id)?.export(out, withheld)?;
+            out.flush().map_err(ExportError::Io)?;
+            Ok(left_out)
+        }
+        Source::File(path) => Err(CliError::FileInsteadOfRun { path }),
+    }
+}

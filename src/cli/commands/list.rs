@@ -1,0 +1,88 @@
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::cli::args::ListArgs;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::numbers::{grouped, utc};
+use crate::message::{Digest, RunId};
+use crate::store::{RunFilter, RunRow};
+
+#[derive(Serialize)]
+struct Listing {
+    runs: Vec<Listed>,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    run_id: RunId,
+    created_unix_ms: u64,
+    contract_hash: Digest,
+    entries: u64,
+    head: Digest,
+    outcome: Option<ListedOutcome>,
+}
+
+#[derive(Serialize)]
+struct ListedOutcome {
+    class: String,
+    code: String,
+}
+
+/// `monolith list`.
+pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliError> {
+    let rows = match home.reader()? {
+        Some(reader) => reader.list_runs(args.limit, RunFilter::All)?,
+        None => Vec::new(),
+    };
+    if args.json {
+        let runs = rows.into_iter().map(Listed::from).collect();
+        home.screen.out_json(&Listing { runs })?;
+    } else if rows.is_empty() {
+        home.screen.note("no runs yet; `monolith demo` makes one");
+    } else {
+        home.screen.out(&told(&rows))?;
+    }
+    Ok(Exit::OK)
+}
+
+fn told(rows: &[RunRow]) -> String {
+    let widest = rows.iter().map(|row| row.run_id.as_str().len()).max();
+    let width = widest.unwrap_or_default().max(3);
+    let mut out = format!(
+        "{:<width$}  {:<19}  {:>7}  OUTCOME\n",
+        "RUN", "BEGUN (UTC)", "ENTRIES"
+    );
+    for row in rows {
+        let outcome = match &row.outcome {
+            Some((class, code)) => format!("{class} ({code})"),
+            None => "no end yet".to_owned(),
+        };
+        let _ = writeln!(
+            out,
+            "{:<width$}  {}  {:>7}  {}",
+            row.run_id.as_str(),
+            utc(row.created_unix_ms),
+            grouped(row.length),
+            crate::cli::escape::line(&outcome)
+        );
+    }
+    out
+}
+
+impl From<RunRow> for Listed {
+    fn from(row: RunRow) -> Self {
+        Self {
+            run_id: row.run_id,
+            created_unix_ms: row.created_unix_ms,
+            contract_hash: row.contract_hash,
+            entries: row.length,
+            head: row.head,
+            outcome: row
+                .outcome
+                .map(|(class, code)| ListedOutcome { class, code }),
+        }
+    }
+}

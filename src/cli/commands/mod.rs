@@ -1,0 +1,14 @@
+//! The commands, one file each: arguments in, output and an exit code out.
+
+pub(super) mod contract;
+pub(super) mod corpus;
+pub(super) mod demo;
+pub(super) mod export;
+pub(super) mod list;
+pub(super) mod machine;
+mod overview;
+pub(super) mod replay;
+pub(super) mod run;
+pub(super) mod show;
+mod signals;
+pub(super) mod verify;

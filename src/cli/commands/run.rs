@@ -1,0 +1,274 @@
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::signals::{Asked, Signals};
+use crate::cli::app::print_result;
+use crate::cli::args::{DurabilityArg, RunArgs};
+use crate::cli::error::CliError;
+use crate::cli::escape::line;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::live::Live;
+use crate::cli::numbers::seconds;
+use crate::cli::screen::Style;
+use crate::contract::ContractSpec;
+use crate::driver::{self, Control, DriverError, Prepared, RunRequest};
+use crate::kernel::Predicate;
+use crate::message::RunId;
+use crate::store::{Durability, Store};
+use crate::telemetry::AgentResult;
+
+/// How often whoever watches may see that something is waited for.
+const TICK: Duration = Duration::from_millis(100);
+/// How much of a contract file is read; more is refused by its reader.
+const MAX_FILE_BYTES: u64 = 2 << 20;
+
+/// What is to be run, read and judged as far as the file goes.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) spec: ContractSpec,
+    /// The contract file's folder.
+    pub(super) contract_dir: PathBuf,
+    /// The folder that the workspace is found from.
+    pub(super) base_dir: PathBuf,
+    pub(super) run_id: Option<RunId>,
+    pub(super) durability: Durability,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) result: AgentResult,
+    predicate: Option<Predicate>,
+}
+
+/// A run that could not be brought to its end, and its result.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) error: CliError,
+    result: Option<Box<AgentResult>>,
+}
+
+impl<E: Into<CliError>> From<E> for Broken {
+    fn from(error: E) -> Self {
+        Self {
+            error: error.into(),
+            result: None,
+        }
+    }
+}
+
+/// `monolith run`.
+pub(in crate::cli) fn run(home: &Home, args: RunArgs) -> Result<Exit, CliError> {
+    let json = args.json;
+    match run_to_its_end(home, args) {
+        Ok(ended) => {
+            let exit = Exit(ended.result.exit_code);
+            if json {
+                home.screen.out_json(&ended.result)?;
+            }
+            tell_end(home, &ended);
+            if !json && ended.result.success {
+                let answer = ended.result.final_report.content.trim_end_matches('\n');
+                home.screen.out_foreign(&format!("{answer}\n"))?;
+            }
+            Ok(exit)
+        }
+        Err(broken) => {
+            match &broken.result {
+                Some(result) if json => home.screen.out_json(result)?,
+                None if json => print_result(home.screen, &broken.error),
+                _ => {}
+            }
+            Err(broken.error)
+        }
+    }
+}
+
+fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
+    let path = home.cwd.join(&args.contract);
+    let mut spec = read_spec(&args.contract, &path, &args.sets)?;
+    if args.task.is_some() {
+        spec.task = args.task;
+    }
+    let contract_dir = path.parent().unwrap_or(&home.cwd).to_owned();
+    let job = Job {
+        spec,
+        contract_dir,
+        base_dir: home.cwd.clone(),
+        run_id: args.run_id,
+        durability: match args.durability {
+            DurabilityArg::Full => Durability::Full,
+            DurabilityArg::Normal => Durability::Normal,
+        },
+    };
+    drive_job(home, job)
+}
+
+/// Reads a contract file; `name` is what messages call it.
+pub(super) fn read_spec(
+    name: &Path,
+    path: &Path,
+    sets: &[String],
+) -> Result<ContractSpec, CliError> {
+    let refuse = |reason: String| CliError::ContractUnreadable {
+        path: name.to_owned(),
+        reason,
+    };
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
+        .map_err(|fault| refuse(fault.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|fault| {
+        let at = fault.utf8_error().valid_up_to();
+        refuse(format!("it is not UTF-8 at byte {at}"))
+    })?;
+    Ok(ContractSpec::parse(
+        &name.display().to_string(),
+        &text,
+        sets,
+    )?)
+}
+
+/// Starts the threads that a run needs.
+pub(super) fn runtime() -> Result<Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|fault| CliError::Runtime {
+            reason: fault.to_string(),
+        })
+}
+
+/// Runs a job; whoever watches sees it happen.
+pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
+    let store = home.open_store(job.durability)?;
+    let runtime = runtime()?;
+    let live = Live::new(home.screen);
+    let request = RunRequest {
+        spec: job.spec,
+        contract_dir: job.contract_dir,
+        base_dir: job.base_dir,
+        environment: home.environment.clone(),
+        run_id: job.run_id,
+    };
+    let driven = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
+            reason: fault.to_string(),
+        })?;
+        let prepared = prepare(request, &live, &mut signals).await?;
+        Ok::<_, CliError>(drive(prepared, &store, &live, &mut signals).await?)
+    });
+    live.rest();
+    let (ledger, predicate) = live.seen();
+    match driven {
+        Ok(finished) => Ok(Ended {
+            result: AgentResult::of_run(&finished.run, &ledger),
+            predicate,
+        }),
+        Err(error) if ledger.entries() > 0 => {
+            let exit = Exit::from(&error);
+            let result = AgentResult::cut_off(&ledger, exit.0, error.reason(), error.summary());
+            Err(Broken {
+                error,
+                result: Some(Box::new(result)),
+            })
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn prepare(
+    request: RunRequest,
+    live: &Live,
+    signals: &mut Signals,
+) -> Result<Prepared, DriverError> {
+    let cancel = CancellationToken::new();
+    let mut preparing = pin!(driver::prepare(request, &cancel));
+    let mut tick = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            biased;
+            prepared = &mut preparing => return prepared,
+            _ = signals.next() => cancel.cancel(),
+            _ = tick.tick() => live.tick(),
+        }
+    }
+}
+
+async fn drive(
+    prepared: Prepared,
+    store: &Store,
+    live: &Live,
+    signals: &mut Signals,
+) -> Result<driver::Finished, DriverError> {
+    let (control, asked) = mpsc::channel(8);
+    let mut observer = live.clone();
+    let mut driving = pin!(driver::drive(prepared, store, asked, &mut observer));
+    let mut tick = tokio::time::interval(TICK);
+    let mut interrupts = 0_u32;
+    loop {
+        let ask = tokio::select! {
+            biased;
+            finished = &mut driving => return finished,
+            signal = signals.next() => match signal {
+                Asked::Interrupt if interrupts == 0 => {
+                    live.say("stopping: the run is brought to its end; Ctrl-C again ends it at once");
+                    Control::Stop
+                }
+                Asked::Interrupt => {
+                    live.say("ending the run");
+                    Control::Abort
+                }
+                Asked::Terminate => Control::Shutdown,
+            },
+            _ = tick.tick() => {
+                live.tick();
+                continue;
+            }
+        };
+        interrupts = interrupts.saturating_add(1);
+        // A full queue holds eight requests to end already.
+        let _ = control.try_send(ask);
+    }
+}
+
+/// The end of a run and what to type next: for whoever watches, and on failure for everybody.
+pub(super) fn tell_end(home: &Home, ended: &Ended) {
+    let result = &ended.result;
+    let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) else {
+        return;
+    };
+    let brief = home.brief_name(run_id.as_str());
+    if !home.screen.is_watched() {
+        if let Some(error) = &result.error {
+            let next = home.hint(&format!("show {brief}"));
+            home.screen.failure(error, next);
+        }
+        return;
+    }
+    let style = if result.success {
+        Style::Good
+    } else {
+        Style::Bad
+    };
+    let class = home.screen.paint(style, &outcome.to_string());
+    let predicate = ended.predicate.map(|predicate| format!("   {predicate}"));
+    let time = seconds(result.counters.elapsed_ms);
+    home.screen
+        .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
+    if !result.success {
+        let why = line(&result.final_report.content);
+        home.screen.note(&format!("        {why}"));
+    }
+    let show = home.hint(&format!("show {brief}"));
+    let replay = home.hint(&format!("replay {brief}"));
+    home.screen.note(&format!("        {show}   ·   {replay}"));
+}

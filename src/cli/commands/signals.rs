@@ -1,0 +1,56 @@
+use std::io;
+
+/// What somebody outside asks of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Ctrl-C.
+    Interrupt,
+    /// The system ends the process.
+    Terminate,
+}
+
+/// The process's signals, from the moment of the call on.
+#[derive(Debug)]
+pub(super) struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// Listens from now on; must be called inside a runtime.
+    #[cfg(unix)]
+    pub(super) fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Listens from now on; must be called inside a runtime.
+    #[cfg(not(unix))]
+    pub(super) fn listen() -> io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    #[cfg(unix)]
+    pub(super) async fn next(&mut self) -> Asked {
+        tokio::select! {
+            Some(()) = self.interrupt.recv() => Asked::Interrupt,
+            Some(()) = self.terminate.recv() => Asked::Terminate,
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Waits for the next one.
+    #[cfg(not(unix))]
+    pub(super) async fn next(&mut self) -> Asked {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Asked::Interrupt,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}

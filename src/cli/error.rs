@@ -1,0 +1,236 @@
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use miette::{Diagnostic, ReportHandler};
+
+use super::escape;
+use crate::contract::SpecErrors;
+use crate::driver::DriverError;
+use crate::store::{ExportError, StoreError};
+use crate::transcript::{Flaw, LineError};
+
+/// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CliError {
+    /// The author: the contract file breaks rules.
+    #[error(transparent)]
+    Spec(#[from] SpecErrors),
+    /// The author: there is no such contract file.
+    #[error("read the contract {}: {reason}", path.display())]
+    ContractUnreadable { path: PathBuf, reason: String },
+    /// A run could not be begun or brought to its end.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The operator: the state folder cannot be made.
+    #[error("make the state folder {}: {reason}", path.display())]
+    StateFolder { path: PathBuf, reason: String },
+    /// The operator: the system names no home folder.
+    #[error("find a state folder: the system names no home folder")]
+    NoStateFolder,
+    /// The caller: no such file.
+    #[error("read the transcript {}: {reason}", path.display())]
+    TranscriptUnreadable { path: PathBuf, reason: String },
+    /// Whoever changed the file.
+    #[error("read the transcript {}: {fault}", path.display())]
+    Line { path: PathBuf, fault: LineError },
+    /// Whoever changed the file.
+    #[error("read the transcript {}: it does not begin with its contract", path.display())]
+    NoHeader { path: PathBuf },
+    /// Whoever changed the transcript.
+    #[error("read entry {seq}: {flaw}")]
+    Entry { seq: u64, flaw: Flaw },
+    /// The caller: the run has no such entry.
+    #[error("show entry {asked}: the run has entries 0 to {last}")]
+    NoSuchEntry { asked: u64, last: u64 },
+    /// The caller: a file where only a run of the store will do.
+    #[error("export {}: it is a file already", path.display())]
+    FileInsteadOfRun { path: PathBuf },
+    /// The transcript could not be written out.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The caller: no case has such an id.
+    #[error("play the corpus: no case's id contains {filter:?}")]
+    NoSuchCase { filter: String },
+    /// The caller: there is no demo run yet.
+    #[error("find a demo run: there is none in this store")]
+    NoDemoRun,
+    /// monolith: a changed byte was not found.
+    #[error("find the changed byte: verify accepted the file")]
+    NothingTampered,
+    /// The operator: a file cannot be written.
+    #[error("write {}: {reason}", path.display())]
+    CannotWrite { path: PathBuf, reason: String },
+    /// The operator: the process stands in no folder.
+    #[error("find the current folder: {reason}")]
+    CurrentFolder { reason: String },
+    /// The operator: no threads can be started.
+    #[error("start the runtime: {reason}")]
+    Runtime { reason: String },
+    /// The operator: the system gave no randomness.
+    #[error("find a name for the run: {reason}")]
+    Randomness { reason: String },
+    /// Whoever reads the output.
+    #[error("write the output: {0}")]
+    Output(#[from] io::Error),
+    /// monolith itself.
+    #[error("monolith itself failed: {message}")]
+    Panic { message: String },
+}
+
+/// One fault as it is shown: what, and what to do next.
+#[derive(Debug, thiserror::Error, Diagnostic)]
+#[error("{message}")]
+struct Shown {
+    message: String,
+    #[help]
+    help: Option<String>,
+}
+
+impl CliError {
+    /// A word for programs: what `metadata.reason` says where no run was begun.
+    pub(super) const fn reason(&self) -> &'static str {
+        match self {
+            Self::Spec(_) | Self::ContractUnreadable { .. } => "contract_invalid",
+            Self::Driver(fault) => match fault {
+                DriverError::Cancelled => "cancelled",
+                DriverError::Store(_) => "store",
+                DriverError::Randomness(_) => "internal",
+                _ => "contract_invalid",
+            },
+            Self::Store(_) | Self::StateFolder { .. } | Self::NoStateFolder => "store",
+            Self::Panic { .. } => "internal",
+            _ => "error",
+        }
+    }
+
+    /// What to do next, where it can be said.
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Driver(DriverError::Store(fault)) | Self::Store(fault) => {
+                return store_help(fault);
+            }
+            Self::Driver(DriverError::MissingVariable { .. }) => {
+                "set the variable, or leave its name out of the file"
+            }
+            Self::Driver(DriverError::NoTask) => "monolith run --contract FILE --task \"…\"",
+            Self::NoStateFolder | Self::StateFolder { .. } => {
+                "name the file with --store PATH, or a folder with MONOLITH_HOME"
+            }
+            Self::Line { .. } | Self::NoHeader { .. } | Self::Entry { .. } => {
+                "monolith verify RUN|FILE says what still holds"
+            }
+            Self::NoSuchEntry { .. } => "monolith show RUN lists them",
+            Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
+            Self::NoDemoRun => "monolith demo makes one",
+            Self::NoSuchCase { .. } => "monolith corpus run lists them all",
+            Self::NothingTampered | Self::Panic { .. } => {
+                "this is a bug in monolith: please report it"
+            }
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+
+    /// The fault in one line, for documents.
+    pub(super) fn summary(&self) -> String {
+        match self {
+            Self::Spec(errors) => {
+                let lines = errors.errors.iter().map(|error| {
+                    let place = match &error.set {
+                        Some(set) => format!("--set {set}"),
+                        None => format!("{}:{}:{}", errors.file, error.line, error.column),
+                    };
+                    let path = if error.path.is_empty() {
+                        String::new()
+                    } else {
+                        format!("{}: ", error.path)
+                    };
+                    let help = error.help.as_ref().map(|help| format!(" ({help})"));
+                    format!("{place}: {path}{}{}", error.rule, help.unwrap_or_default())
+                });
+                lines.collect::<Vec<_>>().join("; ")
+            }
+            _ => self.message(),
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Driver(DriverError::Store(fault)) => format!("failed to {fault}"),
+            Self::Driver(_) | Self::Panic { .. } => self.to_string(),
+            _ => format!("failed to {self}"),
+        }
+    }
+
+    /// The fault for people, ready for a stream.
+    pub(super) fn render(&self, color: bool) -> String {
+        match self {
+            Self::Spec(errors) => escape::text(&errors.render()),
+            _ => shown(&self.message(), self.help(), color),
+        }
+    }
+}
+
+/// A fault as it stands in every terminal: what, then what to do next.
+struct Plain {
+    color: bool,
+}
+
+impl ReportHandler for Plain {
+    fn debug(&self, fault: &dyn Diagnostic, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = if self.color {
+            "\u{1b}[31merror\u{1b}[0m"
+        } else {
+            "error"
+        };
+        writeln!(f, "{error}: {fault}")?;
+        match fault.help() {
+            Some(help) => writeln!(f, "  = help: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A diagnostic with its handler, so that it can be formatted.
+struct Report<'d>(&'d Plain, &'d Shown);
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.debug(self.1, f)
+    }
+}
+
+/// A fault and what to do next, ready for a stream.
+pub(super) fn shown(message: &str, help: Option<String>, color: bool) -> String {
+    let shown = Shown {
+        message: escape::text(message),
+        help,
+    };
+    Report(&Plain { color }, &shown).to_string()
+}
+
+fn store_help(fault: &StoreError) -> Option<String> {
+    let text = match fault {
+        StoreError::NoSuchRun { .. } => "monolith list names the runs of this store",
+        StoreError::Ambiguous { .. } => "give more of the name",
+        StoreError::RunExists { .. } => "give another name, or none",
+        StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
+            "name another file with --store; this one was left as it is"
+        }
+        StoreError::CannotOpen { .. } => "the folder must exist and be yours to write",
+        StoreError::ReadOnly { .. } => {
+            "make the file and its folder writable, or name another with --store"
+        }
+        StoreError::Locked { .. } => {
+            "wait for the other process, or name another file with --store"
+        }
+        StoreError::NewerFormat { .. } => "use the build of monolith that wrote it, or a newer one",
+        StoreError::Corrupt { .. } => "monolith verify RUN says what still holds",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}

@@ -1,0 +1,126 @@
+//! Text from models, tools and files as it may reach a terminal: no byte of it can move the cursor, change colours, hide
+//! or reorder what stands beside it.
+
+use std::fmt::Write as _;
+
+/// One line: line feeds and tabs are escaped too.
+pub(super) fn line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// Several lines: line feeds and tabs stay.
+pub(super) fn text(text: &str) -> String {
+    escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// JSON text, which stays the same JSON: what is unsafe is written as JSON itself escapes it.
+pub(super) fn json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || !is_unsafe(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
+}
+
+/// One line of at most `most` characters; what is left out is marked.
+pub(super) fn brief(text: &str, most: usize) -> String {
+    let mut short: String = text.chars().take(most).collect();
+    if text.chars().nth(most).is_some() {
+        short.push('…');
+    }
+    line(&short)
+}
+
+fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if keep(c) || !is_unsafe(c) {
+            out.push(c);
+            continue;
+        }
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // Writing to a String cannot fail.
+            _ => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    out
+}
+
+/// Controls, characters that reorder or join what stands beside them, characters without a shape, tags.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &str, expect: &str) {
+        assert_eq!(line(input), expect);
+    }
+
+    #[test]
+    fn plain_text_in_any_script_stays() {
+        check("naïve Ω 漢字 🦀 — “x”", "naïve Ω 漢字 🦀 — “x”");
+    }
+
+    #[test]
+    fn nothing_that_moves_hides_or_reorders_gets_through() {
+        check("\u{1b}[31mred\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m");
+        check("\u{9b}31m", "\\u{9b}31m");
+        check("a\rb\u{8}\u{7f}", "a\\rb\\u{8}\\u{7f}");
+        check("\u{202e}txt\u{2066}", "\\u{202e}txt\\u{2066}");
+        check(
+            "a\u{200b}b\u{feff}\u{e0041}",
+            "a\\u{200b}b\\u{feff}\\u{e0041}",
+        );
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_json() {
+        let foreign = "a\u{7f}b\u{202e}c\u{e0041}d\n\u{1b}é";
+        let plain = serde_json::to_string(foreign).unwrap();
+        let shown = json(&plain);
+        assert_eq!(shown, "\"a\\u007fb\\u202ec\\udb40\\udc41d\\n\\u001bé\"");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), foreign);
+    }
+
+    #[test]
+    fn only_a_text_keeps_its_lines() {
+        check("a\n\tb", "a\\n\\tb");
+        assert_eq!(text("a\n\tb\r"), "a\n\tb\\r");
+    }
+
+    #[test]
+    fn a_cut_is_marked_and_never_inside_a_character() {
+        assert_eq!(brief("äöü", 2), "äö…");
+        assert_eq!(brief("äöü", 3), "äöü");
+    }
+}

@@ -1,0 +1,200 @@
+//! Which exit code a fault has (semantics §3). A run's own outcome brings its code along
+//! ([`Outcome::exit_code`](crate::kernel::Outcome::exit_code)); here are the faults that are no outcome.
+
+use std::process::ExitCode;
+
+use super::error::CliError;
+use crate::driver::DriverError;
+use crate::replay::{Attribution, ReplayReport};
+use crate::store::{ExportError, StoreError};
+use crate::transcript::VerifyReport;
+
+/// The code that the process ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exit(pub(super) u8);
+
+impl Exit {
+    /// All is well.
+    pub(super) const OK: Self = Self(0);
+    /// The operator's, the system's or monolith's own fault.
+    pub(super) const FAILED: Self = Self(1);
+    /// A tool server or a model is not there.
+    pub(super) const SETUP: Self = Self(3);
+    /// Bad arguments or configuration.
+    pub(super) const USAGE: Self = Self(4);
+    /// A replay decided otherwise than was recorded.
+    pub(super) const DIVERGED: Self = Self(6);
+    /// A transcript is corrupt, tampered with or incomplete.
+    pub(super) const EVIDENCE: Self = Self(7);
+
+    /// What a verification comes to.
+    pub(super) const fn of_verify(report: &VerifyReport) -> Self {
+        if report.holds() {
+            Self::OK
+        } else {
+            Self::EVIDENCE
+        }
+    }
+
+    /// What a replay comes to: where the evidence itself is bad, that is what counts.
+    pub(super) fn of_replay(report: &ReplayReport) -> Self {
+        if report.same {
+            return Self::OK;
+        }
+        let first = report.first_difference.as_ref();
+        match first.map(|difference| difference.attribution) {
+            Some(
+                Attribution::Tampered
+                | Attribution::Truncated
+                | Attribution::Extended
+                | Attribution::UnknownVersion,
+            ) => Self::EVIDENCE,
+            Some(Attribution::Contract | Attribution::Adapter | Attribution::Kernel) | None => {
+                Self::DIVERGED
+            }
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.0)
+    }
+}
+
+impl From<&CliError> for Exit {
+    fn from(error: &CliError) -> Self {
+        match error {
+            CliError::Spec(_)
+            | CliError::ContractUnreadable { .. }
+            | CliError::TranscriptUnreadable { .. }
+            | CliError::NoSuchEntry { .. }
+            | CliError::NoDemoRun
+            | CliError::NoSuchCase { .. }
+            | CliError::FileInsteadOfRun { .. } => Self::USAGE,
+            CliError::Driver(fault) => Self::from(fault),
+            CliError::Store(fault) | CliError::Export(ExportError::Store(fault)) => {
+                Self::from(fault)
+            }
+            CliError::Line { .. }
+            | CliError::Entry { .. }
+            | CliError::NoHeader { .. }
+            | CliError::NothingTampered
+            | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
+            CliError::StateFolder { .. }
+            | CliError::NoStateFolder
+            | CliError::CannotWrite { .. }
+            | CliError::CurrentFolder { .. }
+            | CliError::Runtime { .. }
+            | CliError::Output(_)
+            | CliError::Randomness { .. }
+            | CliError::Panic { .. }
+            | CliError::Export(ExportError::Io(_)) => Self::FAILED,
+        }
+    }
+}
+
+impl From<&DriverError> for Exit {
+    fn from(error: &DriverError) -> Self {
+        match error {
+            DriverError::NoTask
+            | DriverError::Workspace { .. }
+            | DriverError::ScriptUnreadable { .. }
+            | DriverError::Script { .. }
+            | DriverError::MissingVariable { .. }
+            | DriverError::Placeholder { .. }
+            | DriverError::Contract(_)
+            | DriverError::Adapter(_)
+            | DriverError::Backend { .. } => Self::USAGE,
+            DriverError::Cancelled | DriverError::Randomness(_) => Self::FAILED,
+            DriverError::Store(fault) => Self::from(fault),
+        }
+    }
+}
+
+impl From<&StoreError> for Exit {
+    fn from(error: &StoreError) -> Self {
+        match error {
+            StoreError::RunExists { .. }
+            | StoreError::NoSuchRun { .. }
+            | StoreError::Ambiguous { .. } => Self::USAGE,
+            StoreError::Corrupt { .. } => Self::EVIDENCE,
+            StoreError::CannotOpen { .. }
+            | StoreError::ReadOnly { .. }
+            | StoreError::Locked { .. }
+            | StoreError::DiskFull { .. }
+            | StoreError::NotADatabase { .. }
+            | StoreError::Foreign { .. }
+            | StoreError::NewerFormat { .. }
+            | StoreError::Io { .. }
+            | StoreError::Poisoned { .. }
+            | StoreError::Closed
+            | StoreError::Fenced { .. }
+            | StoreError::OutOfOrder { .. }
+            | StoreError::BadEntry { .. }
+            | StoreError::Statement { .. } => Self::FAILED,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::Difference;
+
+    fn replay(attribution: Attribution) -> ReplayReport {
+        let difference = Difference {
+            seq: 3,
+            state: None,
+            step_id: None,
+            pointer: "/hash".to_owned(),
+            expected: "a".to_owned(),
+            actual: "b".to_owned(),
+            attribution,
+        };
+        ReplayReport {
+            same: false,
+            entries: 4,
+            first_difference: Some(difference.clone()),
+            differences: vec![difference],
+            not_compared: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_replay_tells_bad_evidence_from_another_decision() {
+        let check = |attribution, expect: u8| {
+            assert_eq!(
+                Exit::of_replay(&replay(attribution)),
+                Exit(expect),
+                "{attribution}"
+            );
+        };
+        check(Attribution::Kernel, 6);
+        check(Attribution::Adapter, 6);
+        check(Attribution::Contract, 6);
+        check(Attribution::Tampered, 7);
+        check(Attribution::Truncated, 7);
+        check(Attribution::Extended, 7);
+        check(Attribution::UnknownVersion, 7);
+    }
+
+    #[test]
+    fn a_fault_has_the_code_of_whoever_is_to_blame() {
+        let check = |error: CliError, expect: u8| {
+            assert_eq!(Exit::from(&error), Exit(expect), "{error}");
+        };
+        check(CliError::Driver(DriverError::NoTask), 4);
+        check(CliError::Driver(DriverError::Cancelled), 1);
+        let path = std::path::PathBuf::from("runs.db");
+        check(StoreError::ReadOnly { path: path.clone() }.into(), 1);
+        check(StoreError::NotADatabase { path: path.clone() }.into(), 1);
+        let asked = "x".to_owned();
+        check(StoreError::NoSuchRun { asked }.into(), 4);
+        let reason = "hash".to_owned();
+        check(StoreError::Corrupt { path, reason }.into(), 7);
+        check(CliError::NoDemoRun, 4);
+        let message = "boom".to_owned();
+        check(CliError::Panic { message }, 1);
+    }
+}

@@ -1,0 +1,155 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::narrator::{Narrator, target_name};
+use super::numbers::seconds;
+use super::screen::{Screen, Style};
+use crate::driver::Observer;
+use crate::kernel::{EffectRecord, EntryDraft, Predicate, Run, State};
+use crate::telemetry::Ledger;
+use crate::transcript::SealedEntry;
+
+/// How long nothing may happen before somebody who watches is told what is waited for.
+const PATIENCE_MS: u128 = 1000;
+const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// Follows a run while it is driven: lines on stderr for whoever watches, and the result in the end.
+#[derive(Clone)]
+pub(super) struct Live(Arc<Mutex<Following>>);
+
+struct Following {
+    drawn: bool,
+    ledger: Ledger,
+    narrator: Narrator,
+    predicate: Option<Predicate>,
+    screen: Screen,
+    since: Instant,
+    ticks: usize,
+    waiting: String,
+}
+
+impl Live {
+    /// Follows a run that is being prepared.
+    pub(super) fn new(screen: Screen) -> Self {
+        Self(Arc::new(Mutex::new(Following {
+            drawn: false,
+            ledger: Ledger::new(),
+            narrator: Narrator::default(),
+            predicate: None,
+            screen,
+            since: Instant::now(),
+            ticks: 0,
+            waiting: "starting tool servers".to_owned(),
+        })))
+    }
+
+    /// Called about ten times a second: shows what is waited for once that takes longer than a second.
+    pub(super) fn tick(&self) {
+        let mut following = self.lock();
+        let waited = following.since.elapsed().as_millis();
+        if following.screen.is_watched() && waited >= PATIENCE_MS && !following.waiting.is_empty() {
+            following.draw(waited);
+        }
+    }
+
+    /// Writes a line of monolith's own between those of the run.
+    pub(super) fn say(&self, line: &str) {
+        let mut following = self.lock();
+        following.wipe();
+        following.screen.note(line);
+    }
+
+    /// The run has ended, or will not begin: nothing is waited for any longer.
+    pub(super) fn rest(&self) {
+        let mut following = self.lock();
+        following.wipe();
+        following.waiting.clear();
+    }
+
+    /// What the entries came to so far, and the predicate that fired last.
+    pub(super) fn seen(&self) -> (Ledger, Option<Predicate>) {
+        let following = self.lock();
+        (following.ledger.clone(), following.predicate)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Following> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Live {
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+        self.lock().entry(draft, sealed, run);
+    }
+}
+
+impl Following {
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+        let action = &draft.action;
+        let contract = run.contract();
+        self.ledger
+            .take(contract, action, draft.event.as_ref(), sealed.hash);
+        let told = self.narrator.take(contract, action, draft.event.as_ref());
+        self.predicate = action.predicate.or(self.predicate);
+        if !self.screen.is_watched() {
+            return;
+        }
+        self.wipe();
+        if let Some(told) = told {
+            self.screen.note(&told.line());
+        }
+        if let Some(waiting) = waiting(draft, run) {
+            self.waiting = waiting;
+        }
+        self.since = Instant::now();
+    }
+
+    fn draw(&mut self, waited_ms: u128) {
+        self.ticks = self.ticks.wrapping_add(1);
+        let wheel = WHEEL.get(self.ticks % WHEEL.len()).copied().unwrap_or('·');
+        let waited = seconds(u64::try_from(waited_ms).unwrap_or(u64::MAX) / 100 * 100);
+        let line = format!("{wheel} {waited}  {}", self.waiting);
+        let line = self.screen.paint(Style::Dim, &line);
+        self.screen.write_err(&format!("\r\u{1b}[2K{line}"));
+        self.drawn = true;
+    }
+
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            self.screen.write_err("\r\u{1b}[2K");
+        }
+    }
+}
+
+/// What the run waits for after this entry, where the entry changes that.
+fn waiting(draft: &EntryDraft, run: &Run) -> Option<String> {
+    let action = &draft.action;
+    let mut calls = Vec::new();
+    let mut waiting = None;
+    for effect in &action.effects {
+        match effect {
+            EffectRecord::Probe => waiting = Some("asking whether the models answer".to_owned()),
+            EffectRecord::Infer { target, .. } => {
+                waiting = Some(format!(
+                    "waiting for {}",
+                    target_name(run.contract(), *target)
+                ));
+            }
+            EffectRecord::Execute { name, .. } => calls.push(super::escape::line(name)),
+            EffectRecord::AwaitApproval { .. } => {
+                waiting = Some("waiting for an approval".to_owned());
+            }
+            EffectRecord::Wait { .. } => {
+                waiting = Some("waiting before the next attempt".to_owned());
+            }
+            EffectRecord::Cancel | EffectRecord::Finish => {}
+        }
+    }
+    if !calls.is_empty() {
+        return Some(format!("running {}", calls.join(", ")));
+    }
+    if action.to == State::Terminate {
+        return Some("closing".to_owned());
+    }
+    waiting
+}

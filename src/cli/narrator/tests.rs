@@ -1,0 +1,228 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::*;
+use crate::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, ServerCapability, ServerKind,
+    TargetCapability, ToolCapability, Validators,
+};
+use crate::kernel::{Effect, Probed, ProbedTarget, Run, RunStarted};
+use crate::message::{
+    AdapterStatus, AgentMessage, ContentBlock, Digest, FailureCode, InferenceSeq, ObjectText,
+    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role, RunId, StopReason,
+    ToolEnvelope, ToolInvocation, Usage,
+};
+
+fn contract() -> ExecutionContract {
+    let text = "task: hi\ntool_policy: required\ntargets: [{provider: demo, model: script}]\n\
+                providers: {demo: {type: scripted, file: x.jsonl}}\ntools: {builtin: [echo]}\n";
+    let spec = ContractSpec::parse("c.yaml", text, &[]).unwrap();
+    let echo = ToolCapability {
+        annotations: serde_json::Value::Null,
+        description: String::new(),
+        input_schema: serde_json::json!({"type": "object"}),
+        name: "echo".to_owned(),
+        schema_tokens: 1,
+    };
+    let builtin = ServerCapability {
+        available: true,
+        kind: ServerKind::Builtin,
+        tools: vec![echo],
+    };
+    let manifest = CapabilityManifest {
+        servers: BTreeMap::from([("builtin".to_owned(), builtin)]),
+        targets: vec![TargetCapability::default()],
+    };
+    ContractFactory.make(&spec, &manifest, None).unwrap()
+}
+
+fn probed(responsive: bool) -> EventKind {
+    let detail = "no\u{1b}body".to_owned();
+    let targets = vec![ProbedTarget { detail, responsive }];
+    EventKind::Probed(Probed { targets })
+}
+
+fn returned(inference: u64, message: Option<AgentMessage>) -> EventKind {
+    let rejected = message.is_none();
+    EventKind::InferenceReturned(Box::new(InferenceReturned {
+        gate_breached: false,
+        inference: InferenceSeq(inference),
+        request_hash: Digest::ZERO,
+        result: ProtocolAdapterResult {
+            adapter_version: "openai-chat/1".to_owned(),
+            canonical_message: message,
+            failure_code: rejected.then_some(FailureCode::ArgsInvalidJson),
+            pointer: rejected.then(|| "/choices/0".to_owned()),
+            raw_hash: Digest::ZERO,
+            repair: None,
+            status: if rejected {
+                AdapterStatus::Rejected
+            } else {
+                AdapterStatus::Native
+            },
+            stop: StopReason::End,
+            usage: None,
+            withheld: None,
+        },
+        usage: Usage::default(),
+    }))
+}
+
+fn text(content: &str) -> AgentMessage {
+    AgentMessage::text(Role::Assistant, content, 1)
+}
+
+fn calls(arguments: &[&str]) -> AgentMessage {
+    let call = |(n, arguments): (usize, &&str)| ToolInvocation {
+        arguments: ObjectText::parse(*arguments).unwrap(),
+        id: format!("c{n}"),
+        name: "echo".to_owned(),
+        raw_payload: None,
+        source_model: "script".to_owned(),
+    };
+    AgentMessage {
+        tool_calls: (1..).zip(arguments).map(call).collect(),
+        ..text("")
+    }
+}
+
+fn ended(call: u64, outcome: ToolOutcome) -> EventKind {
+    let call = CallSeq(call);
+    EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+}
+
+fn envelope(id: &str) -> ToolOutcome {
+    ToolOutcome::Returned(ToolEnvelope {
+        bytes_in: 2,
+        bytes_out: 20_000,
+        content: vec![ContentBlock::Text("hi".to_owned())],
+        duration_ms: 7,
+        error: None,
+        full: Some(Digest::ZERO),
+        started_at_ms: 0,
+        status: EnvelopeStatus::Ok,
+        tokens: 1,
+        tool: "echo".to_owned(),
+        tool_call_id: id.to_owned(),
+    })
+}
+
+/// The lines of a run to which these events happen, 100 ms apart.
+fn check(events: &[EventKind], expect: &[&str]) {
+    let contract = Arc::new(contract());
+    let started = RunStarted {
+        bring_up: Vec::new(),
+        contract_hash: contract.rehash(),
+        messages: vec![AgentMessage::text(Role::User, "hi", 1)],
+        parent: None,
+        run_id: RunId::try_from("r".to_owned()).unwrap(),
+        started_unix_ms: 0,
+        workspace: None,
+    };
+    let validators = Arc::new(Validators::compile(&contract));
+    let (mut run, first) = Run::start(Arc::clone(&contract), validators, started);
+    let mut narrator = Narrator::default();
+    let mut lines = Vec::new();
+    let mut take = |effects: Vec<Effect>| {
+        for effect in effects {
+            if let Effect::Append(entries) = effect {
+                let told = entries
+                    .iter()
+                    .filter_map(|e| narrator.take(&contract, &e.action, e.event.as_ref()));
+                lines.extend(told.map(|told| told.line()));
+            }
+        }
+    };
+    take(first);
+    for (at, event) in (1..).zip(events) {
+        let event = event.clone();
+        take(run.step(Event {
+            at_ms: at * 100,
+            event,
+        }));
+    }
+    assert_eq!(lines, expect);
+}
+
+#[test]
+fn a_run_with_a_call_is_told_transition_by_transition() {
+    check(
+        &[
+            probed(true),
+            returned(1, Some(calls(&["{\"a\":1}"]))),
+            ended(1, envelope("c1")),
+            returned(2, Some(text("MIT"))),
+        ],
+        &[
+            "0.100s  PRECHECK → INFER   9 checks passed, tools required; asks demo/script, turn 1",
+            "0.200s  INFER → VALIDATE_CALLS   native, 1 call: echo",
+            "0.200s  VALIDATE_CALLS → EXECUTE   echo {\"a\":1}",
+            "0.300s  EXECUTE → OBSERVE   echo ok, 20,000 bytes, cut in 7 ms",
+            "0.300s  OBSERVE → COMMIT   observed",
+            "0.300s  COMMIT → INFER   predicate 7: next turn; asks demo/script, turn 2",
+            "0.400s  INFER → VALIDATE_CALLS   native, 3 characters",
+            "0.400s  VALIDATE_CALLS → COMMIT   nothing to execute",
+            "0.400s  COMMIT → TERMINATE   2 turns, 2 inferences, 1 call executed, 0 tokens",
+        ],
+    );
+}
+
+#[test]
+fn what_goes_wrong_is_told_in_its_own_words() {
+    let fault = ProviderFault {
+        status: Some(503),
+        ..ProviderFault::new(ProviderFaultClass::Model, "over\u{202e}loaded")
+    };
+    let failed = EventKind::InferenceFailed(InferenceFailed {
+        fault,
+        inference: InferenceSeq(1),
+        request_hash: None,
+        usage: None,
+    });
+    check(
+        &[
+            probed(true),
+            failed,
+            returned(2, None),
+            EventKind::Interrupted(Interrupter::Abort),
+        ],
+        &[
+            "0.100s  PRECHECK → INFER   9 checks passed, tools required; asks demo/script, turn 1",
+            "0.200s  INFER → COMMIT   model (503): over\\u{202e}loaded",
+            "0.200s  COMMIT → INFER   predicate 7: retry; asks demo/script, attempt 2",
+            "0.300s  INFER → VALIDATE_CALLS   rejected: ARGS_INVALID_JSON at \"/choices/0\"",
+            "0.300s  VALIDATE_CALLS → COMMIT   nothing to execute",
+            "0.300s  COMMIT → INFER   predicate 7: retry; asks demo/script, attempt 3",
+            "0.400s  INFER → COMMIT   aborted",
+            "0.400s  COMMIT → TERMINATE   1 turn, 3 inferences, 0 calls executed, 0 tokens",
+        ],
+    );
+}
+
+#[test]
+fn the_check_that_failed_stands_in_the_last_line() {
+    check(
+        &[probed(false)],
+        &["0.100s  PRECHECK → TERMINATE   backend: no\\u{1b}body"],
+    );
+}
+
+#[test]
+fn calls_of_one_message_are_told_in_the_order_in_which_they_ended() {
+    check(
+        &[
+            probed(true),
+            returned(1, Some(calls(&["{}", "{\"b\":2}"]))),
+            ended(1, ToolOutcome::TimedOut),
+            ended(2, envelope("c2")),
+        ],
+        &[
+            "0.100s  PRECHECK → INFER   9 checks passed, tools required; asks demo/script, turn 1",
+            "0.200s  INFER → VALIDATE_CALLS   native, 2 calls: echo, echo",
+            "0.200s  VALIDATE_CALLS → EXECUTE   echo {}",
+            "0.400s  EXECUTE → OBSERVE   echo timed out; echo ok, 20,000 bytes, cut in 7 ms",
+            "0.400s  OBSERVE → COMMIT   observed",
+            "0.400s  COMMIT → INFER   predicate 7: next turn; asks demo/script, turn 2",
+        ],
+    );
+}

@@ -1,0 +1,170 @@
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::CliError;
+use crate::contract::{ExecutionContract, Validators};
+use crate::kernel::{Action, Event, EventKind, Run};
+use crate::message::{Digest, RunId};
+use crate::replay::BlobSource;
+use crate::store::StoreReader;
+use crate::telemetry::Ledger;
+use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
+
+/// Where a transcript is.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// In a file.
+    File(PathBuf),
+    /// In the store.
+    Run(RunId, StoreReader),
+}
+
+/// A transcript as it is stored. Nothing of it is verified here.
+#[derive(Debug)]
+pub(super) struct Recorded {
+    pub(super) contract: ExecutionContract,
+    pub(super) run_id: RunId,
+    pub(super) entries: Vec<SealedEntry>,
+    blobs: Blobs,
+}
+
+#[derive(Debug)]
+enum Blobs {
+    Read(BTreeMap<Digest, Vec<u8>>),
+    Stored(StoreReader),
+}
+
+impl BlobSource for Recorded {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        match &self.blobs {
+            Blobs::Read(blobs) => blobs.get(&hash).cloned(),
+            Blobs::Stored(reader) => reader.blob(hash).ok().flatten(),
+        }
+    }
+}
+
+impl Source {
+    /// Reads the whole transcript.
+    pub(super) fn load(self) -> Result<Recorded, CliError> {
+        match self {
+            Self::File(path) => load_file(&path),
+            Self::Run(run_id, mut reader) => {
+                let run = reader.read_run(&run_id)?;
+                let contract = run.contract()?;
+                let entries = run.collect::<Result<_, _>>()?;
+                Ok(Recorded {
+                    contract,
+                    run_id,
+                    entries,
+                    blobs: Blobs::Stored(reader),
+                })
+            }
+        }
+    }
+}
+
+impl Recorded {
+    /// What an entry says.
+    pub(super) fn decode(entry: &SealedEntry) -> Result<(Action, Option<Event>), CliError> {
+        let refuse = |flaw: Flaw| CliError::Entry {
+            seq: entry.seq,
+            flaw,
+        };
+        let action = entry.decode_action().map_err(refuse)?;
+        Ok((action, entry.decode_event().map_err(refuse)?))
+    }
+
+    /// The machine after the recorded events, and what the entries add up to.
+    pub(super) fn fold(&self) -> Result<(Run, Ledger), CliError> {
+        let contract = Arc::new(self.contract.clone());
+        let mut ledger = Ledger::new();
+        let mut run = None;
+        for entry in &self.entries {
+            let (action, event) = Self::decode(entry)?;
+            ledger.take(&contract, &action, event.as_ref(), entry.hash);
+            match (event, &mut run) {
+                (
+                    Some(Event {
+                        event: EventKind::RunStarted(started),
+                        ..
+                    }),
+                    None,
+                ) => {
+                    let validators = Arc::new(Validators::compile(&contract));
+                    run = Some(Run::start(Arc::clone(&contract), validators, *started).0);
+                }
+                (Some(event), Some(run)) => drop(run.step(event)),
+                _ => {}
+            }
+        }
+        let run = run.ok_or_else(|| CliError::Entry {
+            seq: 0,
+            flaw: Flaw::tampered("event", "the start of a run", "none"),
+        })?;
+        Ok((run, ledger))
+    }
+}
+
+/// Hands on each line of a file, its line feed included, until `take` says no or a line is longer than a transcript's.
+pub(super) fn each_line(
+    path: &Path,
+    mut take: impl FnMut(&[u8]) -> Result<bool, CliError>,
+) -> Result<(), CliError> {
+    let unreadable = |fault: io::Error| CliError::TranscriptUnreadable {
+        path: path.to_owned(),
+        reason: fault.to_string(),
+    };
+    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        // One byte more than is allowed, so that whoever takes the line sees that it is too long.
+        let mut bounded = file.by_ref().take(most.saturating_add(1));
+        let read = bounded.read_until(b'\n', &mut line).map_err(unreadable)?;
+        if read == 0 || !take(&line)? {
+            return Ok(());
+        }
+    }
+}
+
+fn load_file(path: &Path) -> Result<Recorded, CliError> {
+    let mut reader = LineReader::new();
+    let mut header = None;
+    let mut entries = Vec::new();
+    let mut blobs = BTreeMap::new();
+    each_line(path, |line| {
+        let record = reader.read(line).map_err(|fault| CliError::Line {
+            path: path.to_owned(),
+            fault,
+        })?;
+        match record {
+            Record::Header(found) => header = Some((found.contract.to_owned(), found.run_id)),
+            Record::Entry(entry) => entries.push(SealedEntry {
+                seq: entry.seq,
+                state: entry.decoded_action.to,
+                event: entry.event.to_owned(),
+                action: entry.action.to_owned(),
+                hash: entry.hash,
+            }),
+            Record::Blob(blob) => {
+                blobs.insert(blob.hash, blob.bytes.to_vec());
+            }
+        }
+        Ok(true)
+    })?;
+    let no_header = || CliError::NoHeader {
+        path: path.to_owned(),
+    };
+    let (contract, run_id) = header.ok_or_else(no_header)?;
+    let contract = ExecutionContract::decode(&contract).map_err(|_| no_header())?;
+    Ok(Recorded {
+        contract,
+        run_id,
+        entries,
+        blobs: Blobs::Read(blobs),
+    })
+}
