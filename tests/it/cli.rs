@@ -1,0 +1,531 @@
+//! The binary from outside: exit codes, streams, and what it says when something is wrong.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A folder to stand in, with a state folder of its own.
+struct Desk(TempDir);
+
+/// What a command left behind.
+struct Left {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).unwrap();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("MONOLITH_HOME", self.path().join("home"))
+            .env_remove("OPENAI_API_KEY");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Left {
+        let output = self.command(args).output().unwrap();
+        Left {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn json(&self, args: &[&str]) -> (i32, Value) {
+        let left = self.run(args);
+        let Ok(document) = serde_json::from_str(&left.stdout) else {
+            panic!("one document on stdout, got {:?}", left.stdout);
+        };
+        (left.code, document)
+    }
+
+    /// A contract whose scripted model answers with each of these bodies in turn.
+    fn script(&self, more: &str, bodies: &[&str]) {
+        let contract = format!(
+            "task: hi\ntargets: [{{provider: demo, model: script}}]\n\
+             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n{more}"
+        );
+        self.write("c.yaml", &contract);
+        self.write("s.jsonl", &bodies.join("\n"));
+    }
+}
+
+fn says(content: &str) -> String {
+    let message = serde_json::json!({"role": "assistant", "content": content});
+    let choice = serde_json::json!({"index": 0, "message": message, "finish_reason": "stop"});
+    serde_json::json!({"response": {"choices": [choice]}}).to_string()
+}
+
+/// A chat contract for a model that nobody serves.
+fn remote(more: &str) -> String {
+    format!(
+        "task: hi\ntargets: [{{provider: p, model: m, context_window: 32000}}]\n\
+         providers:\n  p: {{type: openai, base_url: \"http://127.0.0.1:1/v1\"{more}}}\n"
+    )
+}
+
+#[test]
+fn the_demo_runs_replays_and_verifies() {
+    let desk = Desk::new();
+    let left = desk.run(&["demo"]);
+    assert_eq!(left.code, 0, "{}", left.stderr);
+    assert!(left.stdout.contains("MIT OR Apache-2.0"), "{}", left.stdout);
+    assert!(
+        left.stdout.contains("monolith replay demo-"),
+        "{}",
+        left.stdout
+    );
+    assert_eq!(left.stderr, "", "a pipe is quiet");
+
+    let (code, result) = desk.json(&["show", "last", "--json"]);
+    assert_eq!(code, 0);
+    assert_eq!(result["outcome"]["class"], "COMPLETED_WITH_TOOLS");
+    assert_eq!(result["counters"]["tools_executed"], 2);
+    let (code, report) = desk.json(&["replay", "last", "--json"]);
+    assert_eq!((code, &report["same"]), (0, &Value::Bool(true)));
+    assert_eq!(report["entries"], result["entries"]);
+    let (code, report) = desk.json(&["verify", "last", "--json"]);
+    assert_eq!((code, &report["level"]), (0, &Value::from("L0")));
+    let (_, listing) = desk.json(&["list", "--json"]);
+    assert_eq!(listing["runs"][0]["head"], result["head"]);
+}
+
+#[test]
+fn a_changed_byte_is_found_where_it_is() {
+    let desk = Desk::new();
+    assert_eq!(
+        desk.run(&["demo", "tamper"]).code,
+        4,
+        "there is no demo run yet"
+    );
+    assert_eq!(desk.run(&["demo"]).code, 0);
+    let left = desk.run(&["demo", "tamper"]);
+    assert_eq!(left.code, 0, "{}", left.stderr);
+    assert!(
+        left.stdout
+            .contains("not verified: tampered at entry 9, line 11, hash"),
+        "{}",
+        left.stdout
+    );
+
+    // The copy stays, so that anyone may look at it.
+    let command = left.stdout.lines().last().unwrap();
+    let path = command
+        .split_whitespace()
+        .find(|word| word.contains(".jsonl"))
+        .unwrap();
+    assert_eq!(desk.run(&["verify", path]).code, 7);
+    assert_eq!(desk.run(&["replay", path]).code, 7);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn the_result_of_a_stored_run_is_the_one_that_it_printed() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    let printed = desk.run(&["run", "--contract", "c.yaml", "--json"]);
+    let shown = desk.run(&["show", "last", "--json"]);
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    assert_eq!(printed.stdout, shown.stdout);
+    let result: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(result["finalReport"]["content"], "Hello.");
+    assert_eq!(result["error"], Value::Null);
+}
+
+#[test]
+fn the_answer_goes_to_stdout_and_a_pipe_hears_nothing_else() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.\n")]);
+    let left = desk.run(&["run", "--contract", "c.yaml"]);
+    assert_eq!(
+        (left.code, left.stdout.as_str(), left.stderr.as_str()),
+        (0, "Hello.\n", "")
+    );
+}
+
+#[test]
+fn an_exported_run_verifies_and_replays_without_the_store() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    desk.run(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    assert_eq!(desk.run(&["export", "r1", "-o", "r1.jsonl"]).code, 0);
+    let elsewhere = Desk::new();
+    let file = desk.path().join("r1.jsonl");
+    let file = file.to_str().unwrap();
+    assert_eq!(elsewhere.run(&["verify", file]).code, 0);
+    assert_eq!(elsewhere.run(&["replay", file]).code, 0);
+    assert_eq!(elsewhere.run(&["show", file, "--step", "1"]).code, 0);
+    assert_eq!(elsewhere.run(&["show", file, "--step", "99"]).code, 4);
+    assert_eq!(
+        desk.run(&["export", "r1"]).stdout,
+        std::fs::read_to_string(file).unwrap()
+    );
+
+    let whole = std::fs::read_to_string(file).unwrap();
+    let cut: Vec<&str> = whole.split_inclusive('\n').take(3).collect();
+    desk.write("cut.jsonl", &cut.concat());
+    assert_eq!(desk.run(&["verify", "cut.jsonl"]).code, 7);
+    assert_eq!(desk.run(&["replay", "cut.jsonl"]).code, 7);
+}
+
+/// Every fault of the author's: exit 4, a message that names the place, and a result document without a run.
+#[test]
+fn a_contract_that_cannot_be_one_gives_no_run_and_says_where() {
+    let check = |contract: Option<&str>, args: &[&str], expect: &[&str]| {
+        let desk = Desk::new();
+        if let Some(text) = contract {
+            desk.write("c.yaml", text);
+        }
+        let all = [&["run", "--contract", "c.yaml", "--json"], args].concat();
+        let left = desk.run(&all);
+        assert_eq!(left.code, 4, "{expect:?}: {}", left.stderr);
+        for part in expect {
+            assert!(left.stderr.contains(part), "{part:?} in {}", left.stderr);
+        }
+        let result: Value = serde_json::from_str(&left.stdout).unwrap();
+        assert_eq!(result["run_id"], Value::Null);
+        assert_eq!(result["exit_code"], 4);
+        assert_eq!(result["success"], false);
+        assert!(result["error"].is_string());
+    };
+    check(None, &[], &["c.yaml", "No such file"]);
+    check(Some("a: [1\n"), &[], &["c.yaml:1:4"]);
+    check(
+        Some(&remote("").replace("task", "tsak")),
+        &[],
+        &["c.yaml:1:1", "`task`"],
+    );
+    check(
+        Some(&remote("").replace("provider: p", "provider: q")),
+        &[],
+        &["`q`", "`p`"],
+    );
+    check(
+        Some(&remote("").replace("openai", "opnai")),
+        &[],
+        &["c.yaml:4", "openai"],
+    );
+    check(
+        Some(&remote("")),
+        &["--set", "max_tuns=3"],
+        &["--set max_tuns=3", "max_turns"],
+    );
+    check(
+        Some(&remote(", api_key_env: NOBODY_SETS_THIS")),
+        &[],
+        &["NOBODY_SETS_THIS", "api_key_env"],
+    );
+    check(
+        Some(&remote("").replace("task: hi\n", "")),
+        &[],
+        &["--task"],
+    );
+    check(Some("\u{0}\u{1}"), &[], &["c.yaml:1"]);
+    check(
+        Some(&remote("")),
+        &["--run-id", "A B"],
+        &["1 to 64 characters"],
+    );
+    let script = "task: hi\ntargets: [{provider: p, model: m}]\nproviders: {p: {type: scripted, file: no.jsonl}}\n";
+    check(Some(script), &[], &["no.jsonl", "`p`"]);
+}
+
+#[test]
+fn a_task_on_the_command_line_takes_the_place_of_the_files() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    let (_, result) = desk.json(&["run", "--contract", "c.yaml", "--task", "bye", "--json"]);
+    assert_eq!(result["conversation"][0]["content"], "bye");
+}
+
+#[test]
+fn a_missing_tool_command_is_a_run_that_ends_in_preflight_with_its_transcript() {
+    let desk = Desk::new();
+    // The key is not set either: tools are judged first.
+    let text = remote(", api_key_env: NOBODY_SETS_THIS");
+    let text = format!("{text}tools: {{mcp: {{fs: {{command: no-such-command-anywhere}}}}}}\n");
+    desk.write("c.yaml", &text);
+    let (code, result) = desk.json(&["run", "--contract", "c.yaml", "--json"]);
+    assert_eq!(code, 3);
+    assert_eq!(result["outcome"]["code"], "tool_unavailable");
+    let error = result["error"].as_str().unwrap();
+    assert!(error.contains("no-such-command-anywhere"), "{error}");
+    assert_eq!(desk.run(&["verify", "last"]).code, 0);
+    assert_eq!(desk.run(&["replay", "last"]).code, 0);
+}
+
+#[test]
+fn an_endpoint_that_nobody_serves_ends_in_preflight() {
+    let desk = Desk::new();
+    desk.write("c.yaml", &remote(""));
+    let left = desk.run(&["run", "--contract", "c.yaml"]);
+    assert_eq!((left.code, left.stdout.as_str()), (3, ""));
+    assert!(
+        left.stderr
+            .contains("FAILED_PREFLIGHT (backend_unavailable)"),
+        "{}",
+        left.stderr
+    );
+    assert!(left.stderr.contains("monolith show "), "{}", left.stderr);
+    assert_eq!(desk.run(&["verify", "last"]).code, 0);
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_the_operators_and_stays_as_it_is() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    let text = "this is no database, and it stays what it is";
+    desk.write("not.db", text);
+    let check = |store: &str, expect: &str| {
+        let args = ["run", "--contract", "c.yaml", "--json", "--store", store];
+        let left = desk.run(&args);
+        assert_eq!(left.code, 1, "{store}");
+        assert!(
+            left.stderr.contains(expect),
+            "{expect:?} in {}",
+            left.stderr
+        );
+        let result: Value = serde_json::from_str(&left.stdout).unwrap();
+        assert_eq!(result["run_id"], Value::Null);
+        assert_eq!(result["outcome"], Value::Null);
+        assert_eq!(result["finalReport"]["metadata"]["reason"], "store");
+    };
+    check("not.db", "it is not a database");
+    check("no/such/folder/runs.db", "open");
+    check(".", "open");
+    let kept = std::fs::read_to_string(desk.path().join("not.db")).unwrap();
+    assert_eq!(kept, text);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_written_is_named() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    let folder = desk.path().join("locked");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::write(folder.join("probe"), "").is_ok() {
+        println!("skipped: this user may write everywhere");
+        return;
+    }
+    let left = desk.run(&["run", "--contract", "c.yaml", "--store", "locked/runs.db"]);
+    assert_eq!(left.code, 1);
+    assert!(left.stderr.contains("locked/runs.db"), "{}", left.stderr);
+}
+
+#[test]
+fn names_of_runs_are_unique_and_may_be_cut() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    let run = |id: &str| desk.run(&["run", "--contract", "c.yaml", "--run-id", id]);
+    assert_eq!(run("abc1").code, 0);
+    assert_eq!(run("abd2").code, 0);
+    let again = run("abc1");
+    assert_eq!(again.code, 4);
+    assert!(again.stderr.contains("abc1"), "{}", again.stderr);
+
+    assert_eq!(desk.run(&["show", "abc"]).code, 0);
+    assert_eq!(desk.run(&["verify", "last"]).code, 0);
+    let ambiguous = desk.run(&["show", "ab"]);
+    assert_eq!(ambiguous.code, 4);
+    assert!(
+        ambiguous.stderr.contains("abc1, abd2"),
+        "{}",
+        ambiguous.stderr
+    );
+    for command in ["show", "replay", "verify", "export"] {
+        let unknown = desk.run(&[command, "xyz"]);
+        assert_eq!(unknown.code, 4, "{command}");
+        assert!(unknown.stderr.contains("\"xyz\""), "{}", unknown.stderr);
+    }
+}
+
+#[test]
+fn no_runs_is_no_fault() {
+    let desk = Desk::new();
+    let (code, listing) = desk.json(&["list", "--json"]);
+    assert_eq!((code, listing), (0, serde_json::json!({"runs": []})));
+    assert_eq!(desk.run(&["show", "last"]).code, 4);
+    assert!(!desk.path().join("home").exists(), "looking makes nothing");
+}
+
+#[test]
+fn bad_arguments_are_four_and_questions_are_answered() {
+    let desk = Desk::new();
+    let check = |args: &[&str], code: i32| assert_eq!(desk.run(args).code, code, "{args:?}");
+    check(&["frob"], 4);
+    check(&["run"], 4);
+    check(&["run", "--contract"], 4);
+    check(&["show", "last", "--json", "--raw"], 4);
+    check(&["machine", "--format", "svg"], 4);
+    check(&["corpus", "run", "--filter", "no case is called so"], 4);
+    check(&["--help"], 0);
+    check(&["run", "--help"], 0);
+    check(&["--version"], 0);
+    let (code, result) = desk.json(&["run", "--json"]);
+    assert_eq!((code, &result["exit_code"]), (4, &Value::from(4)));
+}
+
+#[test]
+fn the_machine_is_printed_from_its_edges() {
+    let desk = Desk::new();
+    let (code, machine) = desk.json(&["machine", "--format", "json"]);
+    assert_eq!(code, 0);
+    assert_eq!(machine["states"].as_array().map(Vec::len), Some(7));
+    assert!(
+        desk.run(&["machine"])
+            .stdout
+            .starts_with("stateDiagram-v2\n")
+    );
+}
+
+#[test]
+fn the_hash_of_a_contract_is_that_of_its_run_and_moves_with_every_override() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    let hash = |args: &[&str]| {
+        let left = desk.run(&[&["contract", "hash", "c.yaml"], args].concat());
+        assert_eq!(left.code, 0, "{}", left.stderr);
+        left.stdout.trim().to_owned()
+    };
+    let (_, result) = desk.json(&["run", "--contract", "c.yaml", "--json"]);
+    assert_eq!(result["contract_hash"], hash(&[]));
+    assert_ne!(hash(&["--set", "max_turns=3"]), hash(&[]));
+    let shown = desk.run(&["contract", "show", "c.yaml"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["contract_hash"], hash(&[]));
+}
+
+#[test]
+fn a_contract_is_checked_without_starting_or_asking_anything() {
+    let desk = Desk::new();
+    let mcp = "tools: {mcp: {fs: {command: no-such-command-anywhere}}}\n";
+    desk.write("c.yaml", &format!("{}{mcp}", remote("")));
+    let left = desk.run(&["contract", "check", "c.yaml"]);
+    assert_eq!(left.code, 0, "{}{}", left.stdout, left.stderr);
+    assert!(
+        left.stderr.contains("not started, so without pins: fs"),
+        "{}",
+        left.stderr
+    );
+    let left = desk.run(&["contract", "check", "c.yaml", "--start-servers"]);
+    assert_eq!(left.code, 3);
+    assert!(
+        left.stderr.contains("no-such-command-anywhere"),
+        "{}",
+        left.stderr
+    );
+    let left = desk.run(&[
+        "contract",
+        "check",
+        "c.yaml",
+        "--set",
+        "max_format_retries=9",
+    ]);
+    assert_eq!(left.code, 4, "{}", left.stdout);
+    assert!(left.stdout.contains("FAILED  "), "{}", left.stdout);
+}
+
+#[test]
+fn foreign_text_is_passed_on_unchanged_into_a_pipe_and_shown_escaped() {
+    let desk = Desk::new();
+    desk.script("", &[&says("a\u{1b}[2Jb\u{202e}c")]);
+    let left = desk.run(&["run", "--contract", "c.yaml", "--task", "x\u{1b}[31my"]);
+    assert_eq!(left.stdout, "a\u{1b}[2Jb\u{202e}c\n");
+    let shown = desk.run(&["show", "last"]);
+    assert!(shown.stdout.contains("x\\u{1b}[31my"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains('\u{1b}'));
+}
+
+#[cfg(unix)]
+mod signals {
+    use std::process::{Child, Stdio};
+
+    use super::*;
+
+    /// Starts a run whose model never answers, and waits until it has been asked.
+    fn hanging(desk: &Desk) -> Child {
+        desk.script("", &["{\"fault\":\"hang\"}"]);
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_monolith"))
+            .args(["run", "--contract", "c.yaml", "--run-id", "r", "--json"])
+            .current_dir(desk.path())
+            .env("MONOLITH_HOME", desk.path().join("home"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        entries(desk, 2);
+        child
+    }
+
+    /// Asks until the run has that many entries.
+    fn entries(desk: &Desk, wanted: u64) {
+        for _ in 0..2_000 {
+            let left = desk.run(&["show", "r", "--json"]);
+            let result: Value = serde_json::from_str(&left.stdout).unwrap_or_default();
+            if result["entries"].as_u64() >= Some(wanted) {
+                return;
+            }
+        }
+        panic!("the run never had {wanted} entries");
+    }
+
+    fn signal(child: &Child, name: &str) {
+        let sent = std::process::Command::new("kill")
+            .args([&format!("-{name}"), &child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    fn end(child: Child) -> (i32, Value) {
+        let output = child.wait_with_output().unwrap();
+        let result = serde_json::from_slice(&output.stdout).unwrap();
+        (output.status.code().unwrap(), result)
+    }
+
+    #[test]
+    fn the_end_of_the_process_ends_the_run_with_a_seal() {
+        let desk = Desk::new();
+        let child = hanging(&desk);
+        signal(&child, "TERM");
+        let (code, result) = end(child);
+        assert_eq!(code, 1);
+        assert_eq!(result["outcome"]["class"], "INTERRUPTED");
+        assert_eq!(result["outcome"]["code"], "shutdown");
+        assert_eq!(desk.run(&["verify", "r"]).code, 0);
+    }
+
+    #[test]
+    fn asking_once_is_a_stop_and_twice_an_abort() {
+        let desk = Desk::new();
+        let child = hanging(&desk);
+        signal(&child, "INT");
+        // The request in flight may finish, and this one never does: only the entry of the stop is added.
+        entries(&desk, 3);
+        signal(&child, "INT");
+        let (code, result) = end(child);
+        assert_eq!(code, 1);
+        assert_eq!(result["outcome"]["code"], "abort");
+        assert_eq!(result["accounting"][0]["error"], "cancelled");
+    }
+}

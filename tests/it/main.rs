@@ -1,0 +1,10 @@
+//! The one integration binary: what is tested from outside the library. Each subject is a module.
+
+#[cfg(test)]
+mod cli;
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod semantics;
+#[cfg(test)]
+mod tidy;

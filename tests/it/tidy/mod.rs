@@ -1,0 +1,81 @@
+//! What a program can check of docs/architecture.md and of the project's habits.
+//!
+//! The rules read the working tree as text; none of them knows the library. Every finding names file, line
+//! and rule. Each rule has samples that it must find fault with, so that it cannot rot into always passing.
+//!
+//! - `tree`: the files that belong to the project.
+//! - `rust_source`: Rust with comments, literals and test parts blanked out, and the paths that it names.
+//! - `rooms`: the table of rooms, which arrows it allows, what pure rooms and single rooms may name.
+//! - `habits`: shape of `mod.rs`, length of files, what is left open in the code.
+//! - `text`: white space, links, paths and hosts of one machine.
+
+mod habits;
+mod rooms;
+mod rust_source;
+mod text;
+mod tree;
+
+use rooms::RoomTable;
+use tree::{Finding, Tree};
+
+/// Runs one rule over the project's own tree.
+fn clean(rule: impl Fn(&Tree) -> Vec<Finding>) {
+    let tree = Tree::load().unwrap();
+    let findings = rule(&tree);
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "\n{}\n", lines.join("\n"));
+}
+
+fn table(tree: &Tree) -> RoomTable {
+    RoomTable::parse(tree.text("docs/architecture.md").unwrap()).unwrap()
+}
+
+#[test]
+fn rooms_import_only_rooms_with_a_smaller_number() {
+    clean(|tree| rooms::arrows(tree, &table(tree)));
+}
+
+#[test]
+fn every_folder_of_src_is_a_built_room_of_the_table() {
+    clean(|tree| rooms::folders(tree, &table(tree)));
+}
+
+#[test]
+fn pure_rooms_name_nothing_impure() {
+    clean(|tree| rooms::purity(tree, &table(tree)));
+}
+
+#[test]
+fn what_belongs_to_one_room_is_named_only_there() {
+    clean(rooms::confinement);
+}
+
+#[test]
+fn module_roots_hold_docs_and_declarations_only() {
+    clean(habits::module_roots);
+}
+
+#[test]
+fn source_files_are_short() {
+    clean(habits::length);
+}
+
+#[test]
+fn nothing_is_left_open_in_the_code() {
+    clean(habits::leftovers);
+}
+
+#[test]
+fn white_space_is_plain() {
+    clean(text::white_space);
+}
+
+#[test]
+fn links_in_documents_lead_somewhere() {
+    clean(text::links);
+}
+
+#[test]
+fn no_file_knows_the_machine_it_was_written_on() {
+    clean(text::machine);
+}
