@@ -119,7 +119,11 @@ impl Machine {
         let text = serde_json::to_string(&condition).unwrap_or_default();
         framed(
             STATE_CONTEXT,
-            &[text.as_bytes(), self.conversation.digest().as_bytes()],
+            &[
+                text.as_bytes(),
+                self.events.as_bytes(),
+                self.conversation.digest().as_bytes(),
+            ],
         )
     }
 

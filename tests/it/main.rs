@@ -5,6 +5,8 @@ mod cli;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod semantics;
 #[cfg(test)]
 mod tidy;
