@@ -1,5 +1,6 @@
 //! The machine's storage and its statig wiring: dispatch, superstates, and the hook that writes an entry per transition.
 
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::contract::{ExecutionContract, ToolPolicy, Validators};
 use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
 
 /// What a resting state waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Phase {
     Probe,
     Inference(InferenceSeq),
@@ -33,7 +34,7 @@ pub(super) enum Phase {
 }
 
 /// What a step brought, for COMMIT to judge.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Verdict {
     /// Nothing yet, or nothing that matters beside what the other fields say.
     None,
@@ -86,6 +87,7 @@ pub(super) struct Machine {
     pub(super) history: CallHistory,
     pub(super) tools_changed: BTreeSet<String>,
     pub(super) checks: Vec<Check>,
+    pub(super) intent_words: Vec<String>,
     pub(super) parked_ms: u64,
     pub(super) parked_since: Option<u64>,
     pub(super) outcome: Option<Outcome>,

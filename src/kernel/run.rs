@@ -57,6 +57,7 @@ impl Run {
             history: CallHistory::default(),
             tools_changed: BTreeSet::new(),
             checks: Vec::new(),
+            intent_words: started.intent_words.clone(),
             parked_ms: 0,
             parked_since: None,
             outcome: None,
