@@ -11,7 +11,7 @@ use crate::kernel::{
 use crate::message::{Digest, InferenceSeq, RunId};
 use crate::transcript::{Chain, Link, SealedEntry};
 
-/// Differences beyond this many are counted but not kept.
+/// Differences beyond this many are not kept: by then the recording and the replay have parted.
 const MAX_DIFFERENCES: usize = 1_000;
 
 /// Folds one transcript, entry by entry, through a fresh machine.

@@ -240,7 +240,10 @@ fn what_is_no_term_changes_no_hash() {
         [WEB, "tools.workspace=/elsewhere"],
         [WEB, "tools.mcp.web.headers.Authorization=another secret"],
         [WEB, "task=Who wrote this repository?"],
-        [WEB, "task=Which licence do the files of this workspace use?"],
+        [
+            WEB,
+            "task=Which licence do the files of this workspace use?",
+        ],
     ] {
         assert_eq!(make(&sets).contract_hash(), expect, "{sets:?}");
     }
