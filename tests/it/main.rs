@@ -9,4 +9,6 @@ mod evidence;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]
+mod servers;
+#[cfg(test)]
 mod tidy;
