@@ -8,9 +8,9 @@ use super::{
     ExecutionContract, FactoryError, IntentPolicyResolver, McpTransport, ModelProfile,
     PolicyDecision, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling,
     SamplingSpec, ServerCapability, ServerKind, ServerTerms, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport, UNSAFE_INTEGER,
+    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
-use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
+use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
@@ -117,7 +117,7 @@ impl ContractFactory {
 
 /// The nearest count that a JSON number holds exactly (semantics §8).
 fn exact(count: u64) -> u64 {
-    count.min(UNSAFE_INTEGER - 1)
+    count.min(MAX_EXACT)
 }
 
 fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {

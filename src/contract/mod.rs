@@ -49,5 +49,3 @@ pub use terms::{
     Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub use validators::{ArgumentFault, Validators};
-
-use spec::UNSAFE_INTEGER;

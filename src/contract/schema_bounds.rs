@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::UNSAFE_INTEGER;
+use crate::message::MAX_EXACT;
 
 /// The longest input schema in bytes.
 const MAX_BYTES: usize = 256 * 1024;
@@ -343,7 +343,7 @@ pub(super) fn unsafe_integer(value: &Value) -> Option<String> {
     match value {
         Value::Number(n) => {
             let size = n.as_i64().map(i64::unsigned_abs).or_else(|| n.as_u64());
-            size.filter(|size| *size >= UNSAFE_INTEGER)
+            size.filter(|size| *size > MAX_EXACT)
                 .map(|_| String::new())
         }
         Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| {

@@ -21,7 +21,7 @@ mod usage;
 
 pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, Repair, StopReason, Withheld};
 pub use agent_message::{AgentMessage, Role, ToolInvocation};
-pub use cut::{Cut, DEFAULT_TRUNCATION_MARKER, cut_to_limit};
+pub use cut::{Cut, DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::{Digest, DigestParseError, framed};
 pub use envelope::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, ToolOutcome};
 pub use fault::FailureCode;

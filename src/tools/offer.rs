@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use crate::contract::{ToolCapability, ToolPin};
-use crate::message::estimate_tokens;
+use crate::message::{char_prefix, estimate_tokens};
 
 /// Longest exposed name; what the strictest provider accepts.
 const NAME_BYTES: usize = 64;
@@ -50,7 +50,7 @@ impl Offer {
 
     /// Notes that a tool cannot be used.
     pub(super) fn leave_out(&mut self, name: &str, reason: &str) {
-        let name = super::envelope::prefix(name, 200);
+        let name = char_prefix(name, 200);
         self.unusable
             .push(format!("tool {name:?} left out: {reason}"));
     }

@@ -6,13 +6,12 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
-use super::envelope::prefix;
 use super::mcp::{McpServer, Patience};
 use super::offer::{self, BUILTIN, Offer};
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
 use crate::kernel::{BringUpFault, CallOrder};
-use crate::message::ToolOutcome;
+use crate::message::{ToolOutcome, char_prefix};
 
 /// Bytes of a fault's detail that are recorded.
 const DETAIL_BYTES: usize = 2_048;
@@ -231,7 +230,7 @@ impl BringUp {
 
     fn fault(&mut self, server: &str, detail: &str) {
         self.faults.push(BringUpFault {
-            detail: prefix(detail, DETAIL_BYTES).to_owned(),
+            detail: char_prefix(detail, DETAIL_BYTES).to_owned(),
             server: server.to_owned(),
         });
     }

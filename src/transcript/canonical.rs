@@ -2,9 +2,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Flaw;
-
-/// The first integer that JSON numbers no longer hold exactly.
-const UNSAFE_INTEGER: u64 = 1 << 53;
+use crate::message::MAX_EXACT;
 
 /// The stored text of one of our own recorded values: plain serialisation, which is RFC 8785 already because fields
 /// are declared in sorted order, keys are ASCII and numbers are integers.
@@ -67,7 +65,7 @@ fn unsafe_integer(text: &str) -> Option<&str> {
             continue;
         }
         if let Some(number) = start.take().and_then(|from| text.get(from..at))
-            && number.parse().is_ok_and(|n: u64| n >= UNSAFE_INTEGER)
+            && number.parse().is_ok_and(|n: u64| n > MAX_EXACT)
         {
             return Some(number);
         }
