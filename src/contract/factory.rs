@@ -12,6 +12,10 @@ use super::{
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
+/// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
+/// those that are exposed stand in every request.
+const MAX_DEFINITION_BYTES: usize = 4 << 20;
+
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
 /// Pure: the same two give the same bytes. It fills in every default and refuses only what cannot be expressed as a
@@ -330,6 +334,7 @@ fn tools(
     manifest: &CapabilityManifest,
 ) -> Result<Vec<ToolTerms>, FactoryError> {
     let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
+    let mut bytes: usize = 0;
     let mut add = |origin: &str, name: String, tool: &super::ToolCapability| {
         if !is_tool_name(&name) {
             return Err(FactoryError::ToolNameIllegal {
@@ -337,10 +342,19 @@ fn tools(
                 origin: origin.to_owned(),
             });
         }
+        let annotations = canonical(&tool.annotations);
+        let input_schema = canonical(&tool.input_schema);
+        bytes += annotations.len() + tool.description.len() + input_schema.len();
+        if bytes > MAX_DEFINITION_BYTES {
+            return Err(FactoryError::DefinitionsTooLarge {
+                max: MAX_DEFINITION_BYTES,
+                name,
+            });
+        }
         let terms = ToolTerms {
-            annotations: settled(&tool.annotations),
+            annotations: settled(&annotations),
             description: tool.description.clone(),
-            input_schema: settled(&tool.input_schema),
+            input_schema: settled(&input_schema),
             name: name.clone(),
             origin: origin.to_owned(),
             pin: ToolPin::of(origin, tool).0,
@@ -376,10 +390,10 @@ fn tools(
     Ok(tools.into_values().collect())
 }
 
-/// The value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to
-/// the order of keys and the type of numbers.
-fn settled(value: &Value) -> Value {
-    serde_json::from_str(&canonical(value)).unwrap_or(Value::Null)
+/// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the
+/// order of keys and the type of numbers.
+fn settled(canonical: &str) -> Value {
+    serde_json::from_str(canonical).unwrap_or(Value::Null)
 }
 
 /// What every provider accepts as a function's name.
