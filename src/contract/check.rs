@@ -239,8 +239,16 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
 }
 
 /// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.
+///
+/// Compiles the schema of every exposed tool; see [`tool_faults_with`].
 #[must_use]
 pub fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
+    tool_faults_with(terms, &Validators::default())
+}
+
+/// As [`tool_faults`], without compiling again what `validators` already know: those of the same terms know everything.
+#[must_use]
+pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFault, String)> {
     let mut faults = Vec::new();
     for (name, server) in &terms.servers {
         if !server.available {
@@ -272,7 +280,7 @@ pub fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
             pointer,
             rule: "an integer of 2^53 or more has no exact canonical form".to_owned(),
         });
-        if let Some(fault) = unsafe_at.or_else(|| Validators::fault_of(&tool.input_schema)) {
+        if let Some(fault) = unsafe_at.or_else(|| validators.fault(tool)) {
             let SchemaFault { pointer, rule } = fault;
             let text = format!("the input schema of `{}` at {pointer:?}: {rule}", tool.name);
             faults.push((ToolFault::Unavailable, text));

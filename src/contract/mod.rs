@@ -28,7 +28,9 @@ mod terms;
 mod tests;
 mod validators;
 
-pub use check::{ToolFault, context_feasible, profile_faults, structure_faults, tool_faults};
+pub use check::{
+    ToolFault, context_feasible, profile_faults, structure_faults, tool_faults, tool_faults_with,
+};
 pub use document_schema::contract_schema;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
