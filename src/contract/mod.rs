@@ -40,6 +40,7 @@ pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
 pub use profile::{ModelProfile, ProfileMatch};
+pub use schema_bounds::inexact_integer_at;
 pub use spec::{
     BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
     SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,

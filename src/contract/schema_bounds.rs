@@ -374,19 +374,27 @@ impl Below<'_> {
     }
 }
 
-/// The first integer of a document that its RFC 8785 form does not hold exactly (semantics §8).
-pub(super) fn unsafe_integer(value: &Value) -> Option<String> {
+/// Where the first number of a document stands whose RFC 8785 form is an integer that it does not hold exactly (semantics
+/// §8): RFC 6901, into the document.
+#[must_use]
+pub fn inexact_integer_at(value: &Value) -> Option<String> {
     match value {
         Value::Number(n) => {
             let size = n.as_i64().map(i64::unsigned_abs).or_else(|| n.as_u64());
-            size.filter(|size| *size > MAX_EXACT).map(|_| String::new())
+            let inexact = match (size, n.as_f64()) {
+                (Some(size), _) => size > MAX_EXACT,
+                // From here to 10^21 a number is written without exponent (RFC 8785 §3.2.2.3).
+                (None, Some(n)) => (9_007_199_254_740_992.0..1e21).contains(&n.abs()),
+                (None, None) => true,
+            };
+            inexact.then(String::new)
         }
         Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| {
-            unsafe_integer(item).map(|rest| join("", &n.to_string()) + &rest)
+            inexact_integer_at(item).map(|rest| join("", &n.to_string()) + &rest)
         }),
         Value::Object(map) => map
             .iter()
-            .find_map(|(key, item)| unsafe_integer(item).map(|rest| join("", key) + &rest)),
+            .find_map(|(key, item)| inexact_integer_at(item).map(|rest| join("", key) + &rest)),
         Value::Null | Value::Bool(_) | Value::String(_) => None,
     }
 }
