@@ -21,6 +21,7 @@ mod intent;
 mod manifest;
 mod profile;
 mod schema_bounds;
+mod server_name;
 mod spec;
 mod targets;
 mod terms;
@@ -41,6 +42,7 @@ pub use manifest::{
 };
 pub use profile::{ModelProfile, ProfileMatch};
 pub use schema_bounds::inexact_integer_at;
+pub use server_name::check_server_name;
 pub use spec::{
     BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
     SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
