@@ -174,6 +174,15 @@ fn a_file_is_bounded_in_size_depth_and_form() {
     );
     let deep = format!("a: {}{}", "[".repeat(40), "]".repeat(40));
     check(&deep, ": nested deeper than 32 levels");
+    let wide: String = (0..90_000).map(|n| format!("k{n}: 1,\n")).collect();
+    let wide = small(&format!(
+        "tools: {{mcp: {{fs: {{command: x, env: {{\n{wide}}}}}}}}}"
+    ));
+    let errors = parse(&wide).unwrap_err().errors;
+    let told: Vec<_> = errors.iter().map(|e| (e.line, e.rule.as_str())).collect();
+    assert_eq!(told, [(4 + 4096, "a mapping has at most 4096 keys")]);
+    let twice = format!("{}b:\n", "# x\n".repeat(100_000)) + &"b:\n".repeat(200_000);
+    assert_eq!(parse(&twice).unwrap_err().errors.len(), 100);
     let bomb = format!("a: {}", "[".repeat(100_000));
     assert_eq!(rules(parse(&bomb)).len(), 1);
     check(
