@@ -104,7 +104,13 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         matches!(outcome, ToolOutcome::Malformed { raw_hash: None, .. }),
         "{outcome:?}"
     );
-    for tool in ["h__garbage", "h__gone", "h__moved", "h__huge", "h__huge_event"] {
+    for tool in [
+        "h__garbage",
+        "h__gone",
+        "h__moved",
+        "h__huge",
+        "h__huge_event",
+    ] {
         let outcome = bench.call(tool, "{}").await;
         assert!(
             matches!(outcome, ToolOutcome::ConnectionLost { .. }),
