@@ -1,8 +1,8 @@
 //! Server-sent events, cut from bytes as they arrive.
 //!
-//! Our own and not `eventsource-stream`: that one adapts an async stream, and this room has no async; it replaces broken
-//! UTF-8, where a broken argument text must be rejected and not mended; and it has no bound on a line. Only what
-//! a response to a POST needs is here: no reconnection, no ids.
+//! Our own: what the registries offer adapts an async stream, and this room has no async; it replaces broken UTF-8, where a
+//! broken argument text must be rejected and not mended; and it has no bound on a line. Only what a response to a POST
+//! needs is here: no reconnection, no ids.
 
 /// The most bytes of one line, and of the data of one event.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
