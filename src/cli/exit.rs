@@ -69,6 +69,7 @@ impl From<&CliError> for Exit {
             | CliError::ContractUnreadable { .. }
             | CliError::TranscriptUnreadable { .. }
             | CliError::NoSuchEntry { .. }
+            | CliError::LogFilter { .. }
             | CliError::NoDemoRun
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
