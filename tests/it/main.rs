@@ -8,3 +8,5 @@ mod corpus;
 mod semantics;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod verifier;
