@@ -12,14 +12,15 @@ from blake3 import blake3
 ROWS = """header: contract format run_id; blob_line: blob bytes; entry: action event hash seq; event: at_ms event;
 action: adapter_version attempt checks? closing? context? conversation_digest counters effects? from kind length? model_fingerprint
   model_profile_id note? outcome? policy? predicate? seq state_digest step_id target to;
-checks: detail name ok; outcome: class code; policy: grounds matched policy rules_hash rules_version; predicate: item name;
-context: blocked? ctx expected limit pending projected remaining schema;
+checks: detail name ok; outcome: class code; policy: decision matched; predicate: item name;
+context: blocked? ctx expected limit pending projected remaining schema; decision: grounds policy rules_hash rules_version;
 counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns;
 infer: attempt inference notices target tools; execute: arguments_hash call id name; wait: until_ms;
 await_approval approval_given approval_denied: arguments_hash call; resumed: contract_hash tools_changed;
-run_started: bring_up contract_hash messages parent? run_id started_unix_ms workspace?; bring_up: detail server; parent: head run_id;
-probed: targets; targets: detail responsive; tool_returned: call outcome;
-inference_returned: gate_breached inference request_hash result usage; inference_failed: fault inference request_hash? usage?;
+run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?; bring_up: detail server;
+parent: head run_id; probed: targets; targets: detail responsive; tool_returned: call outcome;
+inference_returned: gate_breached gated? inference request_hash result usage;
+inference_failed: fault gated? inference request_hash? usage?;
 fault: class message raw_hash? retry_after_ms? status?; usage: cache_read cost_micro_usd? estimated input output;
 messages canonical_message: content reasoning? role tokens tool_call_id? tool_calls?; withheld: blank bytes hash;
 tool_calls: arguments id name raw_payload? source_model; repair: original repaired steps; error: code message;
@@ -46,7 +47,7 @@ def check_keys(value, name):
         row = ["kind", "value?"] if kind else ROWS.get(name, [])
         hold(not kind or kind in ROWS, f"{name}: unknown kind {kind!r}")
         for key in value:
-            hold(key in row or key + "?" in row and value[key] != [], f"{name}: {key!r} may not stand here")
+            hold(key in row or key + "?" in row and value[key] != [] and value[key] is not False, f"{name}: {key!r} may not stand here")
             check_keys(value[key], kind if key == "value" else key)
         for key in row:
             hold(key in value or key[-1] == "?", f"{name}: no {key}")
@@ -80,15 +81,16 @@ def keyed(context, *fields):
     return blake3(b"".join(len(field).to_bytes(8, "little") + field for field in fields), derive_key_context=context).digest()
 
 
-def blob_names(value):
+def blob_names(value, gated=False):
     """Every blob that an event names: whether its bytes are needed, may be withheld, or are made again by a replay (request)."""
+    gated = gated or isinstance(value, dict) and value.get("gated")
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         if key in ("raw_hash", "full", "blob") and inner:
-            yield inner, "withheld" if "withheld" in value else "needed"
+            yield inner, "withheld" if gated else "needed"
         elif key in ("request_hash", "withheld"):
             yield (inner, "request") if key == "request_hash" else (inner["hash"], "withheld")
         else:
-            yield from blob_names(inner)
+            yield from blob_names(inner, gated)
 
 
 class Transcript:

@@ -5,7 +5,11 @@ mod cli;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod semantics;
+#[cfg(test)]
+mod servers;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
