@@ -14,3 +14,5 @@ mod semantics;
 mod servers;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod verifier;

@@ -58,6 +58,7 @@ pub(super) struct EntryBook {
     pub(super) last_state: Option<State>,
     pub(super) last_step: u32,
     pub(super) next_seq: u64,
+    /// The outcome that the last entry states.
     pub(super) outcome: Option<Outcome>,
     pub(super) place: Option<Place>,
     pub(super) sealed: bool,
@@ -222,7 +223,7 @@ impl Verifier {
             judge_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
             book.sealed = true;
         }
-        book.outcome = action.outcome.or(book.outcome);
+        book.outcome = action.outcome;
         book.last_state = Some(action.to);
         book.last_step = action.step_id;
         book.next_seq = at.saturating_add(1);
