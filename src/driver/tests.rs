@@ -76,6 +76,7 @@ async fn run(folder: &Path, script: &[String], sets: &[&str], mut watcher: Watch
         contract_dir: folder.to_path_buf(),
         base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
+        invocation: None,
         run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
     };
     let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use super::pointer::{first_difference, shown};
-use super::{Attribution, BlobSource, Difference, ReplayReport};
+use super::{Attribution, BlobSource, Difference, ReplayReport, Unfinished};
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape, ResponseMeta};
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{
@@ -16,6 +16,9 @@ const MAX_DIFFERENCES: usize = 1_000;
 
 /// Folds one transcript, entry by entry, through a fresh machine.
 pub struct Replayer {
+    /// How many requests each target has answered.
+    answered: Vec<usize>,
+    at_ms: u64,
     chain: Chain,
     contract: Arc<ExecutionContract>,
     differences: Vec<Difference>,
@@ -37,6 +40,8 @@ impl Replayer {
         let chain = Chain::genesis(contract.contract_hash(), run_id);
         let validators = Arc::new(Validators::compile(&contract));
         let mut replayer = Self {
+            answered: vec![0; contract.targets.len()],
+            at_ms: 0,
             chain,
             differences: Vec::new(),
             encoders: Vec::new(),
@@ -164,6 +169,26 @@ impl Replayer {
         }
     }
 
+    /// Ends the replay of a run that is to go on: where it stands, if all of it was decided again as recorded.
+    ///
+    /// # Errors
+    /// The report, where anything differs or there is no entry.
+    pub fn into_unfinished(mut self) -> Result<Unfinished, Box<ReplayReport>> {
+        let head = self.chain.head();
+        let (answered, at_ms) = (std::mem::take(&mut self.answered), self.at_ms);
+        let run = self.run.take();
+        let report = self.finish(true);
+        match run {
+            Some(run) if report.same => Ok(Unfinished {
+                answered,
+                at_ms,
+                head,
+                run,
+            }),
+            _ => Err(Box::new(report)),
+        }
+    }
+
     /// Whether the stored bytes give the stored hash. The chain goes on from the stored hash, so that one changed entry is
     /// one difference.
     fn check_chain(&mut self, entry: &SealedEntry) -> bool {
@@ -206,15 +231,24 @@ impl Replayer {
         match &event.event {
             EventKind::InferenceReturned(returned) => {
                 let hash = returned.request_hash;
+                self.count_answer(returned.inference);
                 self.check_request(entry, returned.inference, hash);
                 self.check_decoding(entry, returned, blobs);
             }
             EventKind::InferenceFailed(failed) => {
                 if let Some(hash) = failed.request_hash {
+                    self.count_answer(failed.inference);
                     self.check_request(entry, failed.inference, hash);
                 }
             }
             _ => {}
+        }
+    }
+
+    fn count_answer(&mut self, inference: InferenceSeq) {
+        let target = self.requests.get(&inference).map(|(_, target)| *target);
+        if let Some(count) = target.and_then(|target| self.answered.get_mut(target)) {
+            *count = count.saturating_add(1);
         }
     }
 
@@ -319,6 +353,7 @@ impl Replayer {
     }
 
     fn step(&mut self, event: Event) {
+        self.at_ms = self.at_ms.max(event.at_ms);
         let effects = match (&mut self.run, event.event) {
             (None, EventKind::RunStarted(started)) => {
                 let contract = Arc::clone(&self.contract);

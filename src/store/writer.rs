@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::append::{Append, sealed_outcome};
 use super::blob::insert_blob;
 use super::group_commit::{Job, Request, Writer};
+use super::invocation::Invocation;
 use super::run::stored;
 use super::schema::{self, Durability};
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
@@ -75,7 +76,8 @@ impl Store {
         StoreReader::open(&self.path)
     }
 
-    /// Creates a run without entries, and claims it.
+    /// Creates a run without entries, and claims it. `invocation` is what a resume needs beside the contract, where it is
+    /// known.
     ///
     /// # Errors
     /// [`StoreError::RunExists`] where the name is taken.
@@ -84,6 +86,7 @@ impl Store {
         run_id: &RunId,
         contract: &ExecutionContract,
         created_unix_ms: u64,
+        invocation: Option<Invocation>,
     ) -> Result<RunHandle, StoreError> {
         let path = self.path.clone();
         let run_id = run_id.clone();
@@ -111,11 +114,15 @@ impl Store {
             if made == 0 {
                 return Err(StoreError::RunExists { run_id });
             }
+            let key = conn.last_insert_rowid();
+            if let Some(invocation) = invocation {
+                invocation.insert(conn, key).map_err(sql)?;
+            }
             Ok(RunHandle {
                 contract_hash,
                 epoch: 1,
                 head,
-                key: conn.last_insert_rowid(),
+                key,
                 length: 0,
                 run_id,
             })
