@@ -25,6 +25,8 @@ mod recorder;
 mod resume;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_resume;
 
 pub use bring_up::{Prepared, RunRequest, prepare};
 pub use drive::{Control, Finished, Observer, drive};
