@@ -18,7 +18,7 @@ use crate::kernel::{
     Interrupter, Run, ToolReturned,
 };
 use crate::message::{Digest, RunId};
-use crate::store::{RunLock, Store, StoreError};
+use crate::store::{NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, ToolServers};
 use crate::transcript::SealedEntry;
 
@@ -146,9 +146,15 @@ impl<'s> Begun<'s> {
             } => {
                 let lock = store.lock_run(run_id)?;
                 let started_unix_ms = started.started_unix_ms;
-                let handle = store
-                    .create_run(run_id, contract, started_unix_ms, invocation)
-                    .await?;
+                let recorder = Recorder::beginning(
+                    store,
+                    NewRun {
+                        contract: Arc::clone(contract),
+                        created_unix_ms: started_unix_ms,
+                        invocation,
+                        run_id: run_id.clone(),
+                    },
+                );
                 let (run, effects) = Run::start(Arc::clone(contract), validators, *started);
                 Ok(Self {
                     at_ms: 0,
@@ -157,7 +163,7 @@ impl<'s> Begun<'s> {
                     stretch: Stretch {
                         effects,
                         given: VecDeque::new(),
-                        recorder: Recorder::new(store, handle),
+                        recorder,
                         run,
                     },
                 })
@@ -177,7 +183,7 @@ impl<'s> Begun<'s> {
                     stretch: Stretch {
                         effects: Vec::new(),
                         given,
-                        recorder: Recorder::new(store, handle),
+                        recorder: Recorder::going_on(store, handle),
                         run: resumption.run,
                     },
                 })

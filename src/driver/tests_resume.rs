@@ -56,7 +56,7 @@ async fn cut(from: &Path, to: &Path, kept: usize) -> Vec<SealedEntry> {
     let blobs = named.map(|hash| run.blob(hash).expect("readable").expect("there"));
     let blobs = blobs.map(NewBlob::Bytes).collect();
     let store = Store::open(to, Durability::Normal).expect("a store");
-    let made = store.create_run(&run_id(), &contract, 0, None).await;
+    let made = store.create_run(&run_id(), &contract, 0).await;
     let mut handle = made.expect("a run");
     let appended = store.append(&mut handle, kept.clone(), blobs).await;
     appended.expect("appended");

@@ -7,6 +7,8 @@ mod corpus;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod kill;
+#[cfg(test)]
 mod semantics;
 #[cfg(test)]
 mod servers;

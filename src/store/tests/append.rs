@@ -92,7 +92,7 @@ fn requests_that_wait_together_are_committed_together_and_large_blobs_alone() {
     let runs: Vec<_> = (0..40).map(|n| SampleRun::new(&format!("r-{n}"))).collect();
     let mut answers: Vec<_> = runs
         .iter()
-        .map(|run| Box::pin(store.create_run(&run.run_id, &run.contract, 1, None)))
+        .map(|run| Box::pin(store.create_run(&run.run_id, &run.contract, 1)))
         .collect();
     // One poll puts each request into the queue; none is answered, since the lock is held.
     let mut cx = Context::from_waker(Waker::noop());
@@ -116,9 +116,9 @@ fn one_refused_request_leaves_the_others_of_its_commit_whole() {
     let (store, lock) = held(&path, sender);
     let (one, two) = (SampleRun::new("r-1"), SampleRun::new("r-2"));
     let mut cx = Context::from_waker(Waker::noop());
-    let mut first = Box::pin(store.create_run(&one.run_id, &one.contract, 1, None));
-    let mut again = Box::pin(store.create_run(&one.run_id, &one.contract, 1, None));
-    let mut other = Box::pin(store.create_run(&two.run_id, &two.contract, 1, None));
+    let mut first = Box::pin(store.create_run(&one.run_id, &one.contract, 1));
+    let mut again = Box::pin(store.create_run(&one.run_id, &one.contract, 1));
+    let mut other = Box::pin(store.create_run(&two.run_id, &two.contract, 1));
     for answer in [&mut first, &mut again, &mut other] {
         assert!(answer.as_mut().poll(&mut cx).is_pending());
     }

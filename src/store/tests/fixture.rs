@@ -20,7 +20,7 @@ pub(super) fn open(path: &Path) -> Store {
 }
 
 pub(super) fn create(store: &Store, run: &SampleRun, at: u64) -> RunHandle {
-    wait(store.create_run(&run.run_id, &run.contract, at, None)).unwrap()
+    wait(store.create_run(&run.run_id, &run.contract, at)).unwrap()
 }
 
 pub(super) fn bytes_of(run: &SampleRun) -> Vec<NewBlob> {

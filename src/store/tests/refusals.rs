@@ -87,7 +87,7 @@ fn a_name_is_given_once() {
     let run = SampleRun::new("r-1");
     let store = open(&path);
     let _handle = create(&store, &run, 1);
-    let again = wait(store.create_run(&run.run_id, &run.contract, 2, None)).map(|_| ());
+    let again = wait(store.create_run(&run.run_id, &run.contract, 2)).map(|_| ());
     assert_eq!(again, Err(StoreError::RunExists { run_id: run.run_id }));
 }
 
