@@ -1,6 +1,8 @@
 //! The one integration binary: what is tested from outside the library. Each subject is a module.
 
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod corpus;
@@ -8,6 +10,8 @@ mod corpus;
 mod evidence;
 #[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod resume;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]
