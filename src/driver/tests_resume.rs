@@ -88,8 +88,13 @@ fn replays(db: &Path) -> bool {
     let mut reader = StoreReader::open(db).expect("a reader");
     let contract = reader.read_run(&run_id()).expect("the run").contract();
     let mut replayer = Replayer::new(contract.expect("a contract"), &run_id());
+    let mut at_ms = 0;
     for entry in &stored(db) {
         replayer.take(entry, &blobs);
+        if let Some(event) = entry.decode_event().expect("an event") {
+            assert!(event.at_ms >= at_ms, "time never goes back");
+            at_ms = event.at_ms;
+        }
     }
     let report = replayer.finish(false);
     assert!(report.same, "{:#?}", report.first_difference);
