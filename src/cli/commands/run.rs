@@ -312,3 +312,20 @@ pub(super) fn tell_end(home: &Home, ended: &Ended) {
     let replay = home.hint(&format!("replay {brief}"));
     home.screen.note(&format!("        {show}   ·   {replay}"));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_may_hold_a_secret_is_not_recorded() {
+        let check = |set: &str, expect: bool| assert_eq!(is_kept(set), expect, "{set}");
+        check("max_turns=4", true);
+        check("sampling.temperature=0.1", true);
+        check("system=providers.x", true);
+        check("providers.p.headers.authorization=Bearer s3cret", false);
+        check("providers={p: {headers: {x: s3cret}}}", false);
+        check("tools.mcp.fs.env.TOKEN=s3cret", false);
+        check("tools={mcp: {fs: {env: {TOKEN: s3cret}}}}", false);
+    }
+}
