@@ -71,6 +71,7 @@ impl From<&CliError> for Exit {
             | CliError::NoSuchEntry { .. }
             | CliError::LogFilter { .. }
             | CliError::NoDemoRun
+            | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
             CliError::Driver(fault) => Self::from(fault),
@@ -106,7 +107,14 @@ impl From<&DriverError> for Exit {
             | DriverError::Placeholder { .. }
             | DriverError::Contract(_)
             | DriverError::Adapter(_)
-            | DriverError::Backend { .. } => Self::USAGE,
+            | DriverError::Backend { .. }
+            | DriverError::RunEnded { .. }
+            | DriverError::NothingRecorded { .. }
+            | DriverError::UnknownSemantics { .. }
+            | DriverError::OtherContract { .. }
+            | DriverError::OtherWorkspace { .. } => Self::USAGE,
+            DriverError::ServerDown { .. } => Self::SETUP,
+            DriverError::DoesNotReplay { report, .. } => Self::of_replay(report),
             DriverError::Cancelled | DriverError::Randomness(_) => Self::FAILED,
             DriverError::Store(fault) => Self::from(fault),
         }
@@ -130,6 +138,8 @@ impl From<&StoreError> for Exit {
             | StoreError::Io { .. }
             | StoreError::Poisoned { .. }
             | StoreError::Closed
+            | StoreError::RunLocked { .. }
+            | StoreError::Lock { .. }
             | StoreError::Fenced { .. }
             | StoreError::OutOfOrder { .. }
             | StoreError::BadEntry { .. }

@@ -1,7 +1,7 @@
 use super::DriverError;
 use crate::kernel::EntryDraft;
 use crate::message::Digest;
-use crate::store::{NewBlob, RunHandle, Store};
+use crate::store::{NewBlob, NewRun, RunHandle, Store};
 use crate::transcript::{Chain, SealedEntry};
 
 /// Seals entries and makes them durable, with the blobs that they name.
@@ -9,16 +9,36 @@ use crate::transcript::{Chain, SealedEntry};
 pub(super) struct Recorder<'s> {
     blobs: Vec<NewBlob>,
     chain: Chain,
-    handle: RunHandle,
+    place: Place,
     store: &'s Store,
 }
 
+/// Where the next entries go.
+#[derive(Debug)]
+enum Place {
+    /// Into a run that comes to be with them: there is no run without its beginning.
+    New(Box<NewRun>),
+    /// To the head of a stored run.
+    Stored(RunHandle),
+}
+
 impl<'s> Recorder<'s> {
-    pub(super) const fn new(store: &'s Store, handle: RunHandle) -> Self {
+    /// Records a run from its beginning.
+    pub(super) fn beginning(store: &'s Store, new: NewRun) -> Self {
+        Self {
+            blobs: Vec::new(),
+            chain: Chain::genesis(new.contract.contract_hash(), &new.run_id),
+            place: Place::New(Box::new(new)),
+            store,
+        }
+    }
+
+    /// Goes on at the head of a stored run.
+    pub(super) const fn going_on(store: &'s Store, handle: RunHandle) -> Self {
         Self {
             blobs: Vec::new(),
             chain: handle.chain(),
-            handle,
+            place: Place::Stored(handle),
             store,
         }
     }
@@ -34,10 +54,17 @@ impl<'s> Recorder<'s> {
         drafts: &[EntryDraft],
     ) -> Result<Vec<SealedEntry>, DriverError> {
         let sealed: Vec<SealedEntry> = drafts.iter().map(|draft| self.chain.seal(draft)).collect();
-        let blobs = std::mem::take(&mut self.blobs);
-        self.store
-            .append(&mut self.handle, sealed.clone(), blobs)
-            .await?;
+        match &mut self.place {
+            Place::New(new) => {
+                let new = NewRun::clone(new);
+                let handle = self.store.begin_run(new, sealed.clone()).await?;
+                self.place = Place::Stored(handle);
+            }
+            Place::Stored(handle) => {
+                let blobs = std::mem::take(&mut self.blobs);
+                self.store.append(handle, sealed.clone(), blobs).await?;
+            }
+        }
         Ok(sealed)
     }
 

@@ -30,7 +30,7 @@ impl StoreReader {
                 withheld: WithheldBlobs::Needed,
             });
             verifier.note_not_checked(
-                "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner",
+                "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner, and the table invocations",
             );
             verifier.note_not_checked("other runs: whether a whole run was removed from the store");
             let Some(key) = show_run(&tx, run_id, &mut verifier)? else {

@@ -8,6 +8,7 @@ pub(super) mod list;
 pub(super) mod machine;
 mod overview;
 pub(super) mod replay;
+pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;
 mod signals;
