@@ -3,9 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::schema_bounds::{SchemaFault, inexact_integer_at};
-use super::{
-    Completion, ModelProfile, ProviderType, Terms, ToolPolicy, ToolTerms, ToolTransport, Validators,
-};
+use super::{Completion, ModelProfile, ProviderType, Terms, ToolPolicy, ToolTransport, Validators};
 
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -279,34 +277,23 @@ pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFaul
         let text = "tool_policy required, but no server offers a tool".to_owned();
         faults.push((ToolFault::Unavailable, text));
     }
-    let mut refuse = |tool: &ToolTerms, what: &str, fault: SchemaFault| {
-        let SchemaFault { pointer, rule } = fault;
-        let text = format!("the {what} of `{}` at {pointer:?}: {rule}", tool.name);
-        faults.push((ToolFault::Unavailable, text));
-    };
     let inexact = |value: &Value| {
         let rule = "an integer of 2^53 or more has no exact canonical form".to_owned();
         inexact_integer_at(value).map(|pointer| SchemaFault { pointer, rule })
     };
-    // Two definitions that differ in such an integer have one pin, so none is accepted, exposed or not.
+    let exposed: BTreeSet<&str> = terms.exposed_tools().map(|t| t.name.as_str()).collect();
     for tool in &terms.tools {
+        // Two definitions that differ in such an integer have one pin, so none is accepted, exposed or not.
         let annotations = inexact(&tool.annotations);
-        annotations
-            .into_iter()
-            .for_each(|fault| refuse(tool, "annotations", fault));
-        let schema = inexact(&tool.input_schema);
-        schema
-            .into_iter()
-            .for_each(|fault| refuse(tool, "input schema", fault));
-    }
-    for tool in terms.exposed_tools() {
-        let fault = inexact(&tool.input_schema)
-            .is_none()
-            .then(|| validators.fault(tool));
-        fault
-            .flatten()
-            .into_iter()
-            .for_each(|fault| refuse(tool, "input schema", fault));
+        let exposed = exposed.contains(tool.name.as_str());
+        let schema = inexact(&tool.input_schema)
+            .or_else(|| exposed.then(|| validators.fault(tool)).flatten());
+        for (what, fault) in [("annotations", annotations), ("input schema", schema)] {
+            if let Some(SchemaFault { pointer, rule }) = fault {
+                let text = format!("the {what} of `{}` at {pointer:?}: {rule}", tool.name);
+                faults.push((ToolFault::Unavailable, text));
+            }
+        }
     }
     faults.sort_by_key(|(fault, _)| *fault);
     faults

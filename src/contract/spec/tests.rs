@@ -174,7 +174,8 @@ fn a_file_is_bounded_in_size_depth_and_form() {
     );
     let deep = format!("a: {}{}", "[".repeat(40), "]".repeat(40));
     check(&deep, ": nested deeper than 32 levels");
-    let wide: String = (0..90_000).map(|n| format!("k{n}: 1,\n")).collect();
+    let wide: Vec<String> = (0..90_000).map(|n| format!("k{n}: 1,\n")).collect();
+    let wide = wide.concat();
     let wide = small(&format!(
         "tools: {{mcp: {{fs: {{command: x, env: {{\n{wide}}}}}}}}}"
     ));
