@@ -163,12 +163,12 @@ impl Replayer {
         let Some(run) = &self.run else { return };
         let again = run.admit(returned.result.clone());
         let shows = |message: &AgentMessage| !message.content.is_empty();
-        let shown = returned
+        let says_something = returned
             .result
             .canonical_message
             .as_ref()
             .is_some_and(shows);
-        if !again.gated || shown {
+        if !again.gated || says_something {
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, "true", "false", Attribution::Kernel);
             return;
