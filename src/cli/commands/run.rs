@@ -167,6 +167,9 @@ pub(super) fn read_spec(
     )?)
 }
 
+/// How long a finished run waits for file operations that it gave up.
+const LINGER: Duration = Duration::from_secs(1);
+
 /// Starts the threads that a run needs.
 pub(super) fn runtime() -> Result<Runtime, CliError> {
     tokio::runtime::Builder::new_multi_thread()
@@ -199,13 +202,16 @@ pub(super) fn drive_to_the_end(
     live: &Live,
     preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
 ) -> Result<Ended, Broken> {
-    let driven = runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let driven = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
             reason: fault.to_string(),
         })?;
         let prepared = prepare(preparing, live, &mut signals).await?;
         Ok::<_, CliError>(drive(prepared, store, live, &mut signals).await?)
     });
+    // A file operation that never returns must not keep a finished run's process alive.
+    runtime.shutdown_timeout(LINGER);
     live.rest();
     let (ledger, predicate) = live.seen();
     match driven {

@@ -13,6 +13,8 @@ pub(super) enum Asked {
 #[derive(Debug)]
 pub(super) struct Signals {
     #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+    #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
@@ -24,6 +26,7 @@ impl Signals {
     pub(super) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
         })
@@ -41,6 +44,8 @@ impl Signals {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Asked::Interrupt,
             Some(()) = self.terminate.recv() => Asked::Terminate,
+            // The terminal is gone; tool servers would outlive a process that dies of it.
+            Some(()) = self.hangup.recv() => Asked::Terminate,
             else => std::future::pending().await,
         }
     }
