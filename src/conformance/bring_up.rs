@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 use super::CaseError;
 use super::case::{Base, Case, DocumentText, ServerText, file_of};
 use crate::contract::{
-    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, McpTransport,
-    ServerCapability, ServerKind, TargetCapability, ToolCapability,
+    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
+    McpTransport, ServerCapability, ServerKind, TargetCapability, ToolCapability,
 };
 use crate::kernel::{BringUpFault, RunStarted};
-use crate::message::{AgentMessage, Digest, Role, RunId, estimate_tokens};
+use crate::message::{Digest, RunId};
 
 /// What a run starts from.
 pub(super) struct BroughtUp {
@@ -72,23 +72,16 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
         } else {
             contract.rehash()
         },
-        messages: opening(&contract, &spec),
+        intent_words: IntentPolicyResolver
+            .resolve(spec.page, spec.tool_policy, spec.task.as_deref())
+            .matched,
+        messages: RunStarted::opening(&contract.system, spec.task.as_deref().unwrap_or_default()),
         parent: None,
         run_id: run_id(id, &file)?,
         started_unix_ms: 0,
         workspace: None,
     };
     Ok(BringUp::Made(Box::new(BroughtUp { contract, started })))
-}
-
-/// The conversation at the start, counted as a driver without a tokenizer counts.
-fn opening(contract: &ExecutionContract, spec: &ContractSpec) -> Vec<AgentMessage> {
-    let said = |role, text: &str| {
-        (!text.is_empty()).then(|| AgentMessage::text(role, text, estimate_tokens(text)))
-    };
-    let system = said(Role::System, &contract.system);
-    let task = said(Role::User, spec.task.as_deref().unwrap_or_default());
-    system.into_iter().chain(task).collect()
 }
 
 /// `group/name` as the name of a run.

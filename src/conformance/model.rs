@@ -7,7 +7,6 @@ use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{EventKind, InferenceFailed, InferenceReturned};
 use crate::message::{
     AdapterStatus, FailureCode, ProtocolAdapterResult, ProviderFault, Repair, Usage,
-    estimate_tokens,
 };
 
 impl Drive {
@@ -64,22 +63,17 @@ impl Drive {
                 steps: Vec::new(),
             });
         }
-        let usage = result.usage.unwrap_or_else(|| Usage {
-            cache_read: 0,
-            cost_micro_usd: None,
-            estimated: true,
-            input: asked.request.expected_tokens,
-            output: written(&result),
-        });
-        let (result, withheld) = self.played.run.withhold(*result);
-        if let Some(text) = withheld {
+        let usage = result.usage_or_estimate(asked.request.expected_tokens);
+        let admitted = self.played.run.admit(*result);
+        if let Some(text) = admitted.withheld {
             self.keep(text.into_bytes());
         }
         self.push(EventKind::InferenceReturned(Box::new(InferenceReturned {
             gate_breached: answer.gate_breached,
+            gated: admitted.gated,
             inference: asked.request.inference,
             request_hash: asked.request_hash,
-            result,
+            result: admitted.result,
             usage,
         })))
     }
@@ -99,6 +93,7 @@ impl Drive {
         usage: Option<Usage>,
     ) -> Result<(), String> {
         self.push(EventKind::InferenceFailed(InferenceFailed {
+            gated: fault.raw_hash.is_some() && self.played.run.holds_back(),
             fault,
             inference: asked.request.inference,
             request_hash: Some(asked.request_hash),
@@ -124,20 +119,6 @@ fn same_verdict(answer: &Answer, result: &ProtocolAdapterResult) -> Result<(), S
         )),
         _ => Ok(()),
     }
-}
-
-/// What a response weighs where the provider does not say.
-fn written(result: &ProtocolAdapterResult) -> u64 {
-    let Some(message) = &result.canonical_message else {
-        return 0;
-    };
-    let calls = message.tool_calls.iter().flat_map(|call| {
-        let arguments = estimate_tokens(call.arguments.as_str());
-        [estimate_tokens(&call.name), arguments]
-    });
-    let said = estimate_tokens(&message.content);
-    let thought = message.reasoning.as_deref().map_or(0, estimate_tokens);
-    calls.fold(said.saturating_add(thought), u64::saturating_add)
 }
 
 fn reported(usage: UsageText) -> Usage {

@@ -1,5 +1,5 @@
 use super::factory::adapter_of;
-use super::{Grounds, ModelProfile, PolicyDecision, ProviderType, ToolPolicy};
+use super::{Grounds, ModelProfile, ProviderType, Resolution, ToolPolicy};
 
 /// Why no contract can be made. All are the author's, or of the tool servers the author chose.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,10 +39,10 @@ pub enum FactoryError {
         id: String,
     },
     /// The page leads to another policy than the one that the file states.
-    #[error("tool_policy is {}, but {}", policy_word(*given), explain(decision))]
+    #[error("tool_policy is {}, but {}", policy_word(*given), explain(resolution))]
     PolicyDisagrees {
         /// What the rules say, and why.
-        decision: PolicyDecision,
+        resolution: Resolution,
         /// What the file says.
         given: ToolPolicy,
     },
@@ -86,7 +86,8 @@ const fn policy_word(policy: ToolPolicy) -> &'static str {
     }
 }
 
-fn explain(decision: &PolicyDecision) -> String {
+fn explain(resolution: &Resolution) -> String {
+    let decision = &resolution.decision;
     let policy = policy_word(decision.policy);
     let version = decision.rules_version;
     match decision.grounds {
@@ -94,7 +95,7 @@ fn explain(decision: &PolicyDecision) -> String {
         Grounds::CodeIntent => format!(
             "page: code makes it {policy}, because the task says {} (intent rules {version}); \
              leave one of the two out",
-            decision.matched.join(", ")
+            resolution.matched.join(", ")
         ),
         Grounds::CodeConceptual => format!(
             "page: code makes it {policy}, because no word of the task names a file, a command or \

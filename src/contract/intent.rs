@@ -29,6 +29,16 @@ static PARSED: LazyLock<Rules> = LazyLock::new(|| {
     serde_json::from_str(RULES).unwrap_or_default()
 });
 
+/// A decision, and the words of the task that led to it. The words are the run's, not the contract's: another task that leads
+/// to the same policy is the same contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolution {
+    /// What the contract says.
+    pub decision: PolicyDecision,
+    /// The phrases and file names of the task that the rules matched, in order of appearance.
+    pub matched: Vec<String>,
+}
+
 /// Chooses the tool policy from the page and the words of the task (002 Phase 2b, semantics §8).
 ///
 /// Deterministic: no model is asked. The decision names the rule set and the words that led to it.
@@ -43,7 +53,7 @@ impl IntentPolicyResolver {
         page: Option<Page>,
         given: Option<ToolPolicy>,
         task: Option<&str>,
-    ) -> PolicyDecision {
+    ) -> Resolution {
         let (grounds, policy, matched) = match (page, given) {
             (Some(Page::Chat), _) => (Grounds::ChatPage, ToolPolicy::Forbidden, Vec::new()),
             (Some(Page::Code), _) => {
@@ -57,12 +67,14 @@ impl IntentPolicyResolver {
             (None, Some(policy)) => (Grounds::Given, policy, Vec::new()),
             (None, None) => (Grounds::Default, ToolPolicy::Optional, Vec::new()),
         };
-        PolicyDecision {
-            grounds,
+        Resolution {
+            decision: PolicyDecision {
+                grounds,
+                policy,
+                rules_hash: Digest::of(RULES.as_bytes()),
+                rules_version: PARSED.version,
+            },
             matched,
-            policy,
-            rules_hash: Digest::of(RULES.as_bytes()),
-            rules_version: PARSED.version,
         }
     }
 }
@@ -121,7 +133,7 @@ fn is_file(word: &str, rules: &Rules) -> bool {
 mod tests {
     use super::*;
 
-    fn on_code_page(task: &str) -> PolicyDecision {
+    fn on_code_page(task: &str) -> Resolution {
         IntentPolicyResolver.resolve(Some(Page::Code), None, Some(task))
     }
 
@@ -144,8 +156,8 @@ mod tests {
     #[test]
     fn explicit_intent_on_the_code_page_requires_tools() {
         let check = |task: &str, expect: &[&str]| {
-            let decision = on_code_page(task);
-            assert_eq!(decision.matched, expect, "{task}");
+            let Resolution { decision, matched } = on_code_page(task);
+            assert_eq!(matched, expect, "{task}");
             assert_eq!(decision.policy, ToolPolicy::Required, "{task}");
             assert_eq!(decision.grounds, Grounds::CodeIntent, "{task}");
         };
@@ -172,8 +184,8 @@ mod tests {
             "repositorys",
             "",
         ] {
-            let decision = on_code_page(task);
-            assert_eq!(decision.matched, [""; 0], "{task}");
+            let Resolution { decision, matched } = on_code_page(task);
+            assert_eq!(matched, [""; 0], "{task}");
             assert_eq!(decision.policy, ToolPolicy::Optional, "{task}");
             assert_eq!(decision.grounds, Grounds::CodeConceptual, "{task}");
         }
@@ -182,7 +194,8 @@ mod tests {
     #[test]
     fn the_chat_page_forbids_and_without_a_page_the_file_decides() {
         let check = |page, given, grounds, policy| {
-            let decision = IntentPolicyResolver.resolve(page, given, Some("read the file"));
+            let resolution = IntentPolicyResolver.resolve(page, given, Some("read the file"));
+            let decision = resolution.decision;
             assert_eq!((decision.grounds, decision.policy), (grounds, policy));
         };
         let required = Some(ToolPolicy::Required);

@@ -33,7 +33,7 @@ pub use document_schema::contract_schema;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
-pub use intent::IntentPolicyResolver;
+pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };

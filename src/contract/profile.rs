@@ -23,8 +23,6 @@ pub struct ModelProfile {
     pub max_format_retries: u32,
     /// Whether it calls tools through its provider's own form.
     pub supports_native_tools: bool,
-    /// Whether its provider can force a call.
-    pub supports_tool_choice_required: bool,
     /// Tokenizer for estimates; null is bytes / 4.
     pub tokenizer: Option<String>,
 }

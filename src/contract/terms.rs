@@ -216,8 +216,6 @@ pub enum Grounds {
 pub struct PolicyDecision {
     /// Why.
     pub grounds: Grounds,
-    /// The words of the task that the rules matched, in order of appearance.
-    pub matched: Vec<String>,
     /// The chosen policy.
     pub policy: ToolPolicy,
     /// BLAKE3 of the rule set's file.

@@ -8,11 +8,12 @@ use super::backends::{Scripts, backends};
 use super::clock::unix_ms;
 use super::{DriverError, Environment};
 use crate::contract::{
-    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, McpTransport, Validators,
+    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
+    McpTransport, Validators,
 };
 use crate::inference::Backend;
 use crate::kernel::{BringUpFault, RunStarted};
-use crate::message::{AgentMessage, Digest, Role, RunId, estimate_tokens};
+use crate::message::{Digest, RunId};
 use crate::tools::{BringUp, ServerSpec, ToolServers};
 
 /// What a run is asked to be.
@@ -118,7 +119,8 @@ pub async fn prepare(
     let started = RunStarted {
         bring_up: faults,
         contract_hash: contract.rehash(),
-        messages: first_messages(&contract.system, &task),
+        intent_words: intent_words(spec),
+        messages: RunStarted::opening(&contract.system, &task),
         parent: None,
         run_id,
         started_unix_ms: unix_ms(),
@@ -133,17 +135,11 @@ pub async fn prepare(
     })
 }
 
-fn first_messages(system: &str, task: &str) -> Vec<AgentMessage> {
-    let mut messages = Vec::with_capacity(2);
-    if !system.trim().is_empty() {
-        messages.push(AgentMessage::text(
-            Role::System,
-            system,
-            estimate_tokens(system),
-        ));
-    }
-    messages.push(AgentMessage::text(Role::User, task, estimate_tokens(task)));
-    messages
+/// The words that the intent rules match: what led to the contract's policy.
+fn intent_words(spec: &ContractSpec) -> Vec<String> {
+    IntentPolicyResolver
+        .resolve(spec.page, spec.tool_policy, spec.task.as_deref())
+        .matched
 }
 
 pub(super) async fn workspace(spec: &ContractSpec, base: &Path) -> Result<PathBuf, DriverError> {

@@ -15,7 +15,7 @@ use crate::kernel::{
     Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed, InferenceReturned,
     Interrupter, Run, ToolReturned,
 };
-use crate::message::{AgentMessage, Digest, ProtocolAdapterResult, RunId, Usage, estimate_tokens};
+use crate::message::{Digest, RunId};
 use crate::store::Store;
 use crate::tools::{Clock, ToolServers};
 use crate::transcript::SealedEntry;
@@ -306,19 +306,18 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
     let raw_hash = (!answer.raw.is_empty()).then(|| Digest::of(&answer.raw));
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
-            let usage = result
-                .usage
-                .unwrap_or_else(|| estimated(&result, answer.expected_tokens));
-            let (result, withheld) = run.withhold(*result);
+            let usage = result.usage_or_estimate(answer.expected_tokens);
+            let admitted = run.admit(*result);
             recorder.keep(answer.raw);
-            if let Some(text) = withheld {
+            if let Some(text) = admitted.withheld {
                 recorder.keep(text.into_bytes());
             }
             return EventKind::InferenceReturned(Box::new(InferenceReturned {
                 gate_breached: false,
+                gated: admitted.gated,
                 inference: answer.inference,
                 request_hash: answer.request_hash,
-                result,
+                result: admitted.result,
                 usage,
             }));
         }
@@ -331,30 +330,9 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
     }
     EventKind::InferenceFailed(InferenceFailed {
         fault,
+        gated: raw_hash.is_some() && run.holds_back(),
         inference: answer.inference,
         request_hash: Some(answer.request_hash),
         usage,
     })
-}
-
-/// What an inference used where the provider does not say: the prompt that the machine expected, and the message's bytes.
-fn estimated(result: &ProtocolAdapterResult, expected_tokens: u64) -> Usage {
-    let output = result.canonical_message.as_ref().map_or(0, message_tokens);
-    Usage {
-        cache_read: 0,
-        cost_micro_usd: None,
-        estimated: true,
-        input: expected_tokens,
-        output,
-    }
-}
-
-fn message_tokens(message: &AgentMessage) -> u64 {
-    let calls = message.tool_calls.iter().fold(0, |sum: u64, call| {
-        sum.saturating_add(estimate_tokens(&call.name))
-            .saturating_add(estimate_tokens(call.arguments.as_str()))
-    });
-    estimate_tokens(&message.content)
-        .saturating_add(estimate_tokens(message.reasoning.as_deref().unwrap_or("")))
-        .saturating_add(calls)
 }

@@ -12,7 +12,7 @@ use crate::kernel::{EntryDraft, EntryKind, Run, State};
 use crate::message::{Digest, RunId};
 use crate::replay::{BlobSource, ReplayReport, Replayer};
 use crate::store::{Durability, Store, StoreReader};
-use crate::transcript::SealedEntry;
+use crate::transcript::{SealedEntry, WithheldBlobs};
 
 /// Counts entries and reacts to the first that enters a state.
 #[derive(Default)]
@@ -190,5 +190,33 @@ async fn a_hanging_inference_ends_at_the_step_timeout() {
     let sets = ["step_timeout_ms=30"];
     let finished = run(folder.path(), &script, &sets, Watcher::default()).await;
     assert_eq!(end(&finished), "FAILED_TIMEOUT (step_timeout)");
+    assert!(replay(folder.path(), &finished).same);
+}
+
+#[tokio::test]
+async fn what_a_rejected_answer_said_before_the_gate_opened_is_in_no_export() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let call = json!({"id": "c1", "type": "function",
+        "function": {"name": "read_file", "arguments": "{\"path\":"}});
+    let message = json!({"role": "assistant", "content": "Surely done.", "tool_calls": [call]});
+    let script = [chat(&message, "length")];
+    let sets = ["max_format_retries=0"];
+    let finished = run(folder.path(), &script, &sets, Watcher::default()).await;
+    assert_eq!(
+        end(&finished),
+        "FAILED_PROTOCOL_MALFORMED (format_retries_exhausted)"
+    );
+    let mut reader = StoreReader::open(&folder.path().join("runs.db")).expect("a reader");
+    let export = |reader: &mut StoreReader, withheld| {
+        let mut out = Vec::new();
+        let stored = reader.read_run(&finished.run_id).expect("the run");
+        stored.export(&mut out, withheld).expect("an export");
+        String::from_utf8(out)
+            .expect("text")
+            .matches("\"blob\"")
+            .count()
+    };
+    assert_eq!(export(&mut reader, WithheldBlobs::MayLack), 0);
+    assert_eq!(export(&mut reader, WithheldBlobs::Needed), 1);
     assert!(replay(folder.path(), &finished).same);
 }

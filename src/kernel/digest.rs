@@ -75,8 +75,8 @@ impl Machine {
             .collect()
     }
 
-    /// Digest of the whole machine in `state`. What grows over the run enters through rolling digests and counters, so this
-    /// costs the size of the running step.
+    /// Digest of the whole machine in `state`. What grows over the run (events, conversation, calls) enters through rolling
+    /// digests and counters, so this costs the size of the running step.
     pub(super) fn state_digest(&self, state: State) -> Digest {
         #[derive(Serialize)]
         struct Condition<'a> {
@@ -86,13 +86,18 @@ impl Machine {
             context: (u64, u64, u64),
             counters: &'a Counters,
             flags: [bool; 5],
+            /// Rolls with every authorised call: which, in what order, by which exception.
+            history: Digest,
+            interrupted: Option<Interrupter>,
             last_call: Option<&'a str>,
             notices: u64,
             outcome: Option<Outcome>,
             parked: (u64, Option<u64>),
             phase: (u8, u64),
             state: State,
-            turn: (u32, u32, u64),
+            tools_changed: &'a BTreeSet<String>,
+            turn: &'a Turn,
+            verdict: &'a Verdict,
         }
         let condition = Condition {
             at_ms: self.at_ms,
@@ -107,19 +112,27 @@ impl Machine {
                 self.gate_open,
                 self.proof.is_some(),
             ],
+            history: self.history.digest,
+            interrupted: self.interrupted,
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
             outcome: self.outcome,
             parked: (self.parked_ms, self.parked_since),
             phase: self.phase_key(),
             state,
-            turn: (self.turn.number, self.turn.attempt, self.turn.started_ms),
+            tools_changed: &self.tools_changed,
+            turn: &self.turn,
+            verdict: &self.verdict,
         };
         // Integers, booleans and strings only: serialising them cannot fail.
         let text = serde_json::to_string(&condition).unwrap_or_default();
         framed(
             STATE_CONTEXT,
-            &[text.as_bytes(), self.conversation.digest().as_bytes()],
+            &[
+                text.as_bytes(),
+                self.events.as_bytes(),
+                self.conversation.digest().as_bytes(),
+            ],
         )
     }
 
@@ -195,7 +208,11 @@ impl Run {
             inference_succeeded: m.inference_succeeded,
             gate_open: m.gate_open,
             proven: m.proof.is_some(),
-            history: m.history.clone(),
+            // The order in which the calls came about decides nothing beyond what the other fields say.
+            history: CallHistory {
+                digest: Digest::ZERO,
+                ..m.history.clone()
+            },
             batch: m.batch_key(),
             parked: m.parked_since.is_some(),
             notice_tokens: m.notice_tokens(),

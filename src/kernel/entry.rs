@@ -72,7 +72,7 @@ pub struct Action {
     pub outcome: Option<Outcome>,
     /// How the tool policy was chosen, on the entry that leaves PRECHECK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<PolicyDecision>,
+    pub policy: Option<PolicyRecord>,
     /// The predicate of semantics §2 that fired, on entries that leave COMMIT or PRECHECK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<Predicate>,
@@ -122,6 +122,16 @@ pub enum CheckName {
     Context,
     /// A target answers.
     Backend,
+}
+
+/// How the tool policy was chosen (semantics §8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyRecord {
+    /// The contract's decision: the rule set and what it said.
+    pub decision: PolicyDecision,
+    /// The words of the task that the rules matched, in order of appearance.
+    pub matched: Vec<String>,
 }
 
 /// Why the closing turn was begun (semantics §2).

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId,
-    ToolOutcome, Usage,
+    AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, Role, RunId,
+    ToolOutcome, Usage, estimate_tokens,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -58,6 +58,8 @@ pub struct RunStarted {
     pub bring_up: Vec<BringUpFault>,
     /// The hash of the contract as the driver computed it.
     pub contract_hash: Digest,
+    /// The words of the task that the intent rules matched, in order of appearance.
+    pub intent_words: Vec<String>,
     /// The conversation at the start: system, prior messages, task.
     pub messages: Vec<AgentMessage>,
     /// The run this one was forked from or delegated by.
@@ -70,6 +72,17 @@ pub struct RunStarted {
     /// BLAKE3 over the resolved workspace path, where there is a workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Digest>,
+}
+
+impl RunStarted {
+    /// The conversation that a run begins with: the contract's system prompt where it says anything, then the task; tokens
+    /// estimated as without a tokenizer.
+    #[must_use]
+    pub fn opening(system: &str, task: &str) -> Vec<AgentMessage> {
+        let said = |role, text: &str| AgentMessage::text(role, text, estimate_tokens(text));
+        let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
+        system.into_iter().chain([said(Role::User, task)]).collect()
+    }
 }
 
 /// A tool server that did not come up.
@@ -116,6 +129,9 @@ pub struct ProbedTarget {
 pub struct InferenceReturned {
     /// Set by a local backend whose mask was closed and which nevertheless returned prose.
     pub gate_breached: bool,
+    /// Set where the answer came through a closed token gate, so that its raw bytes may hold text that is held back.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gated: bool,
     /// Which inference this answers.
     pub inference: InferenceSeq,
     /// BLAKE3 over the request body as sent. The body itself is not kept: the adapter gives it again, byte for byte.
@@ -132,6 +148,9 @@ pub struct InferenceReturned {
 pub struct InferenceFailed {
     /// Why.
     pub fault: ProviderFault,
+    /// Set where the token gate was closed, so that what arrived may hold text that is held back.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gated: bool,
     /// Which inference this answers.
     pub inference: InferenceSeq,
     /// BLAKE3 over the request body; absent where no request could be made.
@@ -201,4 +220,12 @@ pub struct Resumed {
     pub contract_hash: Digest,
     /// Exposed names whose pin no longer holds.
     pub tools_changed: Vec<String>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }

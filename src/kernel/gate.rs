@@ -4,7 +4,7 @@ use super::Run;
 use super::judge::Judgement;
 use super::machine::Machine;
 use crate::contract::ToolPolicy;
-use crate::message::{Digest, ProtocolAdapterResult, Withheld};
+use crate::message::{AgentMessage, Digest, ProtocolAdapterResult, Withheld};
 
 impl Machine {
     /// Whether text must still be held back.
@@ -15,33 +15,52 @@ impl Machine {
     }
 }
 
+/// An adapter's verdict as it may be recorded, and what must be kept out of sight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// Whether the raw answer may hold text that is held back.
+    pub gated: bool,
+    /// The verdict, without the text that is held back.
+    pub result: ProtocolAdapterResult,
+    /// The text that was taken out: for the blob store and nothing else.
+    pub withheld: Option<String>,
+}
+
 impl Run {
     /// What of an adapter's verdict may be recorded now.
     ///
-    /// While the gate is closed and no call of the message validates, its text is taken out and returned beside the verdict: it
-    /// belongs in the blob store and nowhere else. Pure, so replay does the same to what it decodes again.
+    /// While the gate is closed and no call of the message validates, its text is taken out and returned beside the verdict. A
+    /// rejected answer has no text of its own, but its raw bytes may: they are marked. Pure, so replay does the same to what it
+    /// decodes again.
     #[must_use]
-    pub fn withhold(
-        &self,
-        mut result: ProtocolAdapterResult,
-    ) -> (ProtocolAdapterResult, Option<String>) {
+    pub fn admit(&self, mut result: ProtocolAdapterResult) -> Admitted {
         let machine = self.storage();
-        let Some(message) = result.canonical_message.as_mut() else {
-            return (result, None);
-        };
-        let opens = || match machine.judge(message) {
+        let opens = |message: &AgentMessage| match machine.judge(message) {
             Judgement::Calls(answers) => answers.iter().any(Option::is_none),
             Judgement::Violation(_) | Judgement::Rejected { .. } | Judgement::Limit(_) => false,
         };
-        if message.content.is_empty() || !machine.gate_closed() || opens() {
-            return (result, None);
+        let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);
+        let held = |message: &mut AgentMessage| {
+            (gated && !message.content.is_empty()).then(|| std::mem::take(&mut message.content))
+        };
+        let withheld = result.canonical_message.as_mut().and_then(held);
+        if let Some(text) = &withheld {
+            result.withheld = Some(Withheld {
+                blank: text.trim().is_empty(),
+                bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
+                hash: Digest::of(text.as_bytes()),
+            });
         }
-        let text = std::mem::take(&mut message.content);
-        result.withheld = Some(Withheld {
-            blank: text.trim().is_empty(),
-            bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
-            hash: Digest::of(text.as_bytes()),
-        });
-        (result, Some(text))
+        Admitted {
+            gated,
+            result,
+            withheld,
+        }
+    }
+
+    /// Whether what arrives now without a message, such as a broken stream, may hold text that is held back.
+    #[must_use]
+    pub fn holds_back(&self) -> bool {
+        self.storage().gate_closed()
     }
 }

@@ -7,7 +7,9 @@ use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::texts::FailedReason;
 use crate::contract::ToolPolicy;
-use crate::message::{AgentMessage, Digest, ToolInvocation};
+use crate::message::{AgentMessage, Digest, ToolInvocation, framed};
+
+const CALL_CONTEXT: &str = "monolith calls v1";
 
 /// What a message's calls amount to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +27,7 @@ pub(super) enum Judgement {
 /// What the run has authorised so far, for the limits that look back.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct CallHistory {
+    pub(super) digest: Digest,
     pub(super) last: Option<String>,
     pub(super) per_tool: BTreeMap<String, u64>,
     pub(super) identical: BTreeMap<Digest, u64>,
@@ -37,9 +40,12 @@ impl CallHistory {
             let pair = (last.clone(), invocation.name.clone());
             *self.exceptions_used.entry(pair).or_default() += 1;
         }
+        let id = identity(invocation);
+        let call = framed(CALL_CONTEXT, &[id.as_bytes(), &[u8::from(excepted)]]);
+        self.digest = self.digest.rolled(CALL_CONTEXT, call.as_bytes());
         self.last = Some(invocation.name.clone());
         *self.per_tool.entry(invocation.name.clone()).or_default() += 1;
-        *self.identical.entry(identity(invocation)).or_default() += 1;
+        *self.identical.entry(id).or_default() += 1;
     }
 }
 
@@ -51,7 +57,7 @@ pub(super) fn identity(invocation: &ToolInvocation) -> Digest {
     let arguments = canonical
         .as_deref()
         .unwrap_or_else(|| invocation.arguments.as_str());
-    crate::message::framed(
+    framed(
         "monolith identical call v1",
         &[invocation.name.as_bytes(), arguments.as_bytes()],
     )

@@ -1,5 +1,6 @@
 //! The machine's storage and its statig wiring: dispatch, superstates, and the hook that writes an entry per transition.
 
+use serde::Serialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -20,10 +21,10 @@ use super::{
     State,
 };
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
-use crate::message::{AgentMessage, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
+use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
 
 /// What a resting state waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Phase {
     Probe,
     Inference(InferenceSeq),
@@ -33,7 +34,7 @@ pub(super) enum Phase {
 }
 
 /// What a step brought, for COMMIT to judge.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Verdict {
     /// Nothing yet, or nothing that matters beside what the other fields say.
     None,
@@ -65,6 +66,7 @@ pub(super) struct Machine {
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) validators: Arc<Validators>,
     pub(super) at_ms: u64,
+    pub(super) events: Digest,
     pub(super) seq: u64,
     pub(super) counters: Counters,
     pub(super) conversation: Conversation,
@@ -85,6 +87,7 @@ pub(super) struct Machine {
     pub(super) history: CallHistory,
     pub(super) tools_changed: BTreeSet<String>,
     pub(super) checks: Vec<Check>,
+    pub(super) intent_words: Vec<String>,
     pub(super) parked_ms: u64,
     pub(super) parked_since: Option<u64>,
     pub(super) outcome: Option<Outcome>,
@@ -92,7 +95,8 @@ pub(super) struct Machine {
 
 /// What the machine is given: an event from outside, or the push that takes it through a passed state.
 pub(super) enum Input<'evt> {
-    Event(&'evt Event),
+    /// The event, and the rolling digest of the run's events with it.
+    Event(&'evt Event, Digest),
     Pass,
 }
 
@@ -309,8 +313,10 @@ impl IntoStateMachine for Machine {
         input: &Input<'_>,
         _: &mut Outbox,
     ) {
-        if let Input::Event(event) = input {
+        // Called once for each level that is asked, so it may only set.
+        if let Input::Event(event, events) = input {
             self.at_ms = self.at_ms.max(event.at_ms);
+            self.events = *events;
         }
     }
 
@@ -331,15 +337,15 @@ impl blocking::State<Machine> for State {
         outbox: &mut Outbox,
     ) -> Handled<Self> {
         match (*self, input) {
-            (Self::Precheck, Input::Event(e)) => machine.precheck(&e.event, outbox).into(),
-            (Self::Infer, Input::Event(e)) => machine.infer(&e.event, outbox).into(),
-            (Self::Execute, Input::Event(e)) => machine.execute(&e.event, outbox).into(),
+            (Self::Precheck, Input::Event(e, _)) => machine.precheck(&e.event, outbox).into(),
+            (Self::Infer, Input::Event(e, _)) => machine.infer(&e.event, outbox).into(),
+            (Self::Execute, Input::Event(e, _)) => machine.execute(&e.event, outbox).into(),
             (Self::ValidateCalls, Input::Pass) => machine.validate_calls(outbox).into(),
             (Self::Observe, Input::Pass) => machine.observe().into(),
             (Self::Commit, Input::Pass) => machine.commit(outbox).into(),
             (
                 Self::ValidateCalls | Self::Observe | Self::Commit | Self::Terminate,
-                Input::Event(_),
+                Input::Event(..),
             )
             | (Self::Precheck | Self::Infer | Self::Execute | Self::Terminate, Input::Pass) => {
                 Handled::Super
@@ -368,8 +374,8 @@ impl blocking::Superstate<Machine> for Region {
         outbox: &mut Outbox,
     ) -> Handled<State> {
         match (&*self, input) {
-            (Self::Live(state), Input::Event(e)) => machine.live(*state, &e.event, outbox),
-            (Self::Root(state), Input::Event(e)) => {
+            (Self::Live(state), Input::Event(e, _)) => machine.live(*state, &e.event, outbox),
+            (Self::Root(state), Input::Event(e, _)) => {
                 machine.ignore(*state, &e.event, outbox);
                 Handled::Handled
             }

@@ -73,12 +73,13 @@ pub use edges::{EDGES, Edge};
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
 pub use entry::{
     Action, Check, CheckName, ClosingReason, ContextAccount, Counters, EffectRecord, EntryDraft,
-    EntryKind,
+    EntryKind, PolicyRecord,
 };
 pub use event::{
     Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter,
     LostEffect, ParentRun, Probed, ProbedTarget, Resumed, RunStarted, ToolReturned,
 };
+pub use gate::Admitted;
 pub use observe::observation_text;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub use predicate::{Predicate, PredicateName};

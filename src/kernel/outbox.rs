@@ -4,9 +4,8 @@
 use super::machine::Machine;
 use super::{
     Action, CallOrder, Check, ContextAccount, Effect, EffectRecord, EntryDraft, EntryKind, Event,
-    InferRequest, Outcome, Predicate, State, ToolExposure,
+    InferRequest, Outcome, PolicyRecord, Predicate, State, ToolExposure,
 };
-use crate::contract::PolicyDecision;
 use crate::message::Digest;
 
 /// The output of one step while it is being made.
@@ -16,7 +15,7 @@ pub(super) struct Outbox {
     effects: Vec<Effect>,
     records: Vec<EffectRecord>,
     pub(super) checks: Vec<Check>,
-    pub(super) policy: Option<PolicyDecision>,
+    pub(super) policy: Option<PolicyRecord>,
     pub(super) predicate: Option<Predicate>,
     pub(super) context: Option<ContextAccount>,
     pub(super) note: Option<String>,

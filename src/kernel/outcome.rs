@@ -194,24 +194,25 @@ impl Outcome {
     /// The process exit code (semantics §3): a total function, no text is ever matched.
     #[must_use]
     pub const fn exit_code(self) -> u8 {
-        match (self.class, self.code) {
-            (AgentOutcome::CompletedWithTools | AgentOutcome::CompletedChatOnly, _) => 0,
-            (
-                AgentOutcome::FailedPreflight,
+        match self.class {
+            AgentOutcome::CompletedWithTools | AgentOutcome::CompletedChatOnly => 0,
+            AgentOutcome::FailedPreflight => match self.code {
                 OutcomeCode::ToolUnavailable
                 | OutcomeCode::ToolChanged
-                | OutcomeCode::BackendUnavailable,
-            ) => 3,
-            (
-                AgentOutcome::FailedPreflight,
-                OutcomeCode::ProviderAuth | OutcomeCode::ProviderQuota,
-            ) => 1,
-            (AgentOutcome::FailedPreflight, _) => 4,
-            (
-                AgentOutcome::FailedValidation,
-                OutcomeCode::ToolEnvelope | OutcomeCode::Arguments | OutcomeCode::FinalReportSchema,
-            ) => 5,
-            _ => 1,
+                | OutcomeCode::BackendUnavailable => 3,
+                OutcomeCode::ProviderAuth | OutcomeCode::ProviderQuota => 1,
+                _ => 4,
+            },
+            AgentOutcome::FailedValidation => match self.code {
+                OutcomeCode::Refusal | OutcomeCode::ContentFilter => 1,
+                _ => 5,
+            },
+            AgentOutcome::FailedProtocolNoTools
+            | AgentOutcome::FailedProtocolMalformed
+            | AgentOutcome::FailedBudgetExhausted
+            | AgentOutcome::FailedTimeout
+            | AgentOutcome::FailedContractViolation
+            | AgentOutcome::Interrupted => 1,
         }
     }
 }

@@ -5,8 +5,8 @@ use super::machine::{Machine, Phase};
 use super::outbox::Outbox;
 use super::predicates::Decision;
 use super::{
-    AgentOutcome, Check, CheckName, EventKind, LostEffect, Outcome, OutcomeCode, Predicate,
-    PredicateName, Probed, RunStarted, State,
+    AgentOutcome, Check, CheckName, EventKind, LostEffect, Outcome, OutcomeCode, PolicyRecord,
+    Predicate, PredicateName, Probed, RunStarted, State,
 };
 use crate::contract::{
     CONTRACT_FORMAT, SEMANTICS_VERSION, ToolFault, context_feasible, profile_faults,
@@ -111,7 +111,7 @@ impl Machine {
             ok: responsive,
         });
         let failed = checks.iter().find(|c| !c.ok).map(|c| c.name);
-        outbox.policy = Some(self.contract.policy_decision.clone());
+        outbox.policy = Some(self.policy_record());
         let ended = match (self.decide_interruption(), failed) {
             (Some(decision), _) => Some(decision),
             (None, Some(name)) => {
@@ -138,7 +138,7 @@ impl Machine {
     /// The end of a run that never left PRECHECK: interrupted, out of time, or resumed under another contract.
     pub(super) fn end_precheck_early(&mut self, outbox: &mut Outbox) {
         outbox.checks = std::mem::take(&mut self.checks);
-        outbox.policy = Some(self.contract.policy_decision.clone());
+        outbox.policy = Some(self.policy_record());
         let decision = self.decide_interruption().unwrap_or_else(|| {
             Decision::end(
                 0,
@@ -151,6 +151,13 @@ impl Machine {
         });
         if let Some(outcome) = self.apply(&decision, outbox) {
             self.finish(outcome, outbox);
+        }
+    }
+
+    fn policy_record(&mut self) -> PolicyRecord {
+        PolicyRecord {
+            decision: self.contract.policy_decision.clone(),
+            matched: std::mem::take(&mut self.intent_words),
         }
     }
 

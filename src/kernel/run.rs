@@ -12,7 +12,7 @@ use super::outbox::Outbox;
 use super::turn::Turn;
 use super::{Counters, Effect, Event, EventKind, Outcome, RunStarted, State};
 use crate::contract::{ExecutionContract, Validators};
-use crate::message::AgentMessage;
+use crate::message::{AgentMessage, Digest};
 
 /// One run of the machine: give it events, do what it says.
 ///
@@ -36,6 +36,7 @@ impl Run {
             contract,
             validators,
             at_ms: 0,
+            events: Digest::ZERO,
             seq: 0,
             counters: Counters::default(),
             conversation: Conversation::new(),
@@ -56,6 +57,7 @@ impl Run {
             history: CallHistory::default(),
             tools_changed: BTreeSet::new(),
             checks: Vec::new(),
+            intent_words: started.intent_words.clone(),
             parked_ms: 0,
             parked_since: None,
             outcome: None,
@@ -69,6 +71,7 @@ impl Run {
             at_ms: 0,
             event: EventKind::RunStarted(Box::new(started)),
         };
+        machine.events = rolled(Digest::ZERO, &event);
         let mut outbox = Outbox::default();
         outbox.probe();
         outbox.write_start(&mut machine);
@@ -86,8 +89,9 @@ impl Run {
             return Vec::new();
         }
         let mut outbox = Outbox::default();
+        let events = rolled(self.storage().events, &event);
         self.machine
-            .handle_with_context(&Input::Event(&event), &mut outbox);
+            .handle_with_context(&Input::Event(&event, events), &mut outbox);
         // Passed states are left at once. Every round takes one edge, and no cycle of edges avoids a resting state.
         while !self.state().is_resting() {
             self.machine.handle_with_context(&Input::Pass, &mut outbox);
@@ -135,4 +139,14 @@ impl Run {
     pub(super) fn storage(&self) -> &Machine {
         self.machine.inner()
     }
+}
+
+const EVENTS_CONTEXT: &str = "monolith events v1";
+
+/// The rolling digest of a run's events: it is part of every state digest, so that a change in any event shows in the entry
+/// that carries it. Costs the event's own bytes.
+fn rolled(events: Digest, event: &Event) -> Digest {
+    // An event holds strings, integers and booleans only: serialising it cannot fail.
+    let text = serde_json::to_string(event).unwrap_or_default();
+    events.rolled(EVENTS_CONTEXT, text.as_bytes())
 }

@@ -77,7 +77,6 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         parent_contract_hash: None,
         policy_decision: PolicyDecision {
             grounds: Grounds::Given,
-            matched: Vec::new(),
             policy,
             rules_hash: Digest::ZERO,
             rules_version: 1,
@@ -256,7 +255,7 @@ impl Harness {
 
     /// The awaited inference answers with this verdict; the token gate is applied as the driver does.
     pub(super) fn answer_with(&mut self, result: ProtocolAdapterResult) -> &mut Self {
-        let event = returned(self.inference(), self.run.withhold(result).0);
+        let event = returned(self.inference(), self.run.admit(result).result);
         self.push(event)
     }
 
@@ -302,6 +301,7 @@ pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
     RunStarted {
         bring_up: Vec::<BringUpFault>::new(),
         contract_hash: contract.rehash(),
+        intent_words: Vec::new(),
         messages: vec![
             AgentMessage::text(Role::System, "You help.", 3),
             AgentMessage::text(Role::User, "Which licence?", 4),
@@ -325,6 +325,7 @@ pub(super) fn probed() -> EventKind {
 pub(super) fn returned(inference: InferenceSeq, result: ProtocolAdapterResult) -> EventKind {
     EventKind::InferenceReturned(Box::new(InferenceReturned {
         gate_breached: false,
+        gated: false,
         inference,
         request_hash: Digest::ZERO,
         result,
@@ -341,6 +342,7 @@ pub(super) fn returned(inference: InferenceSeq, result: ProtocolAdapterResult) -
 pub(super) fn failed(inference: InferenceSeq, class: ProviderFaultClass) -> EventKind {
     EventKind::InferenceFailed(InferenceFailed {
         fault: ProviderFault::new(class, "synthetic"),
+        gated: false,
         inference,
         request_hash: None,
         usage: None,

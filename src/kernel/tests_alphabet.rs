@@ -325,7 +325,7 @@ fn says_event(
     tokens: u64,
     cost: Option<u64>,
 ) -> EventKind {
-    let (result, _) = run.withhold(says(said));
+    let result = run.admit(says(said)).result;
     let mut event = returned(inference, result);
     if let EventKind::InferenceReturned(r) = &mut event {
         r.usage = usage(tokens, cost);

@@ -1,5 +1,6 @@
 //! One turn's attempts and what they failed of (semantics §4).
 
+use serde::Serialize;
 use std::collections::BTreeSet;
 
 use super::OutcomeCode;
@@ -9,7 +10,7 @@ const BACKOFF_FIRST_MS: u64 = 1_000;
 const BACKOFF_MAX_MS: u64 = 60_000;
 
 /// What an attempt failed of.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Failure {
     /// The provider had a fault; `retry_after_ms` only for rate limits.
     Provider {
@@ -29,7 +30,7 @@ pub(super) enum Failure {
 }
 
 /// What a rejection was of: it decides between MALFORMED and VALIDATION(arguments).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) enum Rejection {
     /// The structure of the message.
     Structural,
@@ -38,7 +39,7 @@ pub(super) enum Rejection {
 }
 
 /// The turn that is running.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) struct Turn {
     /// The turn's number, from 1; 0 before the first.
     pub(super) number: u32,

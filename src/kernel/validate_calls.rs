@@ -129,12 +129,16 @@ impl Machine {
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Violation(OutcomeCode::ForbiddenCall);
             }
+            _ if closing && has_text && stop == StopReason::Length => {
+                self.notices.push(texts::cut_notice());
+                return self.fail(Failure::Cut);
+            }
             _ if closing => {
                 self.accept_unstarted(message, usage, &FailedReason::Withheld);
-                self.verdict = match (has_text, stop) {
-                    (true, StopReason::Length) => Verdict::Failed(Failure::Cut),
-                    (true, _) => Verdict::Terminal,
-                    (false, _) => Verdict::Failed(Failure::WithheldCalls),
+                self.verdict = if has_text {
+                    Verdict::Terminal
+                } else {
+                    Verdict::Failed(Failure::WithheldCalls)
                 };
             }
             Judgement::Violation(code) => {

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{AgentMessage, Digest, FailureCode, Usage};
+use super::{AgentMessage, Digest, FailureCode, Usage, estimate_tokens, exact_sum};
 
 /// What the adapter made of a response (002 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,4 +84,33 @@ pub struct ProtocolAdapterResult {
     /// Set where the text of the message is held back by the token gate; its `content` is then empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Withheld>,
+}
+
+impl ProtocolAdapterResult {
+    /// What the inference used: the provider's numbers, or an estimate marked as such, of the prompt that was expected and of
+    /// the message that came.
+    #[must_use]
+    pub fn usage_or_estimate(&self, expected_tokens: u64) -> Usage {
+        self.usage.unwrap_or_else(|| Usage {
+            cache_read: 0,
+            cost_micro_usd: None,
+            estimated: true,
+            input: expected_tokens,
+            output: self.canonical_message.as_ref().map_or(0, estimate_message),
+        })
+    }
+}
+
+fn estimate_message(message: &AgentMessage) -> u64 {
+    let calls = message.tool_calls.iter().map(|call| {
+        exact_sum(
+            estimate_tokens(&call.name),
+            estimate_tokens(call.arguments.as_str()),
+        )
+    });
+    let reasoning = message.reasoning.as_deref().map_or(0, estimate_tokens);
+    calls.fold(
+        exact_sum(estimate_tokens(&message.content), reasoning),
+        exact_sum,
+    )
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A BLAKE3 digest. In JSON and in text: lower-case hex, 64 characters.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 /// A text that is not 64 characters of lower-case hex.
@@ -16,7 +16,7 @@ pub struct DigestParseError {
 }
 
 impl Digest {
-    /// The digest of 32 zero bytes' worth of nothing: what a rolling digest starts from.
+    /// 32 zero bytes, the digest of nothing known: what a rolling digest starts from.
     pub const ZERO: Self = Self([0; 32]);
 
     /// Plain BLAKE3 over `bytes`.

@@ -11,7 +11,7 @@ use crate::kernel::{
 use crate::message::{Digest, InferenceSeq, RunId};
 use crate::transcript::{Chain, Link, SealedEntry};
 
-/// Differences beyond this many are counted but not kept.
+/// Differences beyond this many are not kept: by then the recording and the replay have parted.
 const MAX_DIFFERENCES: usize = 1_000;
 
 /// Folds one transcript, entry by entry, through a fresh machine.
@@ -242,7 +242,7 @@ impl Replayer {
     ) {
         let recorded = &returned.result;
         let Some(raw) = blobs.blob(recorded.raw_hash) else {
-            if recorded.withheld.is_some() {
+            if returned.gated {
                 self.not_compared.push(format!(
                     "entry {}: the response is withheld and was left out",
                     entry.seq
@@ -287,7 +287,16 @@ impl Replayer {
             decoder.finish()
         });
         let again = match decoded {
-            Ok(Decoded::Message(result)) => text_of(&run.withhold(*result).0),
+            Ok(Decoded::Message(result)) => {
+                let admitted = run.admit(*result);
+                if admitted.gated != returned.gated {
+                    let (expected, actual) =
+                        (returned.gated.to_string(), admitted.gated.to_string());
+                    let pointer = "/event/event/value/gated";
+                    self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
+                }
+                text_of(&admitted.result)
+            }
             Ok(Decoded::Fault { fault, .. }) => text_of(&fault),
             Err(fault) => {
                 let pointer = "/event/event/value/result/adapter_version";

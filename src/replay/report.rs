@@ -14,6 +14,7 @@ pub struct ReplayReport {
     pub first_difference: Option<Difference>,
     /// Every difference, the first included; at most 1,000.
     pub differences: Vec<Difference>,
-    /// What could not be compared, and why.
+    /// What could not be compared, and why; left out where everything was.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
 }

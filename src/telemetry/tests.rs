@@ -88,6 +88,7 @@ fn returned(message: Option<AgentMessage>) -> EventKind {
     let rejected = message.is_none();
     EventKind::InferenceReturned(Box::new(InferenceReturned {
         gate_breached: false,
+        gated: false,
         inference: InferenceSeq(1),
         request_hash: Digest::ZERO,
         result: ProtocolAdapterResult {
@@ -168,6 +169,7 @@ fn a_request_without_a_canonical_answer_has_failed_and_says_why() {
     let failed = |usage| {
         EventKind::InferenceFailed(InferenceFailed {
             fault: fault.clone(),
+            gated: false,
             inference: InferenceSeq(1),
             request_hash: None,
             usage,
@@ -262,6 +264,7 @@ fn run_of(answers: &[EventKind]) -> (Run, Ledger) {
     let started = RunStarted {
         bring_up: Vec::new(),
         contract_hash: contract.rehash(),
+        intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],
         parent: None,
         run_id: sample::run_id_of("r-1"),
@@ -317,6 +320,7 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
     let fault = ProviderFault::new(ProviderFaultClass::Auth, "bad key");
     let failed = EventKind::InferenceFailed(InferenceFailed {
         fault,
+        gated: false,
         inference: InferenceSeq(1),
         request_hash: None,
         usage: None,

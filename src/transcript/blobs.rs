@@ -39,18 +39,24 @@ pub fn blob_references(event: &Event) -> Vec<BlobReference> {
             let result = &returned.result;
             let gated = named(Presence::Withheld);
             let mut found = vec![request("event.request_hash", returned.request_hash)];
-            match result.withheld {
-                None => found.push(open("event.result.raw_hash", result.raw_hash)),
-                Some(text) => {
-                    found.push(gated("event.result.raw_hash", result.raw_hash));
-                    found.push(gated("event.result.withheld.hash", text.hash));
-                }
-            }
+            let raw = "event.result.raw_hash";
+            found.push(if returned.gated {
+                gated(raw, result.raw_hash)
+            } else {
+                open(raw, result.raw_hash)
+            });
+            let text = result.withheld;
+            found.extend(text.map(|text| gated("event.result.withheld.hash", text.hash)));
             found
         }
         EventKind::InferenceFailed(failed) => {
             let raw = failed.fault.raw_hash;
-            let raw = raw.map(|hash| open("event.fault.raw_hash", hash));
+            let presence = if failed.gated {
+                Presence::Withheld
+            } else {
+                Presence::Needed
+            };
+            let raw = raw.map(|hash| named(presence)("event.fault.raw_hash", hash));
             let sent = failed.request_hash;
             let sent = sent.map(|hash| request("event.request_hash", hash));
             raw.into_iter().chain(sent).collect()

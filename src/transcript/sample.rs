@@ -87,7 +87,7 @@ const TERMS: &str = r#"{
     "max_tool_calls_per_turn": 10, "max_turns": 6, "metadata": {"cycle_exceptions": []},
     "model_profile_id": "plain", "page": null, "parallel_tool_calls": false,
     "parallel_safe": [], "parent_contract_hash": null,
-    "policy_decision": {"grounds": "given", "matched": [], "policy": "required",
+    "policy_decision": {"grounds": "given", "policy": "required",
         "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000",
         "rules_version": 1},
     "providers": {"demo": {"api_key_env": null, "base_url": null, "file": "demo.jsonl",
@@ -177,6 +177,7 @@ fn drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft> {
         });
         EventKind::InferenceReturned(Box::new(InferenceReturned {
             gate_breached: false,
+            gated: n == 1,
             inference: InferenceSeq(n),
             request_hash: Digest::of(BLOBS[if n == 1 { 0 } else { 4 }]),
             result,
@@ -219,6 +220,7 @@ fn short_drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft>
             status: Some(503),
             ..ProviderFault::new(ProviderFaultClass::Model, "overloaded")
         },
+        gated: false,
         inference: InferenceSeq(1),
         request_hash: Some(Digest::of(REQUEST)),
         usage: None,
@@ -263,6 +265,7 @@ fn started(contract: &ExecutionContract, run_id: &RunId) -> EventKind {
     EventKind::RunStarted(Box::new(RunStarted {
         bring_up: Vec::new(),
         contract_hash: contract.contract_hash(),
+        intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "Which licence?", 4)],
         parent: None,
         run_id: run_id.clone(),

@@ -4,8 +4,8 @@ use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, ve
 use crate::kernel::{
     Action, Approval, BringUpFault, Check, CheckName, ClosingReason, ContextAccount, EffectRecord,
     EntryKind, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
-    ParentRun, Predicate, PredicateName, Probed, ProbedTarget, Resumed, RunStarted, State,
-    ToolReturned,
+    ParentRun, PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, Resumed, RunStarted,
+    State, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
@@ -62,6 +62,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             server: "fs".to_owned(),
         }],
         contract_hash: digest,
+        intent_words: Vec::new(),
         messages: vec![message.clone()],
         parent,
         run_id: run_id_of("r-1"),
@@ -74,6 +75,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     };
     let returned = |result| InferenceReturned {
         gate_breached: true,
+        gated: true,
         inference: InferenceSeq(1),
         request_hash: digest,
         result,
@@ -81,6 +83,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     };
     let failed = |request_hash, usage| InferenceFailed {
         fault: fault.clone(),
+        gated: true,
         inference: InferenceSeq(1),
         request_hash,
         usage,
@@ -206,7 +209,10 @@ pub(crate) fn full_action() -> Action {
         length: Some(9),
         note: Some("a note\n".to_owned()),
         outcome: Some(DONE),
-        policy: Some(contract().policy_decision.clone()),
+        policy: Some(PolicyRecord {
+            decision: contract().policy_decision.clone(),
+            matched: vec!["repository".to_owned()],
+        }),
         predicate: Some(Predicate {
             item: 6,
             name: PredicateName::TerminalResponse,

@@ -5,6 +5,10 @@ mod cli;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod evidence;
+#[cfg(test)]
 mod semantics;
+#[cfg(test)]
+mod servers;
 #[cfg(test)]
 mod tidy;

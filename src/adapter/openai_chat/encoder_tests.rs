@@ -26,7 +26,7 @@ const TERMS: &str = r#"{
         "model_profile_id": "p", "page": null, "parallel_tool_calls": false, "parallel_safe": [],
         "parent_contract_hash": null,
         "policy_decision": {
-            "grounds": "default", "matched": [], "policy": "optional", "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000", "rules_version": 1
+            "grounds": "default", "policy": "optional", "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000", "rules_version": 1
         },
         "providers": {"p": {
             "api_key_env": null, "base_url": "http://localhost/v1", "file": null, "header_names": [], "type": "openai"

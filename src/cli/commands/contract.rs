@@ -124,6 +124,7 @@ fn dry_precheck(preview: &Preview) -> Vec<Check> {
     let started = RunStarted {
         bring_up: preview.faults.clone(),
         contract_hash: contract.rehash(),
+        intent_words: Vec::new(),
         messages: Vec::new(),
         parent: None,
         run_id,

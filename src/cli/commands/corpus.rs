@@ -58,7 +58,7 @@ fn document(report: &CorpusReport) -> Document<'_> {
     let records = report.rows.iter().map(|row| Record {
         id: &row.id,
         status: if row.ok { "passed" } else { "failed" },
-        failure_code: row.detail.first().map(String::as_str),
+        failure_code: (!row.ok).then_some(row.got.as_str()),
         calls: [],
     });
     Document {

@@ -10,7 +10,7 @@ use crate::cli::numbers::{grouped, seconds, utc};
 use crate::cli::recorded::Recorded;
 use crate::cli::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
-use crate::kernel::{Action, EffectRecord, EntryKind, EventKind, Predicate};
+use crate::kernel::{Action, EffectRecord, EntryKind, EventKind, Predicate, RunStarted};
 use crate::message::{CallSeq, Role};
 use crate::telemetry::{Ledger, sentence};
 
@@ -216,7 +216,13 @@ fn header(
         Grounds::Given => "as given".to_owned(),
         Grounds::Default => "by default".to_owned(),
         Grounds::ChatPage => "page chat".to_owned(),
-        Grounds::CodeIntent => format!("page code, words: {}", line(&decision.matched.join(", "))),
+        Grounds::CodeIntent => {
+            let words = started(recorded)?.map(|started| started.intent_words);
+            format!(
+                "page code, words: {}",
+                line(&words.unwrap_or_default().join(", "))
+            )
+        }
         Grounds::CodeConceptual => "page code, no word of intent".to_owned(),
     };
     let strict = if contract.strict_mode {
@@ -244,17 +250,23 @@ fn header(
 
 /// The user's message of entry 0.
 fn task(recorded: &Recorded) -> Result<Option<String>, CliError> {
+    let said = |started: RunStarted| {
+        let mut messages = started.messages.into_iter().rev();
+        messages.find(|message| message.role == Role::User)
+    };
+    Ok(started(recorded)?
+        .and_then(said)
+        .map(|message| message.content))
+}
+
+/// The inputs of the run, where its first entry has them.
+fn started(recorded: &Recorded) -> Result<Option<RunStarted>, CliError> {
     let Some(first) = recorded.entries.first() else {
         return Ok(None);
     };
     let (_, event) = Recorded::decode(first)?;
     Ok(match event.map(|event| event.event) {
-        Some(EventKind::RunStarted(started)) => started
-            .messages
-            .into_iter()
-            .rev()
-            .find(|message| message.role == Role::User)
-            .map(|message| message.content),
+        Some(EventKind::RunStarted(started)) => Some(*started),
         _ => None,
     })
 }

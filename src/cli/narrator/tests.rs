@@ -46,6 +46,7 @@ fn returned(inference: u64, message: Option<AgentMessage>) -> EventKind {
     let rejected = message.is_none();
     EventKind::InferenceReturned(Box::new(InferenceReturned {
         gate_breached: false,
+        gated: false,
         inference: InferenceSeq(inference),
         request_hash: Digest::ZERO,
         result: ProtocolAdapterResult {
@@ -113,6 +114,7 @@ fn check(events: &[EventKind], expect: &[&str]) {
     let started = RunStarted {
         bring_up: Vec::new(),
         contract_hash: contract.rehash(),
+        intent_words: Vec::new(),
         messages: vec![AgentMessage::text(Role::User, "hi", 1)],
         parent: None,
         run_id: RunId::try_from("r".to_owned()).unwrap(),
@@ -175,6 +177,7 @@ fn what_goes_wrong_is_told_in_its_own_words() {
     };
     let failed = EventKind::InferenceFailed(InferenceFailed {
         fault,
+        gated: false,
         inference: InferenceSeq(1),
         request_hash: None,
         usage: None,

@@ -171,7 +171,6 @@ const CHANGES: &[&str] = &[
     "targets.0.model=other",
     "targets.0.model_profile_id=smollm2-135m",
     "targets.0.sampling.temperature=1",
-    "task=Which licence do the files of this repository use?",
     "token_gate=false",
     "tokenizer=x",
     "tool_output_budget.max_bytes_per_call=1",
@@ -241,6 +240,10 @@ fn what_is_no_term_changes_no_hash() {
         [WEB, "tools.workspace=/elsewhere"],
         [WEB, "tools.mcp.web.headers.Authorization=another secret"],
         [WEB, "task=Who wrote this repository?"],
+        [
+            WEB,
+            "task=Which licence do the files of this workspace use?",
+        ],
     ] {
         assert_eq!(make(&sets).contract_hash(), expect, "{sets:?}");
     }

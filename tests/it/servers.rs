@@ -1,0 +1,162 @@
+//! The binary against tool servers that misbehave: each ends in its typed outcome, with a transcript that verifies and replays.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command as Process;
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+struct Ended {
+    code: Option<i32>,
+    result: Value,
+    stderr: String,
+}
+
+/// Runs the fixture server's tool `name`, then lets the model say that it is done.
+fn run(folder: &TempDir, name: &str, sets: &[&str]) -> Ended {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    let contract = format!(
+        "task: Use the tool.\n\
+         tool_policy: required\n\
+         targets: [{{provider: demo, model: script}}]\n\
+         providers: {{demo: {{type: scripted, file: script.jsonl}}}}\n\
+         tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}]}}}}}}\n",
+        server.display()
+    );
+    let arguments = if name == "huge" {
+        r#"{"size":1048576}"#
+    } else {
+        "{}"
+    };
+    let call = json!({"id": "c1", "type": "function",
+        "function": {"name": format!("odd__{name}"), "arguments": arguments}});
+    let script = [
+        answer(&json!({"role": "assistant", "content": null, "tool_calls": [call]})),
+        answer(&json!({"role": "assistant", "content": "Done."})),
+    ];
+    fs::write(folder.path().join("contract.yaml"), contract).unwrap();
+    fs::write(folder.path().join("script.jsonl"), script.join("\n")).unwrap();
+    let mut arguments = vec![
+        "run",
+        "--json",
+        "--run-id",
+        "r",
+        "--contract",
+        "contract.yaml",
+    ];
+    for set in sets {
+        arguments.extend(["--set", set]);
+    }
+    let output = monolith(folder, &arguments).output().unwrap();
+    Ended {
+        code: output.status.code(),
+        result: serde_json::from_slice(&output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn answer(message: &Value) -> String {
+    let body = json!({"model": "script", "choices": [{"index": 0, "message": message,
+        "finish_reason": "stop"}]});
+    json!({"proto": "openai-chat", "response": body.to_string()}).to_string()
+}
+
+fn monolith(folder: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("monolith").unwrap();
+    command
+        .current_dir(folder.path())
+        .env("MONOLITH_HOME", folder.path().join("state"))
+        .args(arguments);
+    command
+}
+
+fn check(name: &str, sets: &[&str], outcome: (&str, &str), code: i32, observed: &str) {
+    if Process::new("python3").arg("--version").output().is_err() {
+        println!("skipped 1 case: python3 is not here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let ended = run(&folder, name, sets);
+    let got = &ended.result["outcome"];
+    assert_eq!(
+        (got["class"].as_str(), got["code"].as_str(), ended.code),
+        (Some(outcome.0), Some(outcome.1), Some(code)),
+        "{name}: {}",
+        ended.stderr
+    );
+    let conversation = ended.result["conversation"].as_array().unwrap();
+    let told = conversation
+        .iter()
+        .find(|message| message["role"] == "tool");
+    let told = told.and_then(|message| message["content"].as_str());
+    assert!(
+        told.unwrap_or_default().starts_with(observed),
+        "{name}: {told:?}"
+    );
+    for proof in ["verify", "replay"] {
+        monolith(&folder, &[proof, "r"]).assert().success();
+    }
+}
+
+#[test]
+fn a_server_that_dies_during_a_call_proves_nothing() {
+    let outcome = ("FAILED_PROTOCOL_NO_TOOLS", "no_call_response");
+    check("die", &[], outcome, 1, "(tool failed: connection lost)");
+    check(
+        "die_midway",
+        &[],
+        outcome,
+        1,
+        "(tool failed: connection lost)",
+    );
+}
+
+#[test]
+fn an_answer_that_is_no_tool_result_ends_the_run() {
+    let outcome = ("FAILED_VALIDATION", "tool_envelope");
+    check(
+        "wrong_type",
+        &[],
+        outcome,
+        5,
+        "(tool failed: interrupted, effect unknown)",
+    );
+    check(
+        "broken_json",
+        &[],
+        outcome,
+        5,
+        "(tool failed: interrupted, effect unknown)",
+    );
+}
+
+#[test]
+fn a_server_that_never_answers_meets_the_tool_timeout() {
+    let outcome = ("FAILED_PROTOCOL_NO_TOOLS", "no_call_response");
+    check(
+        "wrong_id",
+        &["tool_timeout_ms=300"],
+        outcome,
+        1,
+        "(tool failed: timeout)",
+    );
+}
+
+#[test]
+fn an_oversized_result_is_cut_and_counts() {
+    let outcome = ("COMPLETED_WITH_TOOLS", "final_message");
+    check("huge", &[], outcome, 0, "[TRUNCATED] Original size ");
+}
+
+#[test]
+fn stray_lines_change_nothing() {
+    check(
+        "stray",
+        &[],
+        ("COMPLETED_WITH_TOOLS", "final_message"),
+        0,
+        "",
+    );
+}
