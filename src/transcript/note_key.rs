@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use sha2::{Digest as _, Sha256};
 
-use super::note::{Note, NoteSignature};
+use super::note::{Note, NoteError, NoteSignature};
 
 const PRIVATE: &str = "PRIVATE+KEY+";
 
@@ -122,6 +122,21 @@ impl SecretKey {
     pub fn secret_text(&self) -> String {
         let bytes = BASE64.encode(typed(Algorithm::Ed25519, self.key.as_bytes()));
         format!("{PRIVATE}{}+{}+{bytes}", self.name, self.public().id())
+    }
+
+    /// Signs a text of somebody else's, as a witness does.
+    ///
+    /// # Errors
+    /// [`NoteError`] where the text is none for a note.
+    pub fn sign_text(&self, text: &str) -> Result<Note, NoteError> {
+        let note = self.sign(text.to_owned());
+        let read: Note = note.to_string().parse()?;
+        let rule = "its text ends with a line feed";
+        if read == note {
+            Ok(note)
+        } else {
+            Err(NoteError { rule })
+        }
     }
 
     /// Signs a text that ends with a line feed and holds no other control character.

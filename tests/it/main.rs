@@ -11,4 +11,6 @@ mod semantics;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]
+mod tamper;
+#[cfg(test)]
 mod tidy;
