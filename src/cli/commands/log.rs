@@ -15,7 +15,7 @@ use crate::store::RunLog;
 use crate::transcript::{TreeHash, TreeHead, Trust, consistency_proof, inclusion_proof, tree_root};
 
 #[derive(Serialize)]
-struct Root {
+struct SignedHead {
     origin: String,
     size: u64,
     root: String,
@@ -60,7 +60,7 @@ fn root(home: &Home, args: &LogRootArgs) -> Result<Exit, CliError> {
     if args.note {
         home.screen.out(&note)?;
     } else if args.json {
-        home.screen.out_json(&Root {
+        home.screen.out_json(&SignedHead {
             root: BASE64.encode(head.root),
             origin: head.origin,
             size: head.size,

@@ -6,8 +6,8 @@ use crate::message::Digest;
 use crate::transcript::checkpoint::CheckpointHead;
 use crate::transcript::note::Signed;
 use crate::transcript::{
-    Checkpoint, CheckpointRecord, Flaw, FlawKind, LogLeaf, Note, Pin, Place, TreeHash, TreeHead,
-    merkle,
+    Checkpoint, CheckpointRecord, Flaw, FlawKind, LogLeaf, Note, Pin, Place, PublicKey, TreeHash,
+    TreeHead, merkle,
 };
 
 /// What signatures, pins and the log have said so far.
@@ -120,7 +120,7 @@ impl Verifier {
             }
         }
         let known = self.trust.keys.iter().chain(&self.trust.witnesses);
-        let known: Vec<_> = known.map(|key| key.id()).collect();
+        let known: Vec<_> = known.map(PublicKey::id).collect();
         let signatures = note.signatures().iter();
         let unknown = signatures.filter(|s| !known.contains(&s.id)).count();
         self.signed.unknown = self.signed.unknown.saturating_add(unknown);
