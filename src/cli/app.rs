@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser as _;
 
-use super::args::{Cli, Command};
+use super::args::{Cli, Command, ResumeArgs, RunArgs};
 use super::commands;
 use super::error::CliError;
 use super::exit::Exit;
@@ -27,7 +27,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(fault) => return usage(&fault, &given, screen).into(),
     };
-    let wants_result = matches!(&cli.command, Command::Run(args) if args.json);
+    let wants_result = match &cli.command {
+        Command::Run(args) => args.json,
+        Command::Resume(args) => args.json,
+        _ => false,
+    };
     let outcome = caught(|| perform(cli, environment, screen));
     if let Err(fault @ (CliError::LogFilter { .. } | CliError::Panic { .. })) = &outcome
         && wants_result
@@ -51,10 +55,15 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         environment,
         screen,
         store: cli.store,
-        unsigned: matches!(&cli.command, Command::Run(args) if args.no_sign),
+        unsigned: matches!(
+            &cli.command,
+            Command::Run(RunArgs { no_sign: true, .. })
+                | Command::Resume(ResumeArgs { no_sign: true, .. })
+        ),
     };
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
+        Command::Resume(args) => commands::resume::resume(&home, args),
         Command::Replay(args) => commands::replay::replay(&home, &args),
         Command::Verify(args) => commands::verify::verify(&home, &args),
         Command::Show(args) => commands::show::show(&home, &args),
@@ -89,7 +98,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         };
     }
     let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
-    if has("run") && has("--json") {
+    if (has("run") || has("resume")) && has("--json") {
         let said = fault.render().to_string();
         // What stands before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();

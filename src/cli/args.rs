@@ -29,6 +29,8 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Run a contract: one line per transition on stderr, the answer on stdout
     Run(RunArgs),
+    /// Go on with a run whose process died, from where its transcript ends
+    Resume(ResumeArgs),
     /// Decide a recorded run again and compare, byte for byte; asks no model and no tool
     Replay(ReplayArgs),
     /// Check a transcript: every hash, the chain, the seal, the blobs
@@ -74,6 +76,29 @@ pub(super) struct RunArgs {
     /// The run's name; a random one by default
     #[arg(long, value_name = "ID", value_parser = run_id)]
     pub(super) run_id: Option<RunId>,
+    /// Whether an entry must survive the loss of power, or only the death of the process
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) durability: DurabilityArg,
+    /// Sign no checkpoints
+    #[arg(long)]
+    pub(super) no_sign: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ResumeArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(super) run: String,
+    /// The contract file, for what a contract does not hold: keys, headers, variables; by default the one that the run was
+    /// begun with
+    #[arg(long, value_name = "FILE")]
+    pub(super) contract: Option<PathBuf>,
+    /// Change a value of the file, after the changes that the run was begun with; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) sets: Vec<String>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
     /// Whether an entry must survive the loss of power, or only the death of the process
     #[arg(long, value_enum, default_value_t)]
     pub(super) durability: DurabilityArg,
@@ -218,6 +243,9 @@ pub(super) struct ListArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(super) json: bool,
+    /// Only runs that have no end yet: in progress, or to be resumed
+    #[arg(long)]
+    pub(super) open: bool,
     /// How many runs
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(super) limit: usize,

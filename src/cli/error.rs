@@ -77,6 +77,9 @@ pub(super) enum CliError {
     /// The caller: there is no demo run yet.
     #[error("find a demo run: there is none in this store")]
     NoDemoRun,
+    /// The caller: it was not recorded which file the run's contract came from.
+    #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
+    NoContractFile { run_id: RunId },
     /// monolith: a changed byte was not found.
     #[error("find the changed byte: verify accepted the file")]
     NothingTampered,
@@ -121,6 +124,13 @@ impl CliError {
                 DriverError::Cancelled => "cancelled",
                 DriverError::Store(_) => "store",
                 DriverError::Randomness(_) => "internal",
+                DriverError::RunEnded { .. }
+                | DriverError::NothingRecorded { .. }
+                | DriverError::UnknownSemantics { .. }
+                | DriverError::DoesNotReplay { .. }
+                | DriverError::OtherContract { .. }
+                | DriverError::OtherWorkspace { .. }
+                | DriverError::ServerDown { .. } => "resume_refused",
                 _ => "contract_invalid",
             },
             Self::Store(_) | Self::StateFolder { .. } | Self::NoStateFolder => "store",
@@ -139,6 +149,19 @@ impl CliError {
             Self::Driver(DriverError::MissingVariable { .. }) => {
                 "set the variable, or leave its name out of the file"
             }
+            Self::Driver(DriverError::OtherContract { .. }) => {
+                "name the file that the run was begun with, and give again each --set below providers or tools"
+            }
+            Self::Driver(DriverError::OtherWorkspace { .. }) => {
+                "a run goes on in the folder that it was begun in"
+            }
+            Self::Driver(DriverError::ServerDown { .. }) => {
+                "nothing was recorded: resume the run again once the server is there"
+            }
+            Self::Driver(DriverError::DoesNotReplay { .. }) => {
+                "monolith replay RUN shows every difference"
+            }
+            Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::Driver(DriverError::NoTask) => "monolith run --contract FILE --task \"…\"",
             Self::NoStateFolder | Self::StateFolder { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
@@ -194,6 +217,7 @@ impl CliError {
     fn message(&self) -> String {
         match self {
             Self::Driver(DriverError::Store(fault)) => format!("failed to {fault}"),
+            Self::Driver(fault) if fault.completes_failed_to() => format!("failed to {fault}"),
             Self::Driver(_) | Self::Panic { .. } => self.to_string(),
             _ => format!("failed to {self}"),
         }
@@ -261,6 +285,7 @@ fn store_help(fault: &StoreError) -> Option<String> {
         StoreError::Locked { .. } => {
             "wait for the other process, or name another file with --store"
         }
+        StoreError::RunLocked { .. } => "wait for it, or end it: a run has one driver at a time",
         StoreError::NewerFormat { .. } => "use the build of monolith that wrote it, or a newer one",
         StoreError::Corrupt { .. } => "monolith verify RUN says what still holds",
         _ => return None,

@@ -77,6 +77,7 @@ impl From<&CliError> for Exit {
             | CliError::NoSuchLogSize { .. }
             | CliError::LogFilter { .. }
             | CliError::NoDemoRun
+            | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
             CliError::Driver(fault) => Self::from(fault),
@@ -112,7 +113,14 @@ impl From<&DriverError> for Exit {
             | DriverError::Placeholder { .. }
             | DriverError::Contract(_)
             | DriverError::Adapter(_)
-            | DriverError::Backend { .. } => Self::USAGE,
+            | DriverError::Backend { .. }
+            | DriverError::RunEnded { .. }
+            | DriverError::NothingRecorded { .. }
+            | DriverError::UnknownSemantics { .. }
+            | DriverError::OtherContract { .. }
+            | DriverError::OtherWorkspace { .. } => Self::USAGE,
+            DriverError::ServerDown { .. } => Self::SETUP,
+            DriverError::DoesNotReplay { report, .. } => Self::of_replay(report),
             DriverError::Cancelled | DriverError::Randomness(_) => Self::FAILED,
             DriverError::Store(fault) => Self::from(fault),
         }
@@ -136,6 +144,8 @@ impl From<&StoreError> for Exit {
             | StoreError::Io { .. }
             | StoreError::Poisoned { .. }
             | StoreError::Closed
+            | StoreError::RunLocked { .. }
+            | StoreError::Lock { .. }
             | StoreError::Fenced { .. }
             | StoreError::OutOfOrder { .. }
             | StoreError::BadEntry { .. }

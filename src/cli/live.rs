@@ -1,9 +1,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::error::CliError;
 use super::narrator::{Narrator, target_name};
 use super::numbers::seconds;
+use super::recorded::Recorded;
 use super::screen::{Screen, Style};
+use crate::contract::ExecutionContract;
 use crate::driver::Observer;
 use crate::kernel::{EffectRecord, EntryDraft, Predicate, Run, State};
 use crate::telemetry::Ledger;
@@ -41,6 +44,23 @@ impl Live {
             ticks: 0,
             waiting: "starting tool servers".to_owned(),
         })))
+    }
+
+    /// Takes in what was recorded before this process: nothing of it is shown.
+    pub(super) fn recall(
+        &self,
+        contract: &ExecutionContract,
+        entries: &[SealedEntry],
+    ) -> Result<(), CliError> {
+        let mut following = self.lock();
+        for entry in entries {
+            let (action, event) = Recorded::decode(entry)?;
+            let ledger = &mut following.ledger;
+            ledger.take(contract, &action, event.as_ref(), entry.hash);
+            following.narrator.take(contract, &action, event.as_ref());
+            following.predicate = action.predicate.or(following.predicate);
+        }
+        Ok(())
     }
 
     /// Called about ten times a second: shows what is waited for once that takes longer than a second.

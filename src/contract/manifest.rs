@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::ServerKind;
 use super::execution_contract::canonical;
+use super::{ExecutionContract, ServerKind};
 use crate::message::Digest;
 
 /// What bring-up found: which servers answered with which tools, and what is known of each target's model.
@@ -26,6 +26,44 @@ pub struct ServerCapability {
     pub kind: ServerKind,
     /// What it offers; empty where it is not available.
     pub tools: Vec<ToolCapability>,
+}
+
+impl CapabilityManifest {
+    /// What bring-up found when this contract was made, as far as servers go: with the same file it gives the same
+    /// servers and tools again. What is known of the targets' models is the caller's to add.
+    #[must_use]
+    pub fn recorded_in(contract: &ExecutionContract) -> Self {
+        let servers = contract.servers.iter().map(|(name, terms)| {
+            let (origin, prefix) = match terms.kind {
+                ServerKind::Builtin => (name.clone(), String::new()),
+                ServerKind::Stdio | ServerKind::Http => {
+                    (format!("mcp:{name}"), format!("{name}__"))
+                }
+            };
+            let tools = contract.tools.iter().filter(|tool| tool.origin == origin);
+            let tools = tools.map(|tool| ToolCapability {
+                annotations: tool.annotations.clone(),
+                description: tool.description.clone(),
+                input_schema: tool.input_schema.clone(),
+                name: tool
+                    .name
+                    .strip_prefix(&prefix)
+                    .unwrap_or(&tool.name)
+                    .to_owned(),
+                schema_tokens: tool.schema_tokens,
+            });
+            let server = ServerCapability {
+                available: terms.available,
+                kind: terms.kind,
+                tools: tools.collect(),
+            };
+            (name.clone(), server)
+        });
+        Self {
+            servers: servers.collect(),
+            targets: Vec::new(),
+        }
+    }
 }
 
 impl ServerCapability {

@@ -56,19 +56,24 @@ impl Scripts {
 }
 
 /// One backend for each target, shared where targets share a provider. Keys are looked up only where `with_keys`: a run
-/// whose tools did not come up needs none to say so.
+/// whose tools did not come up needs none to say so. `answered` says how many requests each target has answered before:
+/// a script is played on from there.
 pub(super) fn backends(
     spec: &ContractSpec,
     contract: &ExecutionContract,
     scripts: Scripts,
     environment: &Environment,
     with_keys: bool,
+    answered: &[usize],
 ) -> Result<Vec<Arc<Backend>>, DriverError> {
     let mut scripts = scripts.0;
     let mut by_provider: BTreeMap<&str, Arc<Backend>> = BTreeMap::new();
     for (name, provider) in used_providers(spec) {
         let backend = if let Some((script, _)) = scripts.remove(name) {
-            Backend::Scripted(ScriptedBackend::new(script, 0))
+            let targets = spec.targets.iter().zip(answered);
+            let played = targets.filter(|(target, _)| target.provider == name);
+            let played = played.fold(0, |sum: usize, (_, count)| sum.saturating_add(*count));
+            Backend::Scripted(ScriptedBackend::new(script, played))
         } else {
             let target = http_target(name, provider, contract, environment, with_keys)?;
             let http = HttpBackend::new(&target).map_err(|fault| DriverError::Backend {

@@ -6,14 +6,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::backends::{Scripts, backends};
 use super::clock::unix_ms;
+use super::resume::Resumption;
 use super::{DriverError, Environment};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
     McpTransport, Validators,
 };
 use crate::inference::Backend;
-use crate::kernel::{BringUpFault, RunStarted};
+use crate::kernel::RunStarted;
 use crate::message::{Digest, RunId};
+use crate::store::Invocation;
 use crate::tools::{BringUp, ServerSpec, ToolServers};
 
 /// What a run is asked to be.
@@ -27,18 +29,31 @@ pub struct RunRequest {
     pub base_dir: PathBuf,
     /// Where variables come from.
     pub environment: Environment,
+    /// How the run was asked for, to be recorded for a resume.
+    pub invocation: Option<Invocation>,
     /// The run's name; a random one where none is given.
     pub run_id: Option<RunId>,
 }
 
-/// A run that can be begun: its contract is made, its tool servers are up or known to be down.
-#[derive(Debug)]
+/// A run that can be begun, or gone on with: its contract is made, its tool servers are up or known to be down.
 pub struct Prepared {
     pub(super) backends: Vec<Arc<Backend>>,
     pub(super) contract: Arc<ExecutionContract>,
+    pub(super) run_id: RunId,
     pub(super) servers: ToolServers,
-    pub(super) started: RunStarted,
-    pub(super) validators: Arc<Validators>,
+    pub(super) start: Start,
+}
+
+/// From where a run is driven.
+pub(super) enum Start {
+    /// From its beginning.
+    New {
+        invocation: Option<Invocation>,
+        started: Box<RunStarted>,
+        validators: Arc<Validators>,
+    },
+    /// From where its transcript ends.
+    Again(Box<Resumption>),
 }
 
 impl Prepared {
@@ -51,13 +66,7 @@ impl Prepared {
     /// The name of the run to be.
     #[must_use]
     pub const fn run_id(&self) -> &RunId {
-        &self.started.run_id
-    }
-
-    /// What did not come up; sorted by server.
-    #[must_use]
-    pub fn faults(&self) -> &[BringUpFault] {
-        &self.started.bring_up
+        &self.run_id
     }
 
     /// Stops the tool servers of a run that is not begun after all.
@@ -105,7 +114,7 @@ pub async fn prepare(
         .map_err(DriverError::from)
         .and_then(|contract| {
             let environment = &request.environment;
-            let backends = backends(spec, &contract, scripts, environment, tools_are_up)?;
+            let backends = backends(spec, &contract, scripts, environment, tools_are_up, &[])?;
             Ok((contract, backends))
         });
     let (contract, backends) = match made {
@@ -116,22 +125,26 @@ pub async fn prepare(
         }
     };
     let validators = Arc::new(Validators::compile(&contract));
-    let started = RunStarted {
+    let started = Box::new(RunStarted {
         bring_up: faults,
         contract_hash: contract.rehash(),
         intent_words: intent_words(spec),
         messages: RunStarted::opening(&contract.system, &task),
         parent: None,
-        run_id,
+        run_id: run_id.clone(),
         started_unix_ms: unix_ms(),
-        workspace: Some(Digest::of(workspace.as_os_str().as_encoded_bytes())),
-    };
+        workspace: Some(workspace_digest(&workspace)),
+    });
     Ok(Prepared {
         backends,
         contract: Arc::new(contract),
+        run_id,
         servers,
-        started,
-        validators,
+        start: Start::New {
+            invocation: request.invocation,
+            started,
+            validators,
+        },
     })
 }
 
@@ -140,6 +153,11 @@ fn intent_words(spec: &ContractSpec) -> Vec<String> {
     IntentPolicyResolver
         .resolve(spec.page, spec.tool_policy, spec.task.as_deref())
         .matched
+}
+
+/// What a run commits to of its workspace.
+pub(super) fn workspace_digest(workspace: &Path) -> Digest {
+    Digest::of(workspace.as_os_str().as_encoded_bytes())
 }
 
 pub(super) async fn workspace(spec: &ContractSpec, base: &Path) -> Result<PathBuf, DriverError> {

@@ -50,3 +50,21 @@ pub(super) fn unix_ms() -> u64 {
         .and_then(|since| u64::try_from(since.as_millis()).ok())
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The wall clock may be set back or stand still: paused time moves none of it, and the run's clock goes on.
+    #[tokio::test(start_paused = true)]
+    async fn the_clock_of_a_resumed_run_goes_on_from_the_last_moment_and_never_back() {
+        let clock = RunClock::starting_at(500);
+        assert_eq!(clock.run_ms(), 500);
+        tokio::time::advance(Duration::from_millis(20)).await;
+        assert_eq!(clock.run_ms(), 520);
+        let ahead = clock.instant_of(530).duration_since(Instant::now());
+        assert_eq!(ahead, Duration::from_millis(10));
+        // A moment before the resume has come long ago.
+        assert!(clock.instant_of(3) <= Instant::now());
+    }
+}

@@ -1,9 +1,11 @@
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::bring_up::Start;
 use super::clock::RunClock;
 use super::perform::{self, Answer, InferenceAnswer};
 use super::recorder::Recorder;
@@ -16,7 +18,7 @@ use crate::kernel::{
     Interrupter, Run, ToolReturned,
 };
 use crate::message::{Digest, RunId};
-use crate::store::Store;
+use crate::store::{NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, ToolServers};
 use crate::transcript::SealedEntry;
 
@@ -66,33 +68,32 @@ pub async fn drive(
     let Prepared {
         backends,
         contract,
+        run_id,
         servers,
-        started,
-        validators,
+        start,
     } = prepared;
+    let begun = match Begun::begin(start, store, &run_id, &contract).await {
+        Ok(begun) => begun,
+        Err(fault) => {
+            servers.close().await;
+            return Err(fault);
+        }
+    };
+    let Begun {
+        at_ms,
+        lock,
+        started_unix_ms,
+        stretch,
+    } = begun;
     let servers = Arc::new(servers);
-    let run_id = started.run_id.clone();
-    let started_unix_ms = started.started_unix_ms;
-    let workers = Workers::new(
-        backends,
-        Arc::clone(&contract),
-        Arc::clone(&servers),
-        &run_id,
-    );
+    let workers = Workers::new(backends, contract, Arc::clone(&servers), &run_id, at_ms);
     let driven = match workers {
         Ok(mut workers) => {
-            let begun = begin(store, &run_id, &contract, started_unix_ms).await;
-            match begun {
-                Ok(recorder) => {
-                    let (run, effects) = Run::start(contract, validators, started);
-                    let driven = workers
-                        .until_finished(run, effects, recorder, &mut control, observer)
-                        .await;
-                    workers.shut_down().await;
-                    driven
-                }
-                Err(fault) => Err(fault),
-            }
+            let driven = workers
+                .until_finished(stretch, &mut control, observer)
+                .await;
+            workers.shut_down().await;
+            driven
         }
         Err(fault) => Err(fault),
     };
@@ -100,7 +101,9 @@ pub async fn drive(
     if let Ok(servers) = Arc::try_unwrap(servers) {
         servers.close().await;
     }
+    // A run that is cut off here keeps its lock until its tools are down.
     let (run, head, entries, elapsed_ms) = driven?;
+    lock.discard();
     Ok(Finished {
         run,
         run_id,
@@ -111,14 +114,94 @@ pub async fn drive(
     })
 }
 
-async fn begin<'s>(
-    store: &'s Store,
-    run_id: &RunId,
-    contract: &ExecutionContract,
+/// A run that this process, and no other, drives from now on.
+struct Begun<'s> {
+    at_ms: u64,
+    lock: RunLock,
     started_unix_ms: u64,
-) -> Result<Recorder<'s>, DriverError> {
-    let handle = store.create_run(run_id, contract, started_unix_ms).await?;
-    Ok(Recorder::new(store, handle, contract.checkpoint_every))
+    stretch: Stretch<'s>,
+}
+
+/// What the loop begins with.
+struct Stretch<'s> {
+    effects: Vec<Effect>,
+    /// Events that stand before everything that happens from now on.
+    given: VecDeque<EventKind>,
+    recorder: Recorder<'s>,
+    run: Run,
+}
+
+impl<'s> Begun<'s> {
+    async fn begin(
+        start: Start,
+        store: &'s Store,
+        run_id: &RunId,
+        contract: &Arc<ExecutionContract>,
+    ) -> Result<Self, DriverError> {
+        match start {
+            Start::New {
+                invocation,
+                started,
+                validators,
+            } => {
+                let lock = store.lock_run(run_id)?;
+                let started_unix_ms = started.started_unix_ms;
+                let recorder = Recorder::beginning(
+                    store,
+                    NewRun {
+                        contract: Arc::clone(contract),
+                        created_unix_ms: started_unix_ms,
+                        invocation,
+                        run_id: run_id.clone(),
+                    },
+                    contract.checkpoint_every,
+                );
+                let (run, effects) = Run::start(Arc::clone(contract), validators, *started);
+                Ok(Self {
+                    at_ms: 0,
+                    lock,
+                    started_unix_ms,
+                    stretch: Stretch {
+                        effects,
+                        given: VecDeque::new(),
+                        recorder,
+                        run,
+                    },
+                })
+            }
+            Start::Again(resumption) => {
+                let handle = store.claim_run(run_id).await?;
+                // Somebody who does not know the lock has written since the run was read.
+                if handle.chain().head() != resumption.head {
+                    let run_id = run_id.clone();
+                    return Err(StoreError::Fenced { run_id }.into());
+                }
+                let given = resumption.events().collect();
+                Ok(Self {
+                    at_ms: resumption.at_ms,
+                    lock: resumption.lock,
+                    started_unix_ms: resumption.started_unix_ms,
+                    stretch: Stretch {
+                        effects: Vec::new(),
+                        given,
+                        recorder: Recorder::going_on(store, handle, contract.checkpoint_every),
+                        run: resumption.run,
+                    },
+                })
+            }
+        }
+    }
+}
+
+/// The next event that was given in advance. What the machine does not wait for any more is not lost.
+fn next_given(given: &mut VecDeque<EventKind>, run: &Run) -> Option<EventKind> {
+    while let Some(event) = given.pop_front() {
+        match &event {
+            EventKind::EffectLost(lost) if !run.unresolved().contains(lost) => {}
+            _ => return Some(event),
+        }
+    }
+    None
 }
 
 /// Everything that performs effects, and what it needs for it.
@@ -139,6 +222,7 @@ impl Workers {
         contract: Arc<ExecutionContract>,
         servers: Arc<ToolServers>,
         run_id: &RunId,
+        at_ms: u64,
     ) -> Result<Self, DriverError> {
         let adapters = (0..contract.targets.len())
             .map(|target| {
@@ -150,7 +234,7 @@ impl Workers {
             adapters,
             backends,
             cancel: CancellationToken::new(),
-            clock: RunClock::starting_at(0),
+            clock: RunClock::starting_at(at_ms),
             contract,
             run_id: run_id.clone(),
             servers: Some(servers),
@@ -161,12 +245,16 @@ impl Workers {
     /// The loop: do what the machine says, wait for what happens next, tell the machine.
     async fn until_finished(
         &mut self,
-        mut run: Run,
-        mut effects: Vec<Effect>,
-        mut recorder: Recorder<'_>,
+        stretch: Stretch<'_>,
         control: &mut mpsc::Receiver<Control>,
         observer: &mut dyn Observer,
     ) -> Result<(Run, Digest, u64, u64), DriverError> {
+        let Stretch {
+            mut effects,
+            mut given,
+            mut recorder,
+            mut run,
+        } = stretch;
         let mut control_open = true;
         loop {
             let finished = self
@@ -175,6 +263,11 @@ impl Workers {
             if finished {
                 let elapsed_ms = self.clock.run_ms();
                 return Ok((run, recorder.head(), recorder.length(), elapsed_ms));
+            }
+            if let Some(event) = next_given(&mut given, &run) {
+                let at_ms = self.clock.run_ms();
+                effects = run.step(Event { at_ms, event });
+                continue;
             }
             let deadline = run.next_deadline();
             let event = tokio::select! {

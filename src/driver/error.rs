@@ -3,6 +3,9 @@ use std::path::PathBuf;
 use crate::adapter::{AdapterError, ScriptError};
 use crate::contract::FactoryError;
 use crate::inference::BackendError;
+use crate::kernel::BringUpFault;
+use crate::message::RunId;
+use crate::replay::ReplayReport;
 use crate::store::StoreError;
 
 /// Why a run could not be begun or brought to its end. Faults inside a run are outcomes, not errors.
@@ -73,7 +76,97 @@ pub enum DriverError {
     /// The operator: the system gave no randomness for a run id.
     #[error("the system gave no randomness for a run id: {0}")]
     Randomness(String),
+    /// The caller: there is nothing left to do.
+    #[error("resume run {run_id}: it has ended; monolith show says how")]
+    RunEnded {
+        /// The run.
+        run_id: RunId,
+    },
+    /// The caller: the process died before anything of the run was recorded, so nothing was begun either.
+    #[error(
+        "resume run {run_id}: nothing of it is recorded, so nothing of it was begun; run it anew"
+    )]
+    NothingRecorded {
+        /// The run.
+        run_id: RunId,
+    },
+    /// The caller: this build does not know the rules under which the run was begun.
+    #[error("resume run {run_id}: its semantics version is {got}, and this build knows {known}")]
+    UnknownSemantics {
+        /// The run.
+        run_id: RunId,
+        /// The contract's version.
+        got: u32,
+        /// This build's.
+        known: u32,
+    },
+    /// Whoever changed the transcript, or monolith: the recorded events do not give the recorded entries.
+    #[error(
+        "resume run {run_id}: its transcript does not replay: {}",
+        first(report)
+    )]
+    DoesNotReplay {
+        /// The run.
+        run_id: RunId,
+        /// What differs.
+        report: Box<ReplayReport>,
+    },
+    /// The author: the file gives another contract than the one under which the run was begun.
+    #[error(
+        "resume run {run_id}: the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
+    )]
+    OtherContract {
+        /// The run.
+        run_id: RunId,
+        /// Where the two documents first differ.
+        pointer: String,
+        /// What the recorded contract says there.
+        recorded: String,
+        /// What the file says there.
+        given: String,
+    },
+    /// The operator: tools would see another folder than before.
+    #[error("resume run {run_id}: it was begun in another workspace than {}", path.display())]
+    OtherWorkspace {
+        /// The run.
+        run_id: RunId,
+        /// The folder, resolved.
+        path: PathBuf,
+    },
+    /// The operator: a tool server that the run has does not come up now. Nothing was recorded.
+    #[error("resume run {run_id}: tool server {}: {}", fault.server, fault.detail)]
+    ServerDown {
+        /// The run.
+        run_id: RunId,
+        /// The first server that is down, and why.
+        fault: BringUpFault,
+    },
     /// The operator: the transcript could not be written. Nothing was done after the last durable entry.
     #[error("the transcript cannot be written: {0}")]
     Store(#[from] StoreError),
+}
+
+impl DriverError {
+    /// Whether the message completes "failed to …" instead of standing alone.
+    #[must_use]
+    pub const fn completes_failed_to(&self) -> bool {
+        matches!(
+            self,
+            Self::RunEnded { .. }
+                | Self::NothingRecorded { .. }
+                | Self::UnknownSemantics { .. }
+                | Self::DoesNotReplay { .. }
+                | Self::OtherContract { .. }
+                | Self::OtherWorkspace { .. }
+                | Self::ServerDown { .. }
+        )
+    }
+}
+
+/// The first difference, in words.
+fn first(report: &ReplayReport) -> String {
+    report
+        .first_difference
+        .as_ref()
+        .map_or_else(|| "it has no beginning".to_owned(), ToString::to_string)
 }

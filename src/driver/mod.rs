@@ -5,7 +5,8 @@
 //! machine's. Entries are durable before anything that comes after them in the machine's answer is begun.
 //!
 //! ```text
-//! RunRequest ─▶ prepare ─▶ Prepared ─▶ drive ─▶ Finished
+//!    RunRequest ─▶ prepare ────────┬─▶ Prepared ─▶ drive ─▶ Finished
+//! RunId ─▶ reopen ─▶ prepare_resume ┘
 //!                              ┌─ Append ─▶ seal ─▶ store (durable) ─▶ observer
 //!            Run::step ─▶ effects ─ Infer / Execute / Probe ─▶ tasks ─┐
 //!                ▲                                                    │
@@ -22,8 +23,11 @@ mod key_files;
 mod perform;
 mod preview;
 mod recorder;
+mod resume;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_resume;
 
 pub use bring_up::{Prepared, RunRequest, prepare};
 pub use drive::{Control, Finished, Observer, drive};
@@ -31,3 +35,4 @@ pub use environment::Environment;
 pub use error::DriverError;
 pub use key_files::{KeyFileError, KeyFolder};
 pub use preview::{Preview, ServersToStart, preview};
+pub use resume::{Reopened, prepare_resume, reopen};

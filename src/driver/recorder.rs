@@ -1,7 +1,7 @@
 use super::DriverError;
 use crate::kernel::{EntryDraft, EntryKind};
 use crate::message::Digest;
-use crate::store::{NewBlob, NewCheckpoint, RunHandle, Store};
+use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
 use crate::transcript::{Chain, Checkpoint, SealedEntry};
 
 /// Seals entries and makes them durable, with the blobs that they name.
@@ -10,18 +10,42 @@ pub(super) struct Recorder<'s> {
     blobs: Vec<NewBlob>,
     chain: Chain,
     checkpoint_every: u64,
-    handle: RunHandle,
+    place: Place,
     store: &'s Store,
 }
 
+/// Where the next entries go.
+#[derive(Debug)]
+enum Place {
+    /// Into a run that comes to be with them: there is no run without its beginning.
+    New(Box<NewRun>),
+    /// To the head of a stored run.
+    Stored(RunHandle),
+}
+
 impl<'s> Recorder<'s> {
-    /// A recorder for the run of that handle; a checkpoint is signed at the seal and whenever so many entries have been added.
-    pub(super) const fn new(store: &'s Store, handle: RunHandle, checkpoint_every: u64) -> Self {
+    /// Records a run from its beginning. A checkpoint is signed at the seal and whenever so many entries have been added.
+    pub(super) fn beginning(store: &'s Store, new: NewRun, checkpoint_every: u64) -> Self {
+        Self {
+            blobs: Vec::new(),
+            chain: Chain::genesis(new.contract.contract_hash(), &new.run_id),
+            checkpoint_every,
+            place: Place::New(Box::new(new)),
+            store,
+        }
+    }
+
+    /// Goes on at the head of a stored run.
+    pub(super) const fn going_on(
+        store: &'s Store,
+        handle: RunHandle,
+        checkpoint_every: u64,
+    ) -> Self {
         Self {
             blobs: Vec::new(),
             chain: handle.chain(),
             checkpoint_every,
-            handle,
+            place: Place::Stored(handle),
             store,
         }
     }
@@ -38,11 +62,20 @@ impl<'s> Recorder<'s> {
     ) -> Result<Vec<SealedEntry>, DriverError> {
         let before = self.chain.length();
         let sealed: Vec<SealedEntry> = drafts.iter().map(|draft| self.chain.seal(draft)).collect();
-        let blobs = std::mem::take(&mut self.blobs);
         let checkpoint = self.checkpoint(before, drafts);
-        self.store
-            .append_signed(&mut self.handle, sealed.clone(), blobs, checkpoint)
-            .await?;
+        match &mut self.place {
+            Place::New(new) => {
+                let new = NewRun::clone(new);
+                let begun = self.store.begin_run(new, sealed.clone(), checkpoint);
+                self.place = Place::Stored(begun.await?);
+            }
+            Place::Stored(handle) => {
+                let blobs = std::mem::take(&mut self.blobs);
+                self.store
+                    .append_signed(handle, sealed.clone(), blobs, checkpoint)
+                    .await?;
+            }
+        }
         Ok(sealed)
     }
 
@@ -56,8 +89,12 @@ impl<'s> Recorder<'s> {
         if seal.is_none() && passed(before) == passed(entries) {
             return None;
         }
+        let run_id = match &self.place {
+            Place::New(new) => &new.run_id,
+            Place::Stored(handle) => handle.run_id(),
+        };
         let outcome = seal.and_then(|action| action.outcome);
-        let checkpoint = Checkpoint::of(&self.chain, self.handle.run_id(), outcome);
+        let checkpoint = Checkpoint::of(&self.chain, run_id, outcome);
         let note = checkpoint.sign(signer).to_string();
         Some(NewCheckpoint { entries, note })
     }

@@ -16,7 +16,7 @@ use crate::transcript::{SealedEntry, WithheldBlobs};
 
 /// Counts entries and reacts to the first that enters a state.
 #[derive(Default)]
-struct Watcher {
+pub(super) struct Watcher {
     entries: u64,
     on: Option<(State, mpsc::Sender<Control>, Control)>,
 }
@@ -36,7 +36,7 @@ impl Observer for Watcher {
     }
 }
 
-fn chat(message: &serde_json::Value, finish: &str) -> String {
+pub(super) fn chat(message: &serde_json::Value, finish: &str) -> String {
     let body = json!({
         "id": "x", "object": "chat.completion", "model": "script",
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
@@ -46,7 +46,7 @@ fn chat(message: &serde_json::Value, finish: &str) -> String {
         .to_string()
 }
 
-fn call(name: &str, arguments: &str) -> String {
+pub(super) fn call(name: &str, arguments: &str) -> String {
     let call = json!({"id": "c1", "type": "function",
         "function": {"name": name, "arguments": arguments}});
     chat(
@@ -55,11 +55,11 @@ fn call(name: &str, arguments: &str) -> String {
     )
 }
 
-fn say(text: &str) -> String {
+pub(super) fn say(text: &str) -> String {
     chat(&json!({"role": "assistant", "content": text}), "stop")
 }
 
-const CONTRACT: &str = r"
+pub(super) const CONTRACT: &str = r"
 task: Which licence?
 tool_policy: required
 targets: [{provider: demo, model: script}]
@@ -67,7 +67,12 @@ providers: {demo: {type: scripted, file: script.jsonl}}
 tools: {builtin: [read_file], workspace: .}
 ";
 
-async fn run(folder: &Path, script: &[String], sets: &[&str], mut watcher: Watcher) -> Finished {
+pub(super) async fn run(
+    folder: &Path,
+    script: &[String],
+    sets: &[&str],
+    mut watcher: Watcher,
+) -> Finished {
     std::fs::write(folder.join("script.jsonl"), script.join("\n")).expect("written");
     std::fs::write(folder.join("LICENSE"), "MIT OR Apache-2.0").expect("written");
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
@@ -76,6 +81,7 @@ async fn run(folder: &Path, script: &[String], sets: &[&str], mut watcher: Watch
         contract_dir: folder.to_path_buf(),
         base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
+        invocation: None,
         run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
     };
     let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");
@@ -96,7 +102,7 @@ async fn run(folder: &Path, script: &[String], sets: &[&str], mut watcher: Watch
     finished
 }
 
-struct Blobs(StoreReader);
+pub(super) struct Blobs(pub(super) StoreReader);
 
 impl BlobSource for Blobs {
     fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
@@ -116,7 +122,7 @@ fn replay(folder: &Path, finished: &Finished) -> ReplayReport {
     replayer.finish(false)
 }
 
-fn end(finished: &Finished) -> String {
+pub(super) fn end(finished: &Finished) -> String {
     finished
         .run
         .outcome()

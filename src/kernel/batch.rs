@@ -38,10 +38,18 @@ pub(super) struct Batch {
 
 impl Batch {
     pub(super) fn running(&self) -> usize {
-        self.calls
-            .iter()
-            .filter(|c| matches!(c.slot, Slot::Running(_)))
-            .count()
+        self.running_calls().count()
+    }
+
+    /// The calls that were started and have not ended, in call order, which is the order of their start.
+    pub(super) fn running_calls(&self) -> impl Iterator<Item = CallSeq> {
+        self.calls.iter().filter_map(|call| {
+            if let Slot::Running(seq) = call.slot {
+                Some(seq)
+            } else {
+                None
+            }
+        })
     }
 
     /// The call that waits for a person, where one does.

@@ -17,8 +17,8 @@ use super::outbox::Outbox;
 use super::proof::Proof;
 use super::turn::{Failure, Turn};
 use super::{
-    Check, ClosingReason, Counters, Event, EventKind, Interrupter, Outcome, OutcomeCode, Resumed,
-    State,
+    Check, ClosingReason, Counters, Event, EventKind, Interrupter, LostEffect, Outcome,
+    OutcomeCode, Resumed, State,
 };
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
 use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
@@ -186,6 +186,17 @@ impl Machine {
     pub(super) fn append_pending(&mut self, message: AgentMessage) {
         self.context.new = exact_sum(self.context.new, message.tokens);
         self.conversation.push(message);
+    }
+
+    /// What was issued and has no result yet, in the order of its issue.
+    pub(super) fn unresolved(&self) -> Vec<LostEffect> {
+        match self.phase {
+            Phase::Probe => vec![LostEffect::Probe],
+            Phase::Inference(awaited) => vec![LostEffect::Inference(awaited)],
+            Phase::Wait { .. } => vec![LostEffect::Wait],
+            Phase::Calls => self.batch.running_calls().map(LostEffect::Call).collect(),
+            Phase::Nothing => Vec::new(),
+        }
     }
 
     /// Gives up what is in flight and takes the state's way out: to COMMIT or, from PRECHECK, to the end.

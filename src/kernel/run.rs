@@ -10,7 +10,7 @@ use super::judge::CallHistory;
 use super::machine::{Input, Machine, Phase, Verdict};
 use super::outbox::Outbox;
 use super::turn::Turn;
-use super::{Counters, Effect, Event, EventKind, Outcome, RunStarted, State};
+use super::{Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State};
 use crate::contract::{ExecutionContract, Validators};
 use crate::message::{AgentMessage, Digest};
 
@@ -104,6 +104,13 @@ impl Run {
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
         self.storage().next_deadline(self.state())
+    }
+
+    /// The effects that the machine has issued and waits for, in the order in which it issued them: what a process that
+    /// resumes the run has to hand in as lost. An approval is not among them: nothing was begun that could be lost.
+    #[must_use]
+    pub fn unresolved(&self) -> Vec<LostEffect> {
+        self.storage().unresolved()
     }
 
     /// The state the machine is in.

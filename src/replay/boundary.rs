@@ -28,11 +28,13 @@ impl Replayer {
         match &event.event {
             EventKind::InferenceReturned(returned) => {
                 let hash = returned.request_hash;
+                self.count_answer(returned.inference);
                 self.check_request(entry, returned.inference, hash);
                 self.check_decoding(entry, returned, blobs);
             }
             EventKind::InferenceFailed(failed) => {
                 if let Some(hash) = failed.request_hash {
+                    self.count_answer(failed.inference);
                     self.check_request(entry, failed.inference, hash);
                 }
                 self.check_failure(entry, failed, blobs);
@@ -47,6 +49,13 @@ impl Replayer {
             | EventKind::ApprovalDenied(_)
             | EventKind::EffectLost(_)
             | EventKind::Resumed(_) => {}
+        }
+    }
+
+    fn count_answer(&mut self, inference: InferenceSeq) {
+        let target = self.requests.get(&inference).map(|issued| issued.target);
+        if let Some(count) = target.and_then(|target| self.answered.get_mut(target)) {
+            *count = count.saturating_add(1);
         }
     }
 

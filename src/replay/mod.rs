@@ -15,8 +15,11 @@ mod difference;
 mod pointer;
 mod replayer;
 mod report;
+mod unfinished;
 
 pub use blob_source::BlobSource;
 pub use difference::{Attribution, Difference};
+pub use pointer::first_difference;
 pub use replayer::Replayer;
 pub use report::ReplayReport;
+pub use unfinished::Unfinished;

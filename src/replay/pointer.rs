@@ -7,7 +7,8 @@ const SHOWN_BYTES: usize = 400;
 
 /// The pointer to the first place where two JSON documents differ, below `root`, and both values as text. None where they
 /// are equal.
-pub(super) fn first_difference(
+#[must_use]
+pub fn first_difference(
     root: &str,
     expected: &str,
     actual: &str,

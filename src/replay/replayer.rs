@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::boundary::Issued;
 use super::pointer::{first_difference, shown};
-use super::{Attribution, BlobSource, Difference, ReplayReport};
+use super::{Attribution, BlobSource, Difference, ReplayReport, Unfinished};
 use crate::adapter::{RequestEncoder, RequestShape};
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{Effect, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run};
@@ -15,6 +15,9 @@ const MAX_DIFFERENCES: usize = 1_000;
 
 /// Folds one transcript, entry by entry, through a fresh machine.
 pub struct Replayer {
+    /// How many requests each target has answered.
+    pub(super) answered: Vec<usize>,
+    at_ms: u64,
     chain: Chain,
     pub(super) contract: Arc<ExecutionContract>,
     differences: Vec<Difference>,
@@ -36,6 +39,8 @@ impl Replayer {
         let chain = Chain::genesis(contract.contract_hash(), run_id);
         let validators = Arc::new(Validators::compile(&contract));
         let mut replayer = Self {
+            answered: vec![0; contract.targets.len()],
+            at_ms: 0,
             chain,
             differences: Vec::new(),
             encoders: Vec::new(),
@@ -163,6 +168,26 @@ impl Replayer {
         }
     }
 
+    /// Ends the replay of a run that is to go on: where it stands, if all of it was decided again as recorded.
+    ///
+    /// # Errors
+    /// The report, where anything differs or there is no entry.
+    pub fn into_unfinished(mut self) -> Result<Unfinished, Box<ReplayReport>> {
+        let head = self.chain.head();
+        let (answered, at_ms) = (std::mem::take(&mut self.answered), self.at_ms);
+        let run = self.run.take();
+        let report = self.finish(true);
+        match run {
+            Some(run) if report.same => Ok(Unfinished {
+                answered,
+                at_ms,
+                head,
+                run,
+            }),
+            _ => Err(Box::new(report)),
+        }
+    }
+
     /// Whether the stored bytes give the stored hash. The chain goes on from the stored hash, so that one changed entry is
     /// one difference.
     fn check_chain(&mut self, entry: &SealedEntry) -> bool {
@@ -201,6 +226,7 @@ impl Replayer {
     }
 
     fn step(&mut self, event: Event) {
+        self.at_ms = self.at_ms.max(event.at_ms);
         let effects = match (&mut self.run, event.event) {
             (None, EventKind::RunStarted(started)) => {
                 let contract = Arc::clone(&self.contract);

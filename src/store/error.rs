@@ -88,6 +88,22 @@ pub enum StoreError {
         /// The run.
         run_id: RunId,
     },
+    /// The operator: another process drives the run.
+    #[error("drive run {run_id}: {} drives it", holder.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}")))]
+    RunLocked {
+        /// The run.
+        run_id: RunId,
+        /// The process that holds the lock, where it has said so.
+        holder: Option<u32>,
+    },
+    /// The operator: the file that keeps a second process from driving a run cannot be made or locked.
+    #[error("lock {}: {reason}", path.display())]
+    Lock {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
     /// monolith: a batch does not continue the run.
     #[error("append to run {run_id}: expected entry {expected}, got {got}")]
     OutOfOrder {

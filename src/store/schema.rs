@@ -96,6 +96,17 @@ pub(super) fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
     conn.query_row(tables, [], |row| Ok(row.get::<_, i64>(0)? == 3))
 }
 
+/// How runs were asked for: outside the hash, and only there where the shell said so. A table of its own, made where it
+/// is missing, so that a store of before it opens and is written.
+const INVOCATIONS: &str = "
+CREATE TABLE IF NOT EXISTS invocations(
+    run INTEGER PRIMARY KEY REFERENCES runs(id),
+    base_dir TEXT NOT NULL,
+    contract_file TEXT NOT NULL,
+    sets TEXT NOT NULL
+) STRICT;
+";
+
 /// Opens the one connection that writes, and makes the tables where the file is new.
 pub(super) fn open_writer(
     path: &Path,
@@ -140,6 +151,7 @@ pub(super) fn open_writer(
         tx.commit().map_err(sql)?;
     }
     make_evidence(&mut conn).map_err(sql)?;
+    conn.execute_batch(INVOCATIONS).map_err(sql)?;
     Ok(conn)
 }
 

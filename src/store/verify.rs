@@ -46,7 +46,7 @@ impl StoreReader {
             })
             .trusting(Arc::clone(trust));
             verifier.note_not_checked(
-                "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner",
+                "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner, and the table invocations",
             );
             verifier.note_not_checked(
                 "other runs: whether a whole run was removed from the store; monolith log verify",

@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -8,12 +9,12 @@ use tokio::sync::{mpsc, oneshot};
 use super::append::{Append, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::group_commit::{Job, Request, Writer};
-use super::run::stored;
+use super::new_run::NewRun;
 use super::schema::{self, Durability};
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, RunId};
-use crate::transcript::{Chain, LogLeaf, SealedEntry, SecretKey};
+use crate::transcript::{SealedEntry, SecretKey};
 
 /// How many requests may wait for the writer; more make their callers wait.
 const QUEUE: usize = 1024;
@@ -90,6 +91,48 @@ impl Store {
         StoreReader::open(&self.path)
     }
 
+    /// Creates a run with its first entries, and claims it: all of it is durable when this returns, or there is no such
+    /// run. The first entries name no blobs.
+    ///
+    /// # Errors
+    /// [`StoreError::RunExists`] where the name is taken, and those of [`Self::append`].
+    pub async fn begin_run(
+        &self,
+        new: NewRun,
+        entries: Vec<SealedEntry>,
+        checkpoint: Option<NewCheckpoint>,
+    ) -> Result<RunHandle, StoreError> {
+        let path = self.path.clone();
+        let outcome = sealed_outcome(&new.run_id, &entries)?;
+        self.submit(false, move |conn| {
+            let mut run = new.insert(conn, &path)?;
+            let Some(head) = entries.last().map(|entry| entry.hash) else {
+                return Ok(run);
+            };
+            let length = u64::try_from(entries.len()).unwrap_or(u64::MAX);
+            let append = Append {
+                checkpoint,
+                entries,
+                epoch: run.epoch,
+                head,
+                key: run.key,
+                last: run.head,
+                leaf: run.leaf(outcome, length, head),
+                links: Vec::new(),
+                outcome,
+                path,
+                run_id: run.run_id.clone(),
+                seq: run.length,
+                small: Vec::new(),
+            };
+            append.perform(conn)?;
+            run.head = head;
+            run.length = length;
+            Ok(run)
+        })
+        .await
+    }
+
     /// Creates a run without entries, and claims it.
     ///
     /// # Errors
@@ -100,42 +143,13 @@ impl Store {
         contract: &ExecutionContract,
         created_unix_ms: u64,
     ) -> Result<RunHandle, StoreError> {
-        let path = self.path.clone();
-        let run_id = run_id.clone();
-        let contract_hash = contract.contract_hash();
-        let contract = contract.canonical_text();
-        self.submit(false, move |conn| {
-            let sql = |fault: rusqlite::Error| StoreError::from_sql(&path, &fault);
-            let head = Chain::genesis(contract_hash, &run_id).head();
-            let mut insert = conn
-                .prepare_cached(
-                    "INSERT INTO runs(run_id, contract, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
-                     VALUES(?1, ?2, ?3, ?4, 1, ?5, -1, ?6) ON CONFLICT(run_id) DO NOTHING",
-                )
-                .map_err(sql)?;
-            let made = insert
-                .execute(params![
-                    run_id.as_str(),
-                    contract,
-                    contract_hash.as_bytes(),
-                    stored(created_unix_ms),
-                    owner(),
-                    head.as_bytes(),
-                ])
-                .map_err(sql)?;
-            if made == 0 {
-                return Err(StoreError::RunExists { run_id });
-            }
-            Ok(RunHandle {
-                contract_hash,
-                epoch: 1,
-                head,
-                key: conn.last_insert_rowid(),
-                length: 0,
-                run_id,
-            })
-        })
-        .await
+        let new = NewRun {
+            contract: Arc::new(contract.clone()),
+            created_unix_ms,
+            invocation: None,
+            run_id: run_id.clone(),
+        };
+        self.begin_run(new, Vec::new(), None).await
     }
 
     /// Takes a run over: whoever held it before is fenced from now on.
@@ -229,13 +243,6 @@ impl Store {
                 NewBlob::Stored(hash) => links.push(hash),
             }
         }
-        let leaf = outcome.map(|outcome| LogLeaf {
-            contract_hash: run.contract_hash,
-            entries: length,
-            head,
-            outcome,
-            run_id: run.run_id.clone(),
-        });
         let append = Append {
             checkpoint,
             entries,
@@ -243,7 +250,7 @@ impl Store {
             head,
             key: run.key,
             last: run.head,
-            leaf,
+            leaf: run.leaf(outcome, length, head),
             links,
             outcome,
             path: self.path.clone(),
@@ -297,6 +304,6 @@ impl Drop for Store {
     }
 }
 
-fn owner() -> String {
+pub(super) fn owner() -> String {
     format!("process {}", std::process::id())
 }

@@ -2,8 +2,8 @@ use super::{SealedEntry, canonical};
 use crate::kernel::EntryDraft;
 use crate::message::{Digest, RunId, framed};
 
-const GENESIS_CONTEXT: &str = "monolith transcript v1 genesis";
-const ENTRY_CONTEXT: &str = "monolith transcript v1 entry";
+pub(super) const GENESIS_CONTEXT: &str = "monolith transcript v1 genesis";
+pub(super) const ENTRY_CONTEXT: &str = "monolith transcript v1 entry";
 
 /// The hash chain of one run, at its head (semantics §9).
 ///

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::chain::{ENTRY_CONTEXT, GENESIS_CONTEXT};
 use super::sample::SampleRun;
 use super::{
     Chain, Checkpoint, LineVerifier, SecretKey, Trust, VerifyOptions, checkpoint_line, verify_lines,
@@ -53,6 +54,22 @@ fn the_numbers_of_the_document_are_those_of_its_example() {
         block("text numbers") == numbers,
         "the numbers must read:\n{numbers}"
     );
+}
+
+/// Without these nobody could write a verifier from the document.
+#[test]
+fn the_document_says_how_the_chain_is_computed() {
+    let formulas = block("text");
+    for hash in ["contract_hash", "contract_id", "H_0", "H_(seq+1)"] {
+        let rule = formulas.lines().find(|line| line.starts_with(hash));
+        assert!(rule.is_some_and(|rule| rule.contains(" = ")), "{hash}");
+    }
+    for context in [GENESIS_CONTEXT, ENTRY_CONTEXT] {
+        assert!(
+            formulas.contains(&format!("K(\"{context}\", ")),
+            "{context}"
+        );
+    }
 }
 
 #[test]

@@ -300,6 +300,55 @@ fn a_seal_must_state_the_length_and_the_outcome_that_was_decided() {
     assert_eq!(rewrite(&|a| a.counters.calls = 1 << 53), "action");
 }
 
+/// Whoever computes every hash anew still has to keep the rules between neighbours.
+#[test]
+fn an_entry_must_follow_the_one_before_it() {
+    let check = |change: &dyn Fn(&mut [EntryDraft]), expect: Option<(u64, &str)>| {
+        let mut run = SampleRun::new("r-1");
+        let draft = |entry: &SealedEntry| EntryDraft {
+            action: entry.decode_action().unwrap(),
+            event: entry.decode_event().unwrap(),
+        };
+        let mut drafts: Vec<EntryDraft> = run.entries.iter().map(draft).collect();
+        change(&mut drafts);
+        let mut chain = Chain::genesis(run.contract.contract_hash(), &run.run_id);
+        run.entries = drafts.iter().map(|draft| chain.seal(draft)).collect();
+        let report = verify(&run.lines());
+        let found = report.first_bad.as_ref();
+        let found = found.map(|bad| (bad.seq.unwrap(), bad.field.as_str()));
+        assert_eq!(found, expect, "{report:#?}");
+    };
+    let last = SampleRun::new("r-1").entries.len() - 1;
+    let seal = last as u64;
+    check(&|_| (), None);
+    check(
+        &|d| d[0].action.from = State::Infer,
+        Some((0, "action.from")),
+    );
+    check(
+        &|d| {
+            d[1].action.to = State::Terminate;
+            d[2].action.from = State::Terminate;
+        },
+        Some((2, "action.kind")),
+    );
+    check(
+        &|d| {
+            d[last - 1].action.to = State::Commit;
+            d[last].action.from = State::Commit;
+        },
+        Some((seal, "action.kind")),
+    );
+    check(
+        &|d| d[last - 1].action.outcome = None,
+        Some((seal, "action.outcome")),
+    );
+    check(
+        &|d| d[last - 2].action.outcome = d[last - 1].action.outcome.take(),
+        Some((seal, "action.outcome")),
+    );
+}
+
 #[test]
 fn a_line_that_is_not_its_canonical_dump_is_refused() {
     let lines = SampleRun::new("r-1").lines();

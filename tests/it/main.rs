@@ -1,13 +1,19 @@
 //! The one integration binary: what is tested from outside the library. Each subject is a module.
 
 #[cfg(test)]
+mod bench;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod kill;
+#[cfg(test)]
 mod log;
+#[cfg(test)]
+mod resume;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]
@@ -16,3 +22,5 @@ mod servers;
 mod tamper;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod verifier;

@@ -47,6 +47,7 @@ fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
         contract_dir: path.parent().unwrap_or(&home.cwd).to_owned(),
         base_dir: home.cwd.clone(),
         environment: home.environment.clone(),
+        invocation: None,
         run_id: None,
     };
     let servers = if args.start_servers {

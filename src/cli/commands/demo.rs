@@ -51,6 +51,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
         base_dir: place.folder().to_owned(),
         run_id: Some(run_id.clone()),
         durability: Durability::Full,
+        invocation: None,
     };
     home.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");

@@ -33,17 +33,29 @@ struct ListedOutcome {
 
 /// `monolith list`.
 pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliError> {
+    let filter = if args.open {
+        RunFilter::Open
+    } else {
+        RunFilter::All
+    };
     let rows = match home.reader()? {
-        Some(reader) => reader.list_runs(args.limit, RunFilter::All)?,
+        Some(reader) => reader.list_runs(args.limit, filter)?,
         None => Vec::new(),
     };
     if args.json {
         let runs = rows.into_iter().map(Listed::from).collect();
         home.screen.out_json(&Listing { runs })?;
+    } else if rows.is_empty() && args.open {
+        home.screen.note("every run has ended");
     } else if rows.is_empty() {
         home.screen.note("no runs yet; `monolith demo` makes one");
     } else {
         home.screen.out(&told(&rows))?;
+        if rows.iter().any(|row| row.outcome.is_none()) {
+            let resume = home.hint("resume RUN");
+            let text = format!("unfinished: in progress, or to be gone on with by {resume}");
+            home.screen.note(&text);
+        }
     }
     Ok(Exit::OK)
 }
@@ -58,7 +70,7 @@ fn told(rows: &[RunRow]) -> String {
     for row in rows {
         let outcome = match &row.outcome {
             Some((class, code)) => format!("{class} ({code})"),
-            None => "no end yet".to_owned(),
+            None => "unfinished".to_owned(),
         };
         let _ = writeln!(
             out,

@@ -22,7 +22,7 @@ use crate::contract::ContractSpec;
 use crate::driver::{self, Control, DriverError, Prepared, RunRequest};
 use crate::kernel::Predicate;
 use crate::message::RunId;
-use crate::store::{Durability, Store};
+use crate::store::{Durability, Invocation, Store};
 use crate::telemetry::AgentResult;
 
 /// How often whoever watches may see that something is waited for.
@@ -40,6 +40,8 @@ pub(super) struct Job {
     pub(super) base_dir: PathBuf,
     pub(super) run_id: Option<RunId>,
     pub(super) durability: Durability,
+    /// What is recorded for a resume.
+    pub(super) invocation: Option<Invocation>,
 }
 
 /// A run that has ended.
@@ -68,7 +70,16 @@ impl<E: Into<CliError>> From<E> for Broken {
 /// `monolith run`.
 pub(in crate::cli) fn run(home: &Home, args: RunArgs) -> Result<Exit, CliError> {
     let json = args.json;
-    match run_to_its_end(home, args) {
+    tell(home, json, run_to_its_end(home, args))
+}
+
+/// Shows what a run came to.
+pub(super) fn tell(
+    home: &Home,
+    json: bool,
+    outcome: Result<Ended, Broken>,
+) -> Result<Exit, CliError> {
+    match outcome {
         Ok(ended) => {
             let exit = Exit(ended.result.exit_code);
             if json {
@@ -99,17 +110,36 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
         spec.task = args.task;
     }
     let contract_dir = path.parent().unwrap_or(&home.cwd).to_owned();
+    let invocation = Invocation {
+        base_dir: home.cwd.clone(),
+        contract_file: path,
+        sets: args.sets.into_iter().filter(|set| is_kept(set)).collect(),
+    };
     let job = Job {
         spec,
         contract_dir,
         base_dir: home.cwd.clone(),
         run_id: args.run_id,
-        durability: match args.durability {
-            DurabilityArg::Full => Durability::Full,
-            DurabilityArg::Normal => Durability::Normal,
-        },
+        durability: args.durability.into(),
+        invocation: Some(invocation),
     };
     drive_job(home, job)
+}
+
+/// Whether a change of the file's values is recorded. Those below `providers` and `tools` may hold secrets: a resume is
+/// given them again.
+fn is_kept(set: &str) -> bool {
+    let first = set.split(['.', '=']).next().unwrap_or_default();
+    !["providers", "tools"].contains(&first)
+}
+
+impl From<DurabilityArg> for Durability {
+    fn from(arg: DurabilityArg) -> Self {
+        match arg {
+            DurabilityArg::Full => Self::Full,
+            DurabilityArg::Normal => Self::Normal,
+        }
+    }
 }
 
 /// Reads a contract file; `name` is what messages call it.
@@ -150,21 +180,31 @@ pub(super) fn runtime() -> Result<Runtime, CliError> {
 /// Runs a job; whoever watches sees it happen.
 pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
     let store = home.open_store(job.durability)?;
-    let runtime = runtime()?;
     let live = Live::new(home.screen);
     let request = RunRequest {
         spec: job.spec,
         contract_dir: job.contract_dir,
         base_dir: job.base_dir,
         environment: home.environment.clone(),
+        invocation: job.invocation,
         run_id: job.run_id,
     };
-    let driven = runtime.block_on(async {
+    let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
+    drive_to_the_end(&store, &live, prepare)
+}
+
+/// Prepares and drives; whoever watches sees it happen.
+pub(super) fn drive_to_the_end(
+    store: &Store,
+    live: &Live,
+    preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
+) -> Result<Ended, Broken> {
+    let driven = runtime()?.block_on(async {
         let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
             reason: fault.to_string(),
         })?;
-        let prepared = prepare(request, &live, &mut signals).await?;
-        Ok::<_, CliError>(drive(prepared, &store, &live, &mut signals).await?)
+        let prepared = prepare(preparing, live, &mut signals).await?;
+        Ok::<_, CliError>(drive(prepared, store, live, &mut signals).await?)
     });
     live.rest();
     let (ledger, predicate) = live.seen();
@@ -186,12 +226,12 @@ pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
 }
 
 async fn prepare(
-    request: RunRequest,
+    preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
     live: &Live,
     signals: &mut Signals,
 ) -> Result<Prepared, DriverError> {
     let cancel = CancellationToken::new();
-    let mut preparing = pin!(driver::prepare(request, &cancel));
+    let mut preparing = pin!(preparing(&cancel));
     let mut tick = tokio::time::interval(TICK);
     loop {
         tokio::select! {
@@ -271,4 +311,21 @@ pub(super) fn tell_end(home: &Home, ended: &Ended) {
     let show = home.hint(&format!("show {brief}"));
     let replay = home.hint(&format!("replay {brief}"));
     home.screen.note(&format!("        {show}   ·   {replay}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_may_hold_a_secret_is_not_recorded() {
+        let check = |set: &str, expect: bool| assert_eq!(is_kept(set), expect, "{set}");
+        check("max_turns=4", true);
+        check("sampling.temperature=0.1", true);
+        check("system=providers.x", true);
+        check("providers.p.headers.authorization=Bearer s3cret", false);
+        check("providers={p: {headers: {x: s3cret}}}", false);
+        check("tools.mcp.fs.env.TOKEN=s3cret", false);
+        check("tools={mcp: {fs: {env: {TOKEN: s3cret}}}}", false);
+    }
 }

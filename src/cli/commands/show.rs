@@ -7,7 +7,7 @@ use crate::cli::args::ShowArgs;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::recorded::Recorded;
+use crate::cli::recorded::{Recorded, Source};
 use crate::kernel::State;
 use crate::message::Digest;
 use crate::telemetry::AgentResult;
@@ -25,7 +25,9 @@ struct Step<'e> {
 
 /// `monolith show`.
 pub(in crate::cli) fn show(home: &Home, args: &ShowArgs) -> Result<Exit, CliError> {
-    let recorded = home.source(&args.run)?.load()?;
+    let source = home.source(&args.run)?;
+    let stored = matches!(source, Source::Run(..));
+    let recorded = source.load()?;
     let form = &args.form;
     if form.raw {
         for entry in &recorded.entries {
@@ -45,6 +47,11 @@ pub(in crate::cli) fn show(home: &Home, args: &ShowArgs) -> Result<Exit, CliErro
         } else {
             home.screen
                 .out(&overview::overview(home.screen, &recorded, &ledger)?)?;
+        }
+        if stored && !form.json && ledger.outcome().is_none() {
+            let name = home.brief_name(recorded.run_id.as_str());
+            let resume = home.hint(&format!("resume {name}"));
+            home.screen.out(&format!("Go on with it: {resume}\n"))?;
         }
     }
     Ok(Exit::OK)

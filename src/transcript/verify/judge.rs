@@ -1,6 +1,6 @@
 use super::finding::{Finding, Verdict};
 use super::verifier::{EntryBook, Header};
-use crate::kernel::{EntryKind, EventKind, State};
+use crate::kernel::{EntryKind, EventKind, Outcome, State};
 use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link};
 
 /// Something stands before the header.
@@ -52,10 +52,17 @@ pub(super) fn judge_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<
             format_args!("{:?}", action.kind),
         ));
     }
-    if let Some(last) = book.last_state
-        && last != action.from
-    {
+    let last = book.last_state.unwrap_or(State::Precheck);
+    if last != action.from {
         return Err(Flaw::tampered("action.from", last, action.from));
+    }
+    // What ends a run is written together with its seal: nothing comes between, and nothing else is sealed.
+    if (last == State::Terminate) != (action.kind == EntryKind::Seal) {
+        return Err(Flaw::tampered(
+            "action.kind",
+            "the seal after TERMINATE and nowhere else",
+            format_args!("{:?}", action.kind),
+        ));
     }
     if action.step_id < book.last_step {
         let expected = format!("{} or more", book.last_step);
@@ -104,13 +111,18 @@ pub(super) fn judge_seal(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<()
     if action.to != State::Terminate {
         return Err(Flaw::tampered("action.to", State::Terminate, action.to));
     }
-    match (action.outcome, book.outcome) {
-        (Some(sealed), Some(decided)) if sealed != decided => {
-            Err(Flaw::tampered("action.outcome", decided, sealed))
-        }
-        (Some(_), _) => Ok(()),
-        (None, _) => Err(Flaw::tampered("action.outcome", "an outcome", "none")),
+    if action.outcome.is_some() && action.outcome == book.outcome {
+        return Ok(());
     }
+    let text = |outcome: Option<Outcome>| outcome.map_or("none".to_owned(), |o| o.to_string());
+    let decided = book
+        .outcome
+        .map_or("an outcome".to_owned(), |o| o.to_string());
+    Err(Flaw::tampered(
+        "action.outcome",
+        decided,
+        text(action.outcome),
+    ))
 }
 
 /// Holds the index beside a chain against the chain.

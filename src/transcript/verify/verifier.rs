@@ -62,6 +62,7 @@ pub(super) struct EntryBook {
     pub(super) last_state: Option<State>,
     pub(super) last_step: u32,
     pub(super) next_seq: u64,
+    /// The outcome that the last entry states.
     pub(super) outcome: Option<Outcome>,
     pub(super) place: Option<Place>,
     pub(super) sealed: bool,
@@ -240,7 +241,7 @@ impl Verifier {
             book.sealed = true;
         }
         self.signed.heads.push(entry.hash);
-        book.outcome = action.outcome.or(book.outcome);
+        book.outcome = action.outcome;
         book.last_state = Some(action.to);
         book.last_step = action.step_id;
         book.next_seq = at.saturating_add(1);

@@ -1,0 +1,43 @@
+use tokio_util::sync::CancellationToken;
+
+use super::run::{Broken, Ended, drive_to_the_end, read_spec, tell};
+use crate::cli::args::ResumeArgs;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::live::Live;
+use crate::driver::{self, RunRequest};
+
+/// `monolith resume`.
+pub(in crate::cli) fn resume(home: &Home, args: ResumeArgs) -> Result<Exit, CliError> {
+    let json = args.json;
+    tell(home, json, resume_to_its_end(home, args))
+}
+
+fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
+    let store = home.open_store(args.durability.into())?;
+    let run_id = store.reader()?.resolve(&args.run)?;
+    let reopened = driver::reopen(&store, &run_id)?;
+    let begun = reopened.invocation().cloned();
+    let (base_dir, recorded, mut sets) = match begun {
+        Some(begun) => (begun.base_dir, Some(begun.contract_file), begun.sets),
+        None => (home.cwd.clone(), None, Vec::new()),
+    };
+    let file = args.contract.or(recorded);
+    let file = file.ok_or(CliError::NoContractFile { run_id })?;
+    sets.extend(args.sets);
+    let path = home.cwd.join(&file);
+    let request = RunRequest {
+        spec: read_spec(&file, &path, &sets)?,
+        contract_dir: path.parent().unwrap_or(&home.cwd).to_owned(),
+        base_dir,
+        environment: home.environment.clone(),
+        invocation: None,
+        run_id: None,
+    };
+    let live = Live::new(home.screen);
+    live.recall(reopened.contract(), reopened.entries())?;
+    let prepare =
+        async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
+    drive_to_the_end(&store, &live, prepare)
+}

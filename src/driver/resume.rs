@@ -1,0 +1,253 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::backends::{Scripts, backends};
+use super::bring_up::{Prepared, RunRequest, Start, server_specs, workspace, workspace_digest};
+use super::{DriverError, Environment};
+use crate::contract::{
+    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, SEMANTICS_VERSION,
+    ToolPin,
+};
+use crate::kernel::{BringUpFault, EventKind, Resumed, Run, RunStarted};
+use crate::message::{Digest, Role, RunId};
+use crate::replay::{BlobSource, Replayer, Unfinished, first_difference};
+use crate::store::{Invocation, RunLock, Store, StoreReader};
+use crate::tools::{BringUp, ToolServers};
+use crate::transcript::SealedEntry;
+
+/// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
+pub struct Reopened {
+    contract: Arc<ExecutionContract>,
+    entries: Vec<SealedEntry>,
+    invocation: Option<Invocation>,
+    lock: RunLock,
+    started: RunStarted,
+    unfinished: Unfinished,
+}
+
+/// What the loop needs to go on where the transcript ends.
+pub(super) struct Resumption {
+    pub(super) at_ms: u64,
+    pub(super) head: Digest,
+    pub(super) lock: RunLock,
+    pub(super) run: Run,
+    pub(super) started_unix_ms: u64,
+    resumed: Resumed,
+}
+
+impl Resumption {
+    /// What happened while nobody looked: a new process, then each issued effect without a result, in the order of its
+    /// issue. An approval that is waited for is not lost; it is still waited for.
+    pub(super) fn events(&self) -> impl Iterator<Item = EventKind> {
+        let lost = self.run.unresolved().into_iter();
+        std::iter::once(EventKind::Resumed(self.resumed.clone()))
+            .chain(lost.map(EventKind::EffectLost))
+    }
+}
+
+/// Locks an unfinished run and folds what is stored of it through a fresh machine. Nothing is written.
+///
+/// # Errors
+/// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
+/// go on with or the transcript does not replay.
+pub fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
+    let lock = store.lock_run(run_id)?;
+    let blobs = Blobs(store.reader()?);
+    let invocation = blobs.0.invocation(run_id)?;
+    let mut reader = store.reader()?;
+    let stored = reader.read_run(run_id)?;
+    if stored.row().outcome.is_some() {
+        lock.discard();
+        return Err(DriverError::RunEnded {
+            run_id: run_id.clone(),
+        });
+    }
+    let contract = stored.contract()?;
+    if contract.semantics_version != SEMANTICS_VERSION {
+        return Err(DriverError::UnknownSemantics {
+            run_id: run_id.clone(),
+            got: contract.semantics_version,
+            known: SEMANTICS_VERSION,
+        });
+    }
+    let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
+    let mut replayer = Replayer::new(contract.clone(), run_id);
+    for entry in &entries {
+        replayer.take(entry, &blobs);
+    }
+    if entries.is_empty() {
+        return Err(DriverError::NothingRecorded {
+            run_id: run_id.clone(),
+        });
+    }
+    let does_not_replay = |report| DriverError::DoesNotReplay {
+        run_id: run_id.clone(),
+        report,
+    };
+    let unfinished = replayer.into_unfinished().map_err(does_not_replay)?;
+    let first = entries.first().map(SealedEntry::decode_event);
+    let Some(Ok(Some(first))) = first else {
+        return Err(DriverError::NothingRecorded {
+            run_id: run_id.clone(),
+        });
+    };
+    let EventKind::RunStarted(started) = first.event else {
+        return Err(DriverError::NothingRecorded {
+            run_id: run_id.clone(),
+        });
+    };
+    Ok(Reopened {
+        contract: Arc::new(contract),
+        entries,
+        invocation,
+        lock,
+        started: *started,
+        unfinished,
+    })
+}
+
+impl Reopened {
+    /// The contract of the run, as it is stored.
+    #[must_use]
+    pub const fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.contract
+    }
+
+    /// What is recorded so far.
+    #[must_use]
+    pub fn entries(&self) -> &[SealedEntry] {
+        &self.entries
+    }
+
+    /// How the run was asked for, where that was recorded.
+    #[must_use]
+    pub const fn invocation(&self) -> Option<&Invocation> {
+        self.invocation.as_ref()
+    }
+
+    /// What the run was told to do.
+    fn task(&self) -> Option<&str> {
+        let messages = self.started.messages.iter().rev();
+        let mut of_user = messages.filter(|message| message.role == Role::User);
+        of_user.next().map(|message| message.content.as_str())
+    }
+
+    /// Refuses a file from which another contract would come than the one under which the run was begun. What the tool
+    /// servers offer now does not matter here: calls are held to the pins.
+    fn check_contract(&self, spec: &ContractSpec, scripts: &Scripts) -> Result<(), DriverError> {
+        let manifest = CapabilityManifest {
+            targets: scripts.capabilities(spec),
+            ..CapabilityManifest::recorded_in(&self.contract)
+        };
+        let given = ContractFactory.make(spec, &manifest, self.contract.parent_contract_hash)?;
+        if given.contract_hash() == self.contract.contract_hash() {
+            return Ok(());
+        }
+        let (recorded, given) = (terms_text(&self.contract), terms_text(&given));
+        let whole = || (String::new(), "another".to_owned(), "another".to_owned());
+        let (pointer, recorded, given) =
+            first_difference("", &recorded, &given).unwrap_or_else(whole);
+        Err(DriverError::OtherContract {
+            run_id: self.started.run_id.clone(),
+            pointer,
+            recorded,
+            given,
+        })
+    }
+
+    /// The first server of the contract that is not there any more.
+    fn missing_server(&self, up: &BringUp) -> Option<BringUpFault> {
+        let servers = self.contract.servers.iter();
+        let mut missing = servers.filter(|(name, terms)| {
+            let found = up.capabilities.get(*name);
+            terms.available && !found.is_some_and(|server| server.available)
+        });
+        let (name, _) = missing.next()?;
+        let told = up.faults.iter().find(|fault| fault.server == *name);
+        Some(told.cloned().unwrap_or_else(|| BringUpFault {
+            detail: "it is not in the file".to_owned(),
+            server: name.clone(),
+        }))
+    }
+}
+
+/// Brings up again what a reopened run needs. The contract is the stored one; `request` only supplies what a contract
+/// does not hold: values of variables and headers, keys, the folder. Its task and name are the run's own.
+///
+/// # Errors
+/// [`DriverError`] where the file, the workspace or the tool servers are not what the run was begun with. Nothing is
+/// written, and the run stays as it is.
+pub async fn prepare_resume(
+    reopened: Reopened,
+    request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let mut spec = request.spec;
+    spec.task = reopened.task().map(str::to_owned);
+    let environment: &Environment = &request.environment;
+    let run_id = reopened.started.run_id.clone();
+    let scripts = Scripts::read(&spec, &request.contract_dir).await?;
+    reopened.check_contract(&spec, &scripts)?;
+    let workspace = workspace(&spec, &request.base_dir).await?;
+    if reopened.started.workspace != Some(workspace_digest(&workspace)) {
+        let path = workspace;
+        return Err(DriverError::OtherWorkspace { run_id, path });
+    }
+    let contract = Arc::clone(&reopened.contract);
+    let with_keys = contract.servers.values().all(|server| server.available);
+    let answered = &reopened.unfinished.answered;
+    let backends = backends(&spec, &contract, scripts, environment, with_keys, answered)?;
+    let servers = server_specs(&spec, environment)?;
+    let up = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(DriverError::Cancelled),
+        up = ToolServers::bring_up(servers, &workspace, cancel) => up,
+    };
+    if let Some(fault) = reopened.missing_server(&up) {
+        up.servers.close().await;
+        return Err(DriverError::ServerDown { run_id, fault });
+    }
+    let mut servers = up.servers;
+    let pins = contract.tools.iter();
+    let pins: BTreeMap<String, ToolPin> = pins
+        .map(|tool| (tool.name.clone(), ToolPin(tool.pin)))
+        .collect();
+    let resumed = Resumed {
+        contract_hash: contract.rehash(),
+        tools_changed: servers.expect_pins(pins),
+    };
+    let Unfinished {
+        at_ms, head, run, ..
+    } = reopened.unfinished;
+    Ok(Prepared {
+        backends,
+        contract,
+        run_id,
+        servers,
+        start: Start::Again(Box::new(Resumption {
+            at_ms,
+            head,
+            lock: reopened.lock,
+            resumed,
+            run,
+            started_unix_ms: reopened.started.started_unix_ms,
+        })),
+    })
+}
+
+/// The contract's document without what is derived from the rest of it.
+fn terms_text(contract: &ExecutionContract) -> String {
+    // Terms serialise as they are stored; a document without text would differ as a whole.
+    serde_json::to_string(&**contract).unwrap_or_default()
+}
+
+/// The blobs of the store.
+struct Blobs(StoreReader);
+
+impl BlobSource for Blobs {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        self.0.blob(hash).ok().flatten()
+    }
+}

@@ -1,0 +1,14 @@
+use crate::kernel::Run;
+use crate::message::Digest;
+
+/// Where a run without an end stands, after a fresh machine has decided every entry again as it is recorded.
+pub struct Unfinished {
+    /// How many requests each target has answered, in the contract's order; lost ones are not counted.
+    pub answered: Vec<usize>,
+    /// The last recorded moment, in milliseconds since the run began.
+    pub at_ms: u64,
+    /// The hash of the last entry.
+    pub head: Digest,
+    /// The machine.
+    pub run: Run,
+}

@@ -1,0 +1,67 @@
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::StoreError;
+use super::reader::StoreReader;
+use crate::message::RunId;
+
+/// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// The folder that the workspace is found from, absolute.
+    pub base_dir: PathBuf,
+    /// The contract file, absolute.
+    pub contract_file: PathBuf,
+    /// What was changed of the file's values, as `KEY=VALUE`.
+    pub sets: Vec<String>,
+}
+
+impl Invocation {
+    /// Writes the row. Where a path is no UTF-8 nothing is written: the resume is then told the file anew.
+    pub(super) fn insert(&self, conn: &Connection, key: i64) -> rusqlite::Result<()> {
+        let paths = self.base_dir.to_str().zip(self.contract_file.to_str());
+        let Some((base_dir, contract_file)) = paths else {
+            return Ok(());
+        };
+        // A list of strings always has a JSON text.
+        let sets = serde_json::to_string(&self.sets).unwrap_or_default();
+        conn.prepare_cached(
+            "INSERT INTO invocations(run, base_dir, contract_file, sets) VALUES(?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![key, base_dir, contract_file, sets])?;
+        Ok(())
+    }
+}
+
+impl StoreReader {
+    /// How that run was asked for, where that was recorded.
+    pub fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
+        let row = self
+            .conn
+            .prepare_cached(
+                "SELECT base_dir, contract_file, sets FROM invocations \
+                 WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
+            )
+            .and_then(|mut select| {
+                select
+                    .query_row([run_id.as_str()], |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                    })
+                    .optional()
+            })
+            .map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
+        let Some((base_dir, contract_file, sets)): Option<(String, String, String)> = row else {
+            return Ok(None);
+        };
+        let sets = serde_json::from_str(&sets).map_err(|fault| StoreError::Corrupt {
+            path: self.path.clone(),
+            reason: format!("invocations.sets: {fault}"),
+        })?;
+        Ok(Some(Invocation {
+            base_dir: base_dir.into(),
+            contract_file: contract_file.into(),
+            sets,
+        }))
+    }
+}

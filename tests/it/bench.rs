@@ -1,0 +1,165 @@
+//! A folder with a run that can be killed: a scripted model, and an MCP server that keeps count of its executions.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use monolith::message::RunId;
+use monolith::store::StoreReader;
+use monolith::transcript::SealedEntry;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const SCRIPT: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/fixtures/counting_server.py"
+);
+
+pub struct Bench {
+    folder: TempDir,
+    random: u64,
+}
+
+impl Bench {
+    /// Whether the server can be started here; says so where it cannot.
+    pub fn has_python() -> bool {
+        let there = Command::new("python3").arg("--version").output().is_ok();
+        if !there {
+            println!("skipped: no python3 to run {SCRIPT}");
+        }
+        there
+    }
+
+    pub fn new(random: u64) -> Self {
+        let folder = TempDir::new().unwrap();
+        let call = |id: &str, name: &str| {
+            json!({"id": id, "type": "function",
+                "function": {"name": format!("fs__{name}"), "arguments": "{}"}})
+        };
+        let asks =
+            |calls: &[Value]| json!({"role": "assistant", "content": null, "tool_calls": calls});
+        let said = [
+            asks(&[call("a", "count")]),
+            asks(&[call("b", "safe")]),
+            asks(&[call("c", "count"), call("d", "safe"), call("e", "count")]),
+            asks(&[call("f", "count"), call("g", "count")]),
+            json!({"role": "assistant", "content": "counted"}),
+        ];
+        let lines = said.map(|message| {
+            let choice = json!({"index": 0, "message": message});
+            json!({"response": {"choices": [choice]}, "delay_ms": 2}).to_string()
+        });
+        std::fs::write(folder.path().join("s.jsonl"), lines.join("\n")).unwrap();
+        let contract = json!({
+            "task": "Count.",
+            "tool_policy": "optional",
+            "targets": [{"provider": "demo", "model": "script"}],
+            "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+            "idempotent": ["fs__safe"],
+            "parallel_tool_calls": true,
+            "parallel_safe": ["fs__count"],
+            "max_resumes": 100,
+            "max_inferences": 1000,
+            "tools": {"mcp": {"fs": {"command": "python3", "args": [SCRIPT, "executions"]}}},
+        });
+        std::fs::write(folder.path().join("c.yaml"), contract.to_string()).unwrap();
+        Self { folder, random }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.path().join("runs.db")
+    }
+
+    /// xorshift64: the same kills for the same seed, as far as the system lets them be.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % end
+    }
+
+    pub fn command(&self, args: &[&str], durability: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        command
+            .args(args)
+            .args(["--store", "runs.db", "--durability", durability])
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    /// Begins the run, or goes on with it where it has begun.
+    pub fn drive(&self, run_id: &RunId, durability: &str) -> Command {
+        let name = run_id.as_str();
+        if self.stored(run_id).is_empty() {
+            self.command(
+                &["run", "--contract", "c.yaml", "--run-id", name],
+                durability,
+            )
+        } else {
+            self.command(&["resume", name], durability)
+        }
+    }
+
+    pub fn length(&self, run_id: &RunId) -> u64 {
+        let Ok(mut reader) = StoreReader::open(&self.database()) else {
+            return 0;
+        };
+        let run = reader.read_run(run_id);
+        run.map_or(0, |run| run.row().length)
+    }
+
+    pub fn stored(&self, run_id: &RunId) -> Vec<SealedEntry> {
+        let Ok(mut reader) = StoreReader::open(&self.database()) else {
+            return Vec::new();
+        };
+        let Ok(run) = reader.read_run(run_id) else {
+            return Vec::new();
+        };
+        run.map(Result::unwrap).collect()
+    }
+
+    /// Waits until the run has `entries`, and then for a moment that lies somewhere within its next appends. False where
+    /// the process ended first.
+    pub fn wait_for(&mut self, child: &mut Child, run_id: &RunId, entries: u64) -> bool {
+        while self.length(run_id) < entries {
+            if child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        let moment = Instant::now() + Duration::from_micros(self.below(4_000));
+        while Instant::now() < moment {
+            std::thread::yield_now();
+        }
+        child.try_wait().unwrap().is_none()
+    }
+
+    /// How often each call of the run was executed.
+    pub fn executions(&self, run_id: &RunId) -> BTreeMap<u64, u64> {
+        let text = std::fs::read_to_string(self.path().join("executions")).unwrap_or_default();
+        let mut executions = BTreeMap::new();
+        for line in text.lines() {
+            let (run, call) = line.rsplit_once(':').unwrap();
+            if run == run_id.as_str() {
+                *executions.entry(call.parse().unwrap()).or_default() += 1;
+            }
+        }
+        executions
+    }
+
+    pub fn sealed(&self, run_id: &RunId) -> bool {
+        let Ok(mut reader) = StoreReader::open(&self.database()) else {
+            return false;
+        };
+        let run = reader.read_run(run_id);
+        run.is_ok_and(|run| run.row().outcome.is_some())
+    }
+}

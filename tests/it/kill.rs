@@ -1,0 +1,146 @@
+//! kill -9, at every boundary of entries and inside appends, over runs whose tools count their executions: nothing durable
+//! is lost, nothing completed is repeated, and `resume` brings every run to its end.
+//!
+//! `MONOLITH_KILLS=1000 cargo test --test it kill` kills that often.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use monolith::kernel::{EffectRecord, EventKind};
+use monolith::message::{CallSeq, Digest, RunId, ToolOutcome};
+use monolith::replay::{BlobSource, Replayer};
+use monolith::store::StoreReader;
+use monolith::transcript::SealedEntry;
+
+use crate::bench::Bench;
+
+/// How often the normal test run kills.
+const KILLS: u64 = 25;
+/// How often one run is killed before it may come to its end.
+const KILLS_PER_RUN: u64 = 4;
+/// About how many entries a run has that is not killed.
+const ENTRIES: u64 = 30;
+
+struct Blobs(StoreReader);
+
+impl BlobSource for Blobs {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        self.0.blob(hash).unwrap()
+    }
+}
+
+impl Bench {
+    /// One run, killed up to `kills` times and then brought to its end; how often it was killed.
+    fn run(&mut self, number: u64, kills: u64) -> u64 {
+        let run_id = RunId::try_from(format!("r{number}")).unwrap();
+        let durability = if number.is_multiple_of(2) {
+            "normal"
+        } else {
+            "full"
+        };
+        let mut killed = 0;
+        let mut before = Vec::new();
+        // The first kill goes through all boundaries in turn; what follows is wherever the run then is.
+        let mut entries = number % ENTRIES;
+        for _ in 0..kills {
+            let mut child = self.drive(&run_id, durability).spawn().unwrap();
+            let alive = self.wait_for(&mut child, &run_id, entries);
+            let seen = self.stored(&run_id);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            killed += u64::from(alive);
+            let after = self.stored(&run_id);
+            assert_eq!(seen[..before.len()], before, "{run_id}: before the kill");
+            assert_eq!(after[..seen.len()], seen, "{run_id}: after the kill");
+            before = after;
+            if self.sealed(&run_id) {
+                break;
+            }
+            entries = before.len() as u64 + self.below(6);
+        }
+        if !self.sealed(&run_id) {
+            let mut last = self.drive(&run_id, durability);
+            let left = last.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let left = left.output().unwrap();
+            let said = String::from_utf8_lossy(&left.stderr);
+            assert!(left.status.success(), "{run_id}: {:?}: {said}", left.status);
+        }
+        self.judge(&run_id, &before);
+        killed
+    }
+
+    /// What must hold of a run that has come to its end, whatever happened on the way.
+    fn judge(&self, run_id: &RunId, before: &[SealedEntry]) {
+        let entries = self.stored(run_id);
+        assert_eq!(
+            entries[..before.len()],
+            *before,
+            "{run_id}: durable entries"
+        );
+        let mut reader = StoreReader::open(&self.database()).unwrap();
+        let verified = reader.verify_run(run_id, false).unwrap();
+        assert_eq!(verified.first_bad, None, "{run_id}");
+        let run = reader.read_run(run_id).unwrap();
+        let outcome = run.row().outcome.clone().unwrap().0;
+        assert!(outcome.starts_with("COMPLETED_"), "{run_id}: {outcome}");
+        let mut replayer = Replayer::new(run.contract().unwrap(), run_id);
+        drop(run);
+        let blobs = Blobs(StoreReader::open(&self.database()).unwrap());
+        let mut starts: BTreeMap<CallSeq, u64> = BTreeMap::new();
+        let mut returned: BTreeMap<CallSeq, u64> = BTreeMap::new();
+        for entry in &entries {
+            replayer.take(entry, &blobs);
+            let event = entry.decode_event().unwrap();
+            if let Some(EventKind::ToolReturned(ended)) = event.map(|event| event.event)
+                && matches!(ended.outcome, ToolOutcome::Returned(_))
+            {
+                returned.insert(ended.call, starts[&ended.call]);
+            }
+            for effect in entry.decode_action().unwrap().effects {
+                if let EffectRecord::Execute { call, name, .. } = effect {
+                    let started = starts.entry(call).or_default();
+                    *started += 1;
+                    let once = *started == 1 || name == "fs__safe";
+                    assert!(once, "{run_id}: call {call} of {name} was started again");
+                }
+            }
+        }
+        let report = replayer.finish(false);
+        assert!(report.same, "{run_id}: {:?}", report.first_difference);
+        let executions = self.executions(run_id);
+        for (call, executed) in &executions {
+            let started = starts.get(&CallSeq(*call)).copied().unwrap_or(0);
+            assert!(
+                *executed <= started,
+                "{run_id}: call {call} was executed {executed} times, and its start was recorded {started} times"
+            );
+        }
+        for (call, starts_until_then) in &returned {
+            assert_eq!(
+                starts[call], *starts_until_then,
+                "{run_id}: call {call} was started again after it had returned"
+            );
+            assert!(
+                executions.contains_key(&call.0),
+                "{run_id}: call {call} returned without having been executed"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_killed_run_loses_nothing_and_repeats_nothing() {
+    if !Bench::has_python() {
+        return;
+    }
+    let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let mut bench = Bench::new(0x9e37_79b9_7f4a_7c15);
+    let (mut killed, mut runs) = (0, 0);
+    while killed < wanted {
+        // Step over the boundaries so that few kills, too, reach all parts of a run.
+        killed += bench.run(runs * 7, KILLS_PER_RUN.min(wanted - killed));
+        runs += 1;
+        assert!(runs < wanted * 4 + 8, "only {killed} kills in {runs} runs");
+    }
+    println!("{killed} kills over {runs} runs");
+}

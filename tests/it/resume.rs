@@ -1,0 +1,256 @@
+//! `monolith resume` from outside: what it says, what it refuses, and what a full, read-only or locked disk comes to.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use monolith::message::RunId;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+
+/// An entry in the middle of the bench's run.
+const MIDDLE: u64 = 8;
+
+fn name() -> RunId {
+    RunId::try_from("r1".to_owned()).unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Bench {
+    /// A run whose process was killed in its middle.
+    fn killed() -> Self {
+        let mut bench = Self::new(7);
+        let mut child = bench.drive(&name(), "normal").spawn().unwrap();
+        assert!(bench.wait_for(&mut child, &name(), MIDDLE));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        bench
+    }
+
+    fn says(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        command.args(args).args(["--store", "runs.db"]);
+        command.current_dir(self.path()).output().unwrap()
+    }
+
+    /// Asserts that a resume is refused so, and leaves the run as it is.
+    fn refuses(&self, args: &[&str], code: i32, expect: &str) {
+        let before = self.stored(&name());
+        let left = self.says(args);
+        let said = text(&left.stderr);
+        assert_eq!(left.status.code(), Some(code), "{said}");
+        assert!(said.contains(expect), "{said}");
+        assert_eq!(self.stored(&name()), before);
+    }
+}
+
+#[test]
+fn an_unfinished_run_is_listed_shown_and_resumed() {
+    if !Bench::has_python() {
+        return;
+    }
+    let bench = Bench::killed();
+    for args in [&["list"][..], &["list", "--open"]] {
+        let listed = text(&bench.says(args).stdout);
+        let row = listed.lines().nth(1).unwrap();
+        assert!(
+            row.starts_with("r1 ") && row.ends_with("unfinished"),
+            "{row}"
+        );
+    }
+    let shown = text(&bench.says(&["show", "r1"]).stdout);
+    let hint = "Go on with it: monolith resume r1 --store runs.db\n";
+    assert!(shown.ends_with(hint), "{shown}");
+
+    let left = bench.says(&["resume", "last", "--json"]);
+    assert_eq!(left.status.code(), Some(0), "{}", text(&left.stderr));
+    let resumed: Value = serde_json::from_slice(&left.stdout).unwrap();
+    let shown = bench.says(&["show", "r1", "--json"]).stdout;
+    let shown: Value = serde_json::from_slice(&shown).unwrap();
+    assert_eq!(resumed, shown, "the result is that of the whole run");
+    assert_eq!(resumed["outcome"]["class"], "COMPLETED_WITH_TOOLS");
+    assert!(bench.says(&["list", "--open"]).stdout.is_empty());
+    bench.refuses(
+        &["resume", "r1"],
+        4,
+        "failed to resume run r1: it has ended",
+    );
+    let locks = std::fs::read_dir(bench.path().join("runs.db.locks")).unwrap();
+    assert_eq!(locks.count(), 0, "a run that has ended needs no lock");
+}
+
+#[test]
+fn a_run_has_one_process_at_a_time() {
+    if !Bench::has_python() {
+        return;
+    }
+    let mut bench = Bench::new(7);
+    let hangs = r#"{"response": "", "fault": "hang"}"#;
+    std::fs::write(bench.path().join("s.jsonl"), hangs).unwrap();
+    let mut child = bench.drive(&name(), "normal").spawn().unwrap();
+    assert!(bench.wait_for(&mut child, &name(), 2));
+    let expect = format!("failed to drive run r1: process {} drives it", child.id());
+    bench.refuses(&["resume", "r1"], 1, &expect);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The system has dropped the lock with the process, so nobody is in the way.
+    let mut next = bench.command(&["resume", "r1"], "normal").spawn().unwrap();
+    assert!(
+        bench.wait_for(&mut next, &name(), 5),
+        "resumed and asked again"
+    );
+    next.kill().unwrap();
+    next.wait().unwrap();
+}
+
+#[test]
+fn what_does_not_fit_the_run_is_refused_and_leaves_it_as_it_is() {
+    if !Bench::has_python() {
+        return;
+    }
+    let bench = Bench::killed();
+    bench.refuses(
+        &["resume", "r1", "--set", "system=Be brief."],
+        4,
+        "/system is \"Be brief.\", and the run was begun with \"\"",
+    );
+    bench.refuses(
+        &["resume", "r1", "--contract", "none.yaml"],
+        4,
+        "failed to read the contract none.yaml",
+    );
+    bench.refuses(&["resume", "r2"], 4, "failed to find run \"r2\"");
+    let log = bench.path().join("executions");
+    std::fs::remove_file(&log).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    bench.refuses(
+        &["resume", "r1"],
+        3,
+        "failed to resume run r1: tool server fs: ",
+    );
+    std::fs::remove_dir(&log).unwrap();
+    assert_eq!(bench.says(&["resume", "r1"]).status.code(), Some(0));
+}
+
+#[test]
+fn tools_that_have_changed_are_refused_call_by_call() {
+    if !Bench::has_python() {
+        return;
+    }
+    let bench = Bench::killed();
+    let executed = bench.executions(&name());
+    std::fs::write(bench.path().join("described"), "Counts otherwise.").unwrap();
+    let left = bench.says(&["resume", "r1"]);
+    assert_eq!(left.status.code(), Some(0), "{}", text(&left.stderr));
+    assert_eq!(bench.executions(&name()), executed);
+    let entries = bench.stored(&name());
+    let changed = r#""tools_changed":["fs__count","fs__safe"]"#;
+    assert!(entries.iter().any(|entry| entry.event.contains(changed)));
+    assert_eq!(bench.says(&["replay", "r1"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_locked_file_is_a_typed_end() {
+    if !Bench::has_python() {
+        return;
+    }
+    let bench = Bench::killed();
+    let other = Connection::open(bench.database()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    bench.refuses(&["resume", "r1"], 1, "another process holds its write lock");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(bench.says(&["resume", "r1"]).status.code(), Some(0));
+}
+
+/// A file system of its own, unmounted in the end.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// None where this user may not mount.
+    fn mount(folder: &Path, size: &str) -> Option<Self> {
+        let mounted = mount(
+            &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"],
+            folder,
+        );
+        if !mounted {
+            println!("skipped: this user may not mount a small disk");
+        }
+        mounted.then(|| Self(folder.to_owned()))
+    }
+
+    fn remount(&self, options: &str) {
+        assert!(mount(&["-o", &format!("remount,{options}")], &self.0));
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg(&self.0).status());
+    }
+}
+
+fn mount(args: &[&str], folder: &Path) -> bool {
+    let mut command = Command::new("mount");
+    command.args(args).arg(folder).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
+    let bench = Bench::new(7);
+    let disk = bench.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let Some(small) = Disk::mount(&disk, "700k") else {
+        return;
+    };
+    // Each result is kept whole as a blob, so a few of them fill the disk.
+    let reads = |n: u32| {
+        let file = format!("big-{n}");
+        let big = format!("{n} ").repeat(60_000);
+        std::fs::write(bench.path().join(&file), big).unwrap();
+        let arguments = json!({"path": file}).to_string();
+        let call = json!({"id": format!("c{n}"), "type": "function",
+            "function": {"name": "read_file", "arguments": arguments}});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        json!({"response": {"choices": [{"index": 0, "message": message}]}}).to_string()
+    };
+    let mut lines: Vec<String> = (0..7).map(reads).collect();
+    let said = json!({"role": "assistant", "content": "read"});
+    lines.push(json!({"response": {"choices": [{"index": 0, "message": said}]}}).to_string());
+    std::fs::write(bench.path().join("s.jsonl"), lines.join("\n")).unwrap();
+    let contract = json!({
+        "task": "Read.",
+        "tool_policy": "optional",
+        "targets": [{"provider": "demo", "model": "script"}],
+        "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}},
+        "tool_output_budget": {"max_bytes_per_call": 100},
+        "tools": {"builtin": ["read_file"]},
+    });
+    std::fs::write(bench.path().join("c.yaml"), contract.to_string()).unwrap();
+    let monolith = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        command.args(args).args(["--store", "disk/runs.db"]);
+        let left = command.current_dir(bench.path()).output().unwrap();
+        (left.status.code(), text(&left.stdout), text(&left.stderr))
+    };
+    let (code, _, said) = monolith(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("the disk is full"), "{said}");
+
+    small.remount("ro");
+    let (code, _, said) = monolith(&["resume", "r1"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("disk/runs.db"), "{said}");
+
+    small.remount("rw,size=64m");
+    let (code, told, _) = monolith(&["verify", "r1", "--open"]);
+    assert_eq!(code, Some(0), "no half entry: {told}");
+    let (code, told, said) = monolith(&["resume", "r1"]);
+    assert_eq!((code, told.as_str()), (Some(0), "read\n"), "{said}");
+    assert_eq!(monolith(&["verify", "r1"]).0, Some(0));
+    assert_eq!(monolith(&["replay", "r1"]).0, Some(0));
+}

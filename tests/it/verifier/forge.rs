@@ -1,0 +1,296 @@
+use serde_json::{Value, json};
+use serde_json_canonicalizer::to_string;
+
+use super::damage::{Case, lines};
+
+/// The file with `change` made to its lines and every hash computed anew, as docs/transcript-format.md says, by somebody who
+/// owns all of it.
+fn forged(bytes: &[u8], change: &dyn Fn(&mut Vec<Value>)) -> Vec<u8> {
+    let mut lines: Vec<Value> = lines(bytes)
+        .into_iter()
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    change(&mut lines);
+    let contract_hash = decoded(&lines[0]["contract"]["contract_hash"]);
+    let run_id = lines[0]["run_id"].as_str().unwrap().to_owned();
+    let mut head = keyed("genesis", &[&contract_hash, run_id.as_bytes()]);
+    for line in &mut lines[1..] {
+        if line.get("blob").is_some() {
+            continue;
+        }
+        let text = |key: &str| line["action"][key].as_str().unwrap_or_default().to_owned();
+        let hashed = |key: &str| *blake3::hash(canonical(&line[key]).as_bytes()).as_bytes();
+        head = keyed(
+            "entry",
+            &[
+                &head,
+                &contract_hash,
+                text("to").as_bytes(),
+                &hashed("action"),
+                &hashed("event"),
+                text("adapter_version").as_bytes(),
+                text("model_profile_id").as_bytes(),
+                text("model_fingerprint").as_bytes(),
+            ],
+        );
+        line["hash"] = Value::from(blake3::Hash::from(head).to_string());
+    }
+    lines
+        .iter()
+        .flat_map(|line| format!("{}\n", canonical(line)).into_bytes())
+        .collect()
+}
+
+fn canonical(value: &Value) -> String {
+    to_string(value).unwrap()
+}
+
+fn decoded(hash: &Value) -> [u8; 32] {
+    *blake3::Hash::from_hex(hash.as_str().unwrap())
+        .unwrap()
+        .as_bytes()
+}
+
+fn keyed(what: &str, fields: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key(&format!("monolith transcript v1 {what}"));
+    for field in fields {
+        hasher.update(&(field.len() as u64).to_le_bytes());
+        hasher.update(field);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// Computes hash and id of the contract anew, and everything that repeats them.
+fn rehash_contract(lines: &mut [Value]) {
+    let contract = lines[0]["contract"].as_object_mut().unwrap();
+    contract.remove("contract_hash");
+    contract.remove("contract_id");
+    let hash = |contract: &serde_json::Map<String, Value>| {
+        let text = to_string(contract).unwrap();
+        blake3::hash(text.as_bytes()).to_string()
+    };
+    let id = format!("c-{}", &hash(contract)[..16]);
+    contract.insert("contract_id".to_owned(), Value::from(id));
+    let hash = hash(contract);
+    contract.insert("contract_hash".to_owned(), Value::from(hash.clone()));
+    lines[1]["event"]["event"]["value"]["contract_hash"] = Value::from(hash);
+}
+
+/// Contracts that hold, with numbers and keys that are easily written or sorted otherwise.
+pub(super) fn unusual_contracts(bytes: &[u8]) -> Vec<Case> {
+    let schemas = [
+        json!({}),
+        json!({"x": [1e21, 1e20, 1e-6, 1e-7, 1.5e-9, 0.1, 333_333_333.333_333_3, 5e-324, -2.5, 1.797_693_134_862_315_7e308]}),
+        json!({"x": [9_007_199_254_740_992_u64, -1, 123_456_789_012_345_680_000.0, 4.5, 0]}),
+        json!({"\u{fb33}": 1, "\u{1f600}": 2, "\u{20ac}": 3, "\r": 4, "1": 5, "\u{80}": 6, "\u{f6}": 7}),
+        json!({"x": "\u{0} \u{1f} \u{7f} \u{2028} \u{feff} \" \\ / \u{8} \u{c} \n \r \t \u{1f600}"}),
+    ];
+    let nested = |depth: usize| (0..depth).fold(json!(0), |inner, _| json!([inner]));
+    // The line, the contract, its tools, one of them, its schema and this object make six levels.
+    let deepest = [json!({"x": nested(122)}), json!({"x": nested(123)})];
+    let cases = schemas
+        .iter()
+        .chain(&deepest)
+        .enumerate()
+        .map(|(n, schema)| {
+            let bytes = forged(bytes, &|l| {
+                l[0]["contract"]["tools"][0]["input_schema"]["x-more"] = schema.clone();
+                rehash_contract(l);
+            });
+            Case::whole(&format!("contract with unusual values {n}"), bytes)
+        });
+    let mut cases: Vec<Case> = cases.collect();
+    let too_deep = cases.last_mut().unwrap();
+    (too_deep.holds, too_deep.line) = (false, Some(1));
+    cases
+}
+
+/// Every change with the line in which it shows. The line of entry n is n + 2.
+pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
+    let count = lines(bytes).len();
+    let entries = lines(bytes)
+        .iter()
+        .filter(|line| line.starts_with(b"{\"action\":"))
+        .count();
+    let seal = entries; // its index among the lines
+    let mut cases = Vec::new();
+    let mut put = |what: &str, line: u64, change: &dyn Fn(&mut Vec<Value>)| {
+        let bytes = forged(bytes, change);
+        cases.push(Case::damaged(format!("forged: {what}"), bytes, line));
+    };
+    let at = |index: usize| index as u64 + 1;
+
+    put("header: another run", 2, &|l| {
+        l[0]["run_id"] = json!("other");
+    });
+    put("header: run id", 1, &|l| l[0]["run_id"] = json!("Other"));
+    put("header: format", 1, &|l| {
+        l[0]["format"] = json!("monolith-transcript/2");
+    });
+    put("header: another key", 1, &|l| l[0]["note"] = json!(""));
+    put("contract: format", 1, &|l| {
+        l[0]["contract"]["format"] = json!("monolith-contract/2");
+        rehash_contract(l);
+    });
+    put("contract: another term", 1, &|l| {
+        l[0]["contract"]["max_turns"] = json!(1);
+    });
+    put("contract: id", 1, &|l| {
+        l[0]["contract"]["contract_id"] = json!("c-0000000000000000");
+    });
+    put("contract: not in event 0", 2, &|l| {
+        let kept = l[1]["event"]["event"]["value"]["contract_hash"].clone();
+        l[0]["contract"]["max_turns"] = json!(1);
+        rehash_contract(l);
+        l[1]["event"]["event"]["value"]["contract_hash"] = kept;
+    });
+
+    put("seq of a line", 4, &|l| l[3]["seq"] = json!(7));
+    put("seq of an action", 4, &|l| l[3]["action"]["seq"] = json!(7));
+    put("seq begins at 1", 2, &|l| {
+        for line in l.iter_mut().filter(|line| line.get("seq").is_some()) {
+            let seq = line["seq"].as_u64().unwrap() + 1;
+            line["seq"] = json!(seq);
+            line["action"]["seq"] = json!(seq);
+        }
+    });
+    put("from", 4, &|l| l[3]["action"]["from"] = json!("OBSERVE"));
+    put("from of entry 0", 2, &|l| {
+        l[1]["action"]["from"] = json!("INFER");
+    });
+    put("to", 5, &|l| l[3]["action"]["to"] = json!("PRECHECK"));
+    put("an unknown state", 4, &|l| {
+        l[3]["action"]["to"] = json!("REST");
+    });
+    put("step_id falls", 5, &|l| {
+        l[3]["action"]["step_id"] = json!(9);
+    });
+    put("a second start", 4, &|l| {
+        l[3]["action"]["kind"] = json!("start");
+    });
+    put("no start", 2, &|l| l[1]["action"]["kind"] = json!("noted"));
+    put("entry 0 is the seal", 2, &|l| {
+        l[1]["action"]["kind"] = json!("seal");
+    });
+    put("event 0 is null", 2, &|l| l[1]["event"] = Value::Null);
+    put("event 0 is another", 2, &|l| {
+        l[1]["event"] = l[2]["event"].clone();
+    });
+
+    put("seal: too early", 4, &|l| {
+        l[3]["action"]["kind"] = json!("seal");
+        l[3]["action"]["length"] = json!(3);
+    });
+    put("seal: length", at(seal), &|l| {
+        l[seal]["action"]["length"] = json!(entries + 1);
+    });
+    put("seal: no length", at(seal), &|l| {
+        l[seal]["action"].as_object_mut().unwrap().remove("length");
+    });
+    put("seal: another outcome", at(seal), &|l| {
+        l[seal]["action"]["outcome"] =
+            json!({"class": "COMPLETED_CHAT_ONLY", "code": "final_message"});
+    });
+    put("seal: no outcome", at(seal), &|l| {
+        l[seal]["action"].as_object_mut().unwrap().remove("outcome");
+    });
+    put("seal: to", at(seal), &|l| {
+        l[seal]["action"]["to"] = json!("COMMIT");
+    });
+    put("seal: nothing was decided before it", at(seal), &|l| {
+        let action = l[seal - 1]["action"].as_object_mut().unwrap();
+        action.remove("outcome");
+    });
+    put(
+        "seal: decided earlier, not in the entry before",
+        at(seal),
+        &|l| {
+            let outcome = l[seal - 1]["action"]["outcome"].take();
+            l[seal - 1]["action"]
+                .as_object_mut()
+                .unwrap()
+                .remove("outcome");
+            l[seal - 2]["action"]["outcome"] = outcome;
+        },
+    );
+    put("seal: no outcome anywhere", at(seal), &|l| {
+        for line in [seal - 1, seal] {
+            l[line]["action"].as_object_mut().unwrap().remove("outcome");
+        }
+    });
+    put("seal: not a seal", at(seal), &|l| {
+        let action = l[seal]["action"].as_object_mut().unwrap();
+        action["kind"] = json!("transition");
+        action.remove("length");
+    });
+    put("seal: twice", at(seal + 1), &|l| {
+        let mut again = l[seal].clone();
+        again["seq"] = json!(entries);
+        again["action"]["seq"] = json!(entries);
+        again["action"]["length"] = json!(entries + 1);
+        l.insert(seal + 1, again);
+    });
+    put("length elsewhere", 4, &|l| {
+        l[3]["action"]["length"] = json!(3);
+    });
+    put("a seal without TERMINATE", at(seal), &|l| {
+        l[seal - 1]["action"]["to"] = json!("COMMIT");
+        l[seal]["action"]["from"] = json!("COMMIT");
+    });
+    put("TERMINATE without a seal", 5, &|l| {
+        l[3]["action"]["to"] = json!("TERMINATE");
+        l[4]["action"]["from"] = json!("TERMINATE");
+    });
+
+    put("a blob that nobody names", at(count - 1), &|l| {
+        let hash = blake3::hash(b"hello").to_string();
+        let last = l.len() - 1;
+        l[last] = json!({"blob": hash, "bytes": "aGVsbG8="});
+    });
+
+    for key in ["attempt", "counters", "state_digest", "to", "kind"] {
+        put(&format!("action without {key}"), 4, &|l| {
+            l[3]["action"].as_object_mut().unwrap().remove(key);
+        });
+    }
+    for key in ["inference", "request_hash", "usage", "result"] {
+        put(&format!("inference_returned without {key}"), 4, &|l| {
+            let event = &mut l[3]["event"]["event"];
+            assert_eq!(event["kind"], "inference_returned");
+            event["value"].as_object_mut().unwrap().remove(key);
+        });
+    }
+    let strange: [(&str, Value); 9] = [
+        ("/action/remark", json!("x")),
+        ("/action/note", Value::Null),
+        ("/action/effects", json!([])),
+        ("/action/counters/remark", json!(1)),
+        ("/event/remark", json!("x")),
+        ("/event/event/remark", json!("x")),
+        ("/event/event/value/remark", json!("x")),
+        ("/event/event/value/usage/remark", json!(1)),
+        (
+            "/event/event/value/result/canonical_message/remark",
+            json!(1),
+        ),
+    ];
+    for (place, value) in strange {
+        put(&format!("{place}: {value}"), 4, &|l| {
+            let (object, key) = place.rsplit_once('/').unwrap();
+            let object = l[3].pointer_mut(object).unwrap();
+            object[key] = value.clone();
+        });
+    }
+    let numbers = [json!(-1), json!(0.5), json!(9_007_199_254_740_992_u64)];
+    for number in numbers {
+        for place in ["/action/counters/turns", "/event/at_ms", "/seq"] {
+            put(&format!("{place}: {number}"), 4, &|l| {
+                *l[3].pointer_mut(place).unwrap() = number.clone();
+            });
+        }
+    }
+    put("an unknown kind of event", 4, &|l| {
+        l[3]["event"]["event"]["kind"] = json!("model_dreamt");
+    });
+    cases
+}

@@ -1,0 +1,114 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use std::{env, fs};
+
+use super::Verdict;
+use super::damage::Case;
+
+fn script() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("verifier/verify.py")
+}
+
+/// The folder with the packages that verify.py needs, installed once; or why there is none.
+static PACKAGES: LazyLock<Result<PathBuf, String>> = LazyLock::new(install);
+
+fn install() -> Result<PathBuf, String> {
+    let tag = Command::new("python3")
+        .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
+        .output()
+        .ok()
+        .filter(|output| output.status.success());
+    let Some(tag) = tag else {
+        assert!(
+            env::var_os("CI").is_none(),
+            "CI is set, and there is no python3"
+        );
+        return Err("there is no python3".to_owned());
+    };
+    let pins = script().with_file_name("requirements.txt");
+    let version = blake3::hash(&fs::read(&pins).unwrap()).to_hex();
+    let tag = String::from_utf8_lossy(&tag.stdout).trim().to_owned();
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let ready = home.join(format!("verifier-{tag}-{}", &version[..16]));
+    if ready.is_dir() {
+        return Ok(ready);
+    }
+    fs::create_dir_all(home).unwrap();
+    // Installed aside and renamed: whoever comes second finds all of it, or installs for itself.
+    let fresh = tempfile::tempdir_in(home).unwrap();
+    let pip = Command::new("python3")
+        .args(["-m", "pip", "install", "--quiet", "--only-binary=:all:"])
+        .args(["--disable-pip-version-check", "--root-user-action=ignore"])
+        .arg("--target")
+        .arg(fresh.path().join("packages"))
+        .arg("--requirement")
+        .arg(&pins)
+        .output()
+        .map_err(|e| e.to_string())?;
+    if !pip.status.success() {
+        let said = String::from_utf8_lossy(&pip.stderr).trim().to_owned();
+        return Err(format!("pip cannot install what verify.py needs: {said}"));
+    }
+    if let Err(e) = fs::rename(fresh.path().join("packages"), &ready) {
+        assert!(ready.is_dir(), "{}: {e}", ready.display());
+    }
+    Ok(ready)
+}
+
+/// What verify.py says of each case; nothing where it cannot run here.
+pub(super) fn verdicts(cases: &[Case], open: bool) -> Option<Vec<Verdict>> {
+    let packages = match &*PACKAGES {
+        Ok(packages) => packages,
+        Err(reason) => {
+            println!("skipped {} cases: {reason}", cases.len());
+            return None;
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let names: Vec<String> = (0..cases.len()).map(|n| format!("{n}.jsonl")).collect();
+    for (name, case) in names.iter().zip(cases) {
+        fs::write(folder.path().join(name), &case.bytes).unwrap();
+    }
+    let output = Command::new("python3")
+        .arg(script())
+        .args(open.then_some("--open"))
+        .args(&names)
+        .current_dir(folder.path())
+        .env("PYTHONPATH", packages)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let said: BTreeMap<&str, &str> = stdout.lines().filter_map(|l| l.split_once(": ")).collect();
+    let verdicts: Vec<Verdict> = names
+        .iter()
+        .map(|name| {
+            let Some(said) = said.get(name.as_str()) else {
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                panic!("verify.py says nothing of {name}: {stderr}");
+            };
+            verdict(said)
+        })
+        .collect();
+    let all_hold = verdicts.iter().all(|verdict| verdict.holds);
+    assert_eq!(output.status.code(), Some(if all_hold { 0 } else { 7 }));
+    Some(verdicts)
+}
+
+/// `verified at level L0`, `NOT VERIFIED at line 3: hash …` or `NOT VERIFIED at the end: …`.
+fn verdict(said: &str) -> Verdict {
+    let holds = said.starts_with("verified at level ");
+    let place = said.strip_prefix("NOT VERIFIED at ");
+    assert!(holds != place.is_some(), "{said}");
+    let line = place
+        .and_then(|place| place.strip_prefix("line "))
+        .and_then(|place| place.split_once(':'))
+        .map(|(line, _)| line.parse().unwrap());
+    Verdict {
+        holds,
+        line,
+        said: said.to_owned(),
+    }
+}
