@@ -97,7 +97,7 @@ impl StoreReader {
             leaves = leaf_hashes(&tx).map_err(sql)?;
             report.size = leaves.len();
             let judged = judge_leaves(&tx).map_err(sql)?;
-            let detail = format!("{} leaves, each of a run as it is kept", report.size);
+            let detail = format!("each of a run as it is kept: {}", report.size);
             report.take("leaves", "log_leaves", judged, detail);
             let judged = judge_sealed(&tx).map_err(sql)?;
             let detail = "every sealed run has its leaf".to_owned();

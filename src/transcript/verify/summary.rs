@@ -56,7 +56,7 @@ impl Verifier {
         }
         let signed = &self.signed;
         if signed.checkpoints > 0 || failed == Some("checkpoints") {
-            let detail = format!("{} checkpoints agree with the chain", signed.checkpoints);
+            let detail = format!("agreeing with the chain: {}", signed.checkpoints);
             judge("checkpoints", all_ended, detail);
         }
         let signed_to = signed.signed_to.as_ref();
