@@ -32,11 +32,9 @@ ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.sp
 GENESIS, ENTRY = "monolith transcript v1 genesis", "monolith transcript v1 entry"
 STATES = ["PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"]
 
-
 def hold(condition, text):
     if not condition:
         raise ValueError(text)
-
 
 def check_keys(value, name):
     """An object has the keys of its row or is a {kind, value}; a list holds what its name says; numbers are whole and exact."""
@@ -55,7 +53,6 @@ def check_keys(value, name):
         hold(isinstance(value, int) and 0 <= value < 2**53, f"{name}: not a whole number from 0 to 2^53 - 1")
     hold(value is not None or name in ("event", "raw_hash"), f"{name}: null")
 
-
 def dump(value, depth=1):
     """The canonical text of RFC 8785."""
     hold(depth <= 128 or not isinstance(value, (dict, list)), "nested too deep")
@@ -72,14 +69,11 @@ def dump(value, depth=1):
         return text.rstrip("0").rstrip(".") if "." in text else text
     return re.sub("e([+-])0*", r"e\1", text)
 
-
 def plain(text):
     return blake3(text.encode()).digest()
 
-
 def keyed(context, *fields):
     return blake3(b"".join(len(field).to_bytes(8, "little") + field for field in fields), derive_key_context=context).digest()
-
 
 def blob_names(value, gated=False):
     """Every blob that an event names: whether its bytes are needed, may be withheld, or are made again by a replay (request)."""
@@ -92,22 +86,21 @@ def blob_names(value, gated=False):
         else:
             yield from blob_names(inner, gated)
 
-
 class Transcript:
     """What was read so far; `line` is where a flaw would be."""
 
     def __init__(self, open_run):
         self.line, self.head, self.length, self.last = 0, None, 0, {"kind": "", "to": "PRECHECK", "step_id": 0}
-        self.open_run, self.named, self.blobs = open_run, {}, [""]
+        self.open_run, self.named, self.blobs, self.heads, self.signed = open_run, {}, [""], {}, [0]
 
     def take(self, raw):
         self.line += 1
         hold(raw.endswith(b"\n") and len(raw) <= 2**29, "no line feed at its end, or longer than 512 MiB")
-        text = raw[:-1].decode()
-        record = json.loads(text)
+        record = json.loads(text := raw[:-1].decode())
         hold(isinstance(record, dict) and dump(record) == text, "not an object in canonical form")
-        name = "header" if self.head is None else "blob" if "blob" in record else "entry"
+        name = "header" if self.head is None else next((name for name in ("blob", "checkpoint") if name in record), "entry")
         getattr(self, name)(record, text)
+        self.heads[self.length] = self.head
 
     def header(self, record, _):
         hold(record.get("format") == "monolith-transcript/1", f"format {record.get('format')!r} is not known")
@@ -124,7 +117,7 @@ class Transcript:
     def entry(self, record, text):
         check_keys(record, "entry")
         action, last, event = record["action"], self.last, (record["event"] or {}).get("event", {})
-        hold(self.blobs == [""], "an entry after a blob")
+        hold(self.blobs == [""] and self.signed == [0], "an entry after a blob or a checkpoint")
         hold(record["seq"] == action["seq"] == self.length, f"seq: expected {self.length}")
         before, after = text[len('{"action":'):].split(',"event":', 1)
         hashes = plain(before), plain(after[:after.rindex(',"hash":"')])
@@ -152,11 +145,22 @@ class Transcript:
         check_keys(record, "blob_line")
         self.end_entries()
         name, data = record["blob"], base64.b64decode(record["bytes"], validate=True)
-        hold(name in self.named, "named by no entry")
+        hold(name in self.named and self.signed == [0], "named by no entry, or after a checkpoint")
         hold(name > self.blobs[-1], "not in the order of names")
         hold(base64.b64encode(data).decode() == record["bytes"], "bytes: not in canonical base64")
         hold(blake3(data).hexdigest() == name, f"bytes: their hash is {blake3(data).hexdigest()}")
         self.blobs.append(name)
+
+    def checkpoint(self, record, _):
+        self.end_entries()
+        text, _, lines = record["checkpoint"].rpartition("\n\n")
+        hold(len(record) == 1 and re.fullmatch("(— [^ +]+ [A-Za-z0-9+/]{8,}=*\n)+", lines), "checkpoint: not a signed note alone")
+        count = int(text.split("\n")[1])
+        hold(self.signed[-1] < count <= self.length, "checkpoint: not in order, or the end of the run is missing")
+        outcome = "{class} {code}".format_map(self.last["outcome"]) if (count, self.last["kind"]) == (self.length, "seal") else "open"
+        lines = ["monolith/run/" + self.run_id, count, base64.b64encode(self.heads[count]).decode(), "contract " + self.contract.hex()]
+        hold(text == "\n".join(map(str, [*lines, "outcome " + outcome])), "checkpoint: not what the chain gives")
+        self.signed.append(count)
 
     def end_entries(self):
         self.line, at = self.length + 1, self.line  # what is missing is missing behind the last entry
@@ -170,11 +174,10 @@ class Transcript:
         self.line = min((needs["needed"] for needs in absent.values() if "needed" in needs), default=0)
         hold(not self.line, "a blob that this entry names is missing")
         outcome = "{class} ({code})".format_map(self.last["outcome"]) if self.last["kind"] == "seal" else "none yet"
-        requests = sum("withheld" not in needs for needs in absent.values())
+        requests, signed = sum("withheld" not in needs for needs in absent.values()), len(self.signed) - 1
         return [f"ok  header    {self.run_id}", f"ok  contract  {self.contract.hex()}", f"ok  chain     head {self.head.hex()}",
                 f"ok  entries   {self.length}", f"ok  seal      {outcome}", f"ok  blobs     {len(self.blobs) - 1}, each hashed",
-                f"    missing   {requests} bodies of requests, {len(absent) - requests} withheld", "verified at level L0"]
-
+                f"    missing   {requests} request bodies, {len(absent) - requests} withheld; {signed} signatures unchecked", "verified at level L0"]
 
 def main(arguments):
     code, paths = 0, [path for path in arguments if path != "--open"]
@@ -192,7 +195,6 @@ def main(arguments):
             code = 7
         print("\n".join(report[:-1] + [f"{path}: {report[-1]}"]))
     return code if paths else __doc__
-
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser as _;
 
-use super::args::{Cli, Command};
+use super::args::{Cli, Command, ResumeArgs, RunArgs};
 use super::commands;
 use super::error::CliError;
 use super::exit::Exit;
@@ -55,6 +55,11 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         environment,
         screen,
         store: cli.store,
+        unsigned: matches!(
+            &cli.command,
+            Command::Run(RunArgs { no_sign: true, .. })
+                | Command::Resume(ResumeArgs { no_sign: true, .. })
+        ),
     };
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
@@ -66,6 +71,8 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),
         Command::Machine(args) => commands::machine::machine(&home, &args),
+        Command::Key(command) => commands::key::key(&home, &command),
+        Command::Log(command) => commands::log::log(&home, &command),
         Command::Corpus(command) => commands::corpus::corpus(&home, &command),
         Command::Demo(args) => commands::demo::demo(&home, &args),
     }

@@ -154,6 +154,7 @@ impl<'s> Begun<'s> {
                         invocation,
                         run_id: run_id.clone(),
                     },
+                    contract.checkpoint_every,
                 );
                 let (run, effects) = Run::start(Arc::clone(contract), validators, *started);
                 Ok(Self {
@@ -183,7 +184,7 @@ impl<'s> Begun<'s> {
                     stretch: Stretch {
                         effects: Vec::new(),
                         given,
-                        recorder: Recorder::going_on(store, handle),
+                        recorder: Recorder::going_on(store, handle, contract.checkpoint_every),
                         run: resumption.run,
                     },
                 })

@@ -1,14 +1,15 @@
 use super::DriverError;
-use crate::kernel::EntryDraft;
+use crate::kernel::{EntryDraft, EntryKind};
 use crate::message::Digest;
-use crate::store::{NewBlob, NewRun, RunHandle, Store};
-use crate::transcript::{Chain, SealedEntry};
+use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
+use crate::transcript::{Chain, Checkpoint, SealedEntry};
 
 /// Seals entries and makes them durable, with the blobs that they name.
 #[derive(Debug)]
 pub(super) struct Recorder<'s> {
     blobs: Vec<NewBlob>,
     chain: Chain,
+    checkpoint_every: u64,
     place: Place,
     store: &'s Store,
 }
@@ -23,21 +24,27 @@ enum Place {
 }
 
 impl<'s> Recorder<'s> {
-    /// Records a run from its beginning.
-    pub(super) fn beginning(store: &'s Store, new: NewRun) -> Self {
+    /// Records a run from its beginning. A checkpoint is signed at the seal and whenever so many entries have been added.
+    pub(super) fn beginning(store: &'s Store, new: NewRun, checkpoint_every: u64) -> Self {
         Self {
             blobs: Vec::new(),
             chain: Chain::genesis(new.contract.contract_hash(), &new.run_id),
+            checkpoint_every,
             place: Place::New(Box::new(new)),
             store,
         }
     }
 
     /// Goes on at the head of a stored run.
-    pub(super) const fn going_on(store: &'s Store, handle: RunHandle) -> Self {
+    pub(super) const fn going_on(
+        store: &'s Store,
+        handle: RunHandle,
+        checkpoint_every: u64,
+    ) -> Self {
         Self {
             blobs: Vec::new(),
             chain: handle.chain(),
+            checkpoint_every,
             place: Place::Stored(handle),
             store,
         }
@@ -53,19 +60,43 @@ impl<'s> Recorder<'s> {
         &mut self,
         drafts: &[EntryDraft],
     ) -> Result<Vec<SealedEntry>, DriverError> {
+        let before = self.chain.length();
         let sealed: Vec<SealedEntry> = drafts.iter().map(|draft| self.chain.seal(draft)).collect();
+        let checkpoint = self.checkpoint(before, drafts);
         match &mut self.place {
             Place::New(new) => {
                 let new = NewRun::clone(new);
-                let handle = self.store.begin_run(new, sealed.clone()).await?;
-                self.place = Place::Stored(handle);
+                let begun = self.store.begin_run(new, sealed.clone(), checkpoint);
+                self.place = Place::Stored(begun.await?);
             }
             Place::Stored(handle) => {
                 let blobs = std::mem::take(&mut self.blobs);
-                self.store.append(handle, sealed.clone(), blobs).await?;
+                self.store
+                    .append_signed(handle, sealed.clone(), blobs, checkpoint)
+                    .await?;
             }
         }
         Ok(sealed)
+    }
+
+    /// The signed checkpoint at the head, where one is due and somebody signs.
+    fn checkpoint(&self, before: u64, drafts: &[EntryDraft]) -> Option<NewCheckpoint> {
+        let signer = self.store.signer()?;
+        let entries = self.chain.length();
+        let last = drafts.last().map(|draft| &draft.action);
+        let seal = last.filter(|action| action.kind == EntryKind::Seal);
+        let passed = |count: u64| count.checked_div(self.checkpoint_every);
+        if seal.is_none() && passed(before) == passed(entries) {
+            return None;
+        }
+        let run_id = match &self.place {
+            Place::New(new) => &new.run_id,
+            Place::Stored(handle) => handle.run_id(),
+        };
+        let outcome = seal.and_then(|action| action.outcome);
+        let checkpoint = Checkpoint::of(&self.chain, run_id, outcome);
+        let note = checkpoint.sign(signer).to_string();
+        Some(NewCheckpoint { entries, note })
     }
 
     /// The hash of the last entry.

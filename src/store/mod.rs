@@ -1,6 +1,6 @@
 //! The store: where transcripts are kept, and the only room that speaks SQL.
 //!
-//! Knows one SQLite file with runs, entries and blobs; appends that are durable when they are acknowledged
+//! Knows one SQLite file with runs, entries, blobs, signed checkpoints and a log with a leaf for each sealed run; appends that are durable when they are acknowledged
 //! and that a stale writer cannot make (compare-and-set on epoch, head sequence and head hash); readers on
 //! connections of their own; and a stored run as the records that `transcript` verifies. It does not know
 //! what an entry means, what time it is, or whether a chain is right: it keeps bytes.
@@ -20,6 +20,7 @@ mod lock;
 mod new_run;
 mod reader;
 mod run;
+mod run_log;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ mod verify;
 mod wait;
 mod writer;
 
+pub use append::NewCheckpoint;
 pub use blob::{LARGE_BLOB_BYTES, NewBlob};
 pub use error::StoreError;
 pub use export::ExportError;
@@ -35,6 +37,7 @@ pub use lock::RunLock;
 pub use new_run::NewRun;
 pub use reader::{RunReader, StoreReader};
 pub use run::{RunFilter, RunHandle, RunRow};
+pub use run_log::{LogReport, RunLog};
 pub use schema::{APPLICATION_ID, Durability, STORE_FORMAT};
 pub use wait::wait;
 pub use writer::Store;

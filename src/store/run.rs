@@ -1,6 +1,6 @@
-use crate::kernel::AgentOutcome;
+use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, RunId};
-use crate::transcript::Chain;
+use crate::transcript::{Chain, LogLeaf};
 
 /// The right to append to a run, as long as nobody else claims it.
 #[derive(Debug)]
@@ -24,6 +24,22 @@ impl RunHandle {
     #[must_use]
     pub const fn run_id(&self) -> &RunId {
         &self.run_id
+    }
+
+    /// The leaf of the run in the log, where it ends so.
+    pub(super) fn leaf(
+        &self,
+        outcome: Option<Outcome>,
+        entries: u64,
+        head: Digest,
+    ) -> Option<LogLeaf> {
+        outcome.map(|outcome| LogLeaf {
+            contract_hash: self.contract_hash,
+            entries,
+            head,
+            outcome,
+            run_id: self.run_id.clone(),
+        })
     }
 
     /// The chain at the head that is stored: what the next entry must be sealed with.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{Append, sealed_outcome};
+use super::append::{Append, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::group_commit::{Job, Request, Writer};
 use super::new_run::NewRun;
@@ -14,7 +14,7 @@ use super::schema::{self, Durability};
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, RunId};
-use crate::transcript::SealedEntry;
+use crate::transcript::{SealedEntry, SecretKey};
 
 /// How many requests may wait for the writer; more make their callers wait.
 const QUEUE: usize = 1024;
@@ -26,6 +26,7 @@ const BUSY: Duration = Duration::from_secs(5);
 pub struct Store {
     path: PathBuf,
     queue: Option<mpsc::Sender<Job>>,
+    signer: Option<SecretKey>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,6 +62,7 @@ impl Store {
         Ok(Self {
             path: path.to_path_buf(),
             queue: Some(queue),
+            signer: None,
             thread: Some(thread),
         })
     }
@@ -69,6 +71,19 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whoever signs the checkpoints of runs that are written here; none where they are not signed.
+    #[must_use]
+    pub const fn signer(&self) -> Option<&SecretKey> {
+        self.signer.as_ref()
+    }
+
+    /// Names whoever signs the checkpoints of runs that are written here.
+    #[must_use]
+    pub fn signed_by(mut self, signer: SecretKey) -> Self {
+        self.signer = Some(signer);
+        self
     }
 
     /// A reader on a connection of its own; it sees what is committed.
@@ -85,6 +100,7 @@ impl Store {
         &self,
         new: NewRun,
         entries: Vec<SealedEntry>,
+        checkpoint: Option<NewCheckpoint>,
     ) -> Result<RunHandle, StoreError> {
         let path = self.path.clone();
         let outcome = sealed_outcome(&new.run_id, &entries)?;
@@ -95,11 +111,13 @@ impl Store {
             };
             let length = u64::try_from(entries.len()).unwrap_or(u64::MAX);
             let append = Append {
+                checkpoint,
                 entries,
                 epoch: run.epoch,
                 head,
                 key: run.key,
                 last: run.head,
+                leaf: run.leaf(outcome, length, head),
                 links: Vec::new(),
                 outcome,
                 path,
@@ -131,7 +149,7 @@ impl Store {
             invocation: None,
             run_id: run_id.clone(),
         };
-        self.begin_run(new, Vec::new()).await
+        self.begin_run(new, Vec::new(), None).await
     }
 
     /// Takes a run over: whoever held it before is fenced from now on.
@@ -184,6 +202,17 @@ impl Store {
         entries: Vec<SealedEntry>,
         blobs: Vec<NewBlob>,
     ) -> Result<(), StoreError> {
+        self.append_signed(run, entries, blobs, None).await
+    }
+
+    /// [`Self::append`] with a checkpoint of the entries so far, durable with them.
+    pub async fn append_signed(
+        &self,
+        run: &mut RunHandle,
+        entries: Vec<SealedEntry>,
+        blobs: Vec<NewBlob>,
+        checkpoint: Option<NewCheckpoint>,
+    ) -> Result<(), StoreError> {
         let mut length = run.length;
         for entry in &entries {
             if entry.seq != length {
@@ -215,11 +244,13 @@ impl Store {
             }
         }
         let append = Append {
+            checkpoint,
             entries,
             epoch: run.epoch,
             head,
             key: run.key,
             last: run.head,
+            leaf: run.leaf(outcome, length, head),
             links,
             outcome,
             path: self.path.clone(),

@@ -19,6 +19,8 @@ mod semantics;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]
+mod tamper;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod verifier;

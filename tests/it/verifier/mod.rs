@@ -10,7 +10,9 @@ mod python;
 use std::path::Path;
 use std::{fmt, fs};
 
-use monolith::transcript::{VerifyOptions, verify_lines};
+use monolith::transcript::{
+    Chain, Checkpoint, LineReader, Record, SecretKey, VerifyOptions, checkpoint_line, verify_lines,
+};
 
 use self::damage::Case;
 
@@ -184,4 +186,61 @@ fn a_run_in_progress_holds_only_where_that_is_asked_for() {
         })
         .collect();
     check(&closed, false);
+}
+
+/// The text of the signed checkpoint of a golden's seal.
+fn checkpoint_of(bytes: &[u8]) -> String {
+    let mut reader = LineReader::new();
+    let (mut header, mut checkpoint) = (None, None);
+    for line in damage::lines(bytes) {
+        match reader.read(line).unwrap() {
+            Record::Header(found) => {
+                let contract = monolith::contract::ExecutionContract::decode(found.contract);
+                header = Some((contract.unwrap().contract_hash(), found.run_id));
+            }
+            Record::Entry(entry) => {
+                let (contract, run_id) = header.as_ref().unwrap();
+                let chain = Chain::resumed(*contract, entry.hash, entry.seq + 1);
+                let outcome = entry.decoded_action.outcome;
+                checkpoint = Some(Checkpoint::of(&chain, run_id, outcome));
+            }
+            Record::Blob(_) | Record::Checkpoint(_) => {}
+        }
+    }
+    let key = SecretKey::from_seed("local", &[5; 32]).unwrap();
+    checkpoint.unwrap().sign(&key).to_string()
+}
+
+#[test]
+fn checkpoints_are_held_against_the_chain_by_both_verifiers() {
+    let mut cases = Vec::new();
+    for name in DAMAGED {
+        let bytes = golden(name);
+        let note = checkpoint_of(&bytes);
+        let with = |note: &str| [bytes.as_slice(), checkpoint_line(note).as_bytes()].concat();
+        cases.push(Case::whole(name, with(&note)));
+        let line = damage::lines(&bytes).len() as u64 + 1;
+        let twice = [with(&note).as_slice(), checkpoint_line(&note).as_bytes()].concat();
+        cases.push(Case::damaged(format!("{name}: twice"), twice, line + 1));
+        let (text, signatures) = note.split_once("\n\n").unwrap();
+        // The text alone: to find a changed signature takes its key.
+        for at in 0..text.len() {
+            let mut changed = text.as_bytes().to_vec();
+            changed[at] ^= 1;
+            let changed = String::from_utf8(changed).unwrap();
+            let changed = with(&format!("{changed}\n\n{signatures}"));
+            cases.push(Case::damaged(format!("{name}: {at}"), changed, line));
+        }
+        let unsigned = with(&format!("{text}\n\n"));
+        cases.push(Case::damaged(format!("{name}: unsigned"), unsigned, line));
+        let first = damage::lines(&with(&note)).last().unwrap().to_vec();
+        let mut lines = damage::lines(&bytes);
+        lines.insert(lines.len() - 1, &first);
+        cases.push(Case::damaged(
+            format!("{name}: early"),
+            lines.concat(),
+            None,
+        ));
+    }
+    check(&cases, false);
 }
