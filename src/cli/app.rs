@@ -49,6 +49,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         environment,
         screen,
         store: cli.store,
+        unsigned: matches!(&cli.command, Command::Run(args) if args.no_sign),
     };
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
@@ -59,6 +60,8 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),
         Command::Machine(args) => commands::machine::machine(&home, &args),
+        Command::Key(command) => commands::key::key(&home, &command),
+        Command::Log(command) => commands::log::log(&home, &command),
         Command::Corpus(command) => commands::corpus::corpus(&home, &command),
         Command::Demo(args) => commands::demo::demo(&home, &args),
     }

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::home::LOCAL_KEY;
 use crate::message::RunId;
 
 /// The whole command line.
@@ -43,6 +44,12 @@ pub(super) enum Command {
     Contract(ContractCommand),
     /// Print the state machine
     Machine(MachineArgs),
+    /// Make, show or replace the key that signs checkpoints
+    #[command(subcommand)]
+    Key(KeyCommand),
+    /// Prove that no run was removed: the log of runs
+    #[command(subcommand)]
+    Log(LogCommand),
     /// Play the conformance cases against this build
     #[command(subcommand)]
     Corpus(CorpusCommand),
@@ -70,6 +77,9 @@ pub(super) struct RunArgs {
     /// Whether an entry must survive the loss of power, or only the death of the process
     #[arg(long, value_enum, default_value_t)]
     pub(super) durability: DurabilityArg,
+    /// Sign no checkpoints
+    #[arg(long)]
+    pub(super) no_sign: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -100,6 +110,81 @@ pub(super) struct VerifyArgs {
     /// Accept a run in progress, which has no seal yet
     #[arg(long)]
     pub(super) open: bool,
+    /// A key that must have signed the seal, or a file of keys and rotations; this machine's own keys by default
+    #[arg(long = "key", value_name = "FILE|KEY")]
+    pub(super) keys: Vec<String>,
+    /// A file of heads that were noted earlier
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(super) pins: Vec<PathBuf>,
+    /// The key of a witness, or a file of them
+    #[arg(long = "witness", value_name = "FILE|KEY")]
+    pub(super) witnesses: Vec<String>,
+    /// Note the head in this file, where everything holds
+    #[arg(long, value_name = "FILE")]
+    pub(super) write_pin: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum KeyCommand {
+    /// Make a key, and print its public half
+    Generate(KeyArgs),
+    /// Print the public half of a key
+    Show(KeyArgs),
+    /// Replace a key, and print the new public half and the record that the old key signed
+    Rotate(KeyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct KeyArgs {
+    /// The key's name
+    #[arg(value_name = "NAME", default_value = LOCAL_KEY)]
+    pub(super) name: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LogCommand {
+    /// Print the root over all sealed runs
+    Root(LogRootArgs),
+    /// Print the proof that a run is in the log
+    Prove(LogProveArgs),
+    /// Print the proof that the log has only grown
+    Consistency(LogConsistencyArgs),
+    /// Hold the log against the runs of the store, and against heads that were noted earlier
+    Verify(LogVerifyArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogRootArgs {
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "note")]
+    pub(super) json: bool,
+    /// Print the signed note alone, to be kept elsewhere or cosigned
+    #[arg(long)]
+    pub(super) note: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogProveArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(super) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogConsistencyArgs {
+    /// How many runs the log had
+    #[arg(value_name = "OLD_SIZE")]
+    pub(super) old_size: u64,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogVerifyArgs {
+    /// A file of heads that were noted earlier
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(super) pins: Vec<PathBuf>,
+    /// Print the report as one JSON document
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

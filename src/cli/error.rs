@@ -6,9 +6,10 @@ use miette::{Diagnostic, ReportHandler};
 
 use super::escape;
 use crate::contract::SpecErrors;
-use crate::driver::DriverError;
+use crate::driver::{DriverError, KeyFileError};
+use crate::message::RunId;
 use crate::store::{ExportError, StoreError};
-use crate::transcript::{Flaw, LineError};
+use crate::transcript::{BlockError, Flaw, LineError};
 
 /// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,24 @@ pub(super) enum CliError {
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },
+    /// A key cannot be used or made.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// The caller: no such file of keys or pins.
+    #[error("read the keys or pins {}: {reason}", path.display())]
+    TrustUnreadable { path: PathBuf, reason: String },
+    /// The caller: the file holds something else.
+    #[error("read the keys or pins {}: {fault}", path.display())]
+    BrokenTrust { path: PathBuf, fault: BlockError },
+    /// The caller: nothing was ever written here, or only before there was a log.
+    #[error("read the log of runs: this store keeps none")]
+    NoLog,
+    /// The caller: the run has no seal yet.
+    #[error("find run {run_id} in the log: a run is in it from its seal on")]
+    NotInLog { run_id: RunId },
+    /// The caller: the log never had that size.
+    #[error("prove the log of {asked} runs: it has {size}, and one is the least")]
+    NoSuchLogSize { asked: u64, size: u64 },
     /// The caller: there is no demo run yet.
     #[error("find a demo run: there is none in this store")]
     NoDemoRun,
@@ -102,6 +121,7 @@ impl CliError {
                 _ => "contract_invalid",
             },
             Self::Store(_) | Self::StateFolder { .. } | Self::NoStateFolder => "store",
+            Self::Key(_) => "key",
             Self::Panic { .. } => "internal",
             _ => "error",
         }
@@ -123,6 +143,13 @@ impl CliError {
             Self::Line { .. } | Self::NoHeader { .. } | Self::Entry { .. } => {
                 "monolith verify RUN|FILE says what still holds"
             }
+            Self::Key(KeyFileError::Permissions { .. }) => {
+                "chmod 600 the file, if nobody else has read it; else make a new key"
+            }
+            Self::Key(KeyFileError::None { .. }) => "monolith key generate makes one",
+            Self::Key(KeyFileError::Exists { .. }) => "monolith key rotate replaces it",
+            Self::Key(_) => "name a folder with MONOLITH_HOME, or run with --no-sign",
+            Self::NoLog => "the first run that ends begins it",
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::NoDemoRun => "monolith demo makes one",

@@ -69,6 +69,12 @@ impl From<&CliError> for Exit {
             | CliError::ContractUnreadable { .. }
             | CliError::TranscriptUnreadable { .. }
             | CliError::NoSuchEntry { .. }
+            | CliError::Key(_)
+            | CliError::TrustUnreadable { .. }
+            | CliError::BrokenTrust { .. }
+            | CliError::NoLog
+            | CliError::NotInLog { .. }
+            | CliError::NoSuchLogSize { .. }
             | CliError::NoDemoRun
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,

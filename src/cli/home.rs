@@ -1,12 +1,21 @@
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use directories::ProjectDirs;
 
 use super::error::CliError;
 use super::recorded::Source;
 use super::screen::Screen;
-use crate::driver::Environment;
+use crate::driver::{Environment, KeyFolder};
 use crate::store::{Durability, Store, StoreError, StoreReader};
+use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
+
+/// The name of the key that signs where none is named.
+pub(super) const LOCAL_KEY: &str = "local";
+/// The most of a file of keys or pins that is read.
+const MAX_TRUST_BYTES: u64 = 16 << 20;
 
 /// What a command stands in: the folder, the environment, the streams, and where runs are kept.
 #[derive(Debug)]
@@ -16,6 +25,8 @@ pub(super) struct Home {
     pub(super) screen: Screen,
     /// The store that the caller names.
     pub(super) store: Option<PathBuf>,
+    /// Whether checkpoints are not to be signed.
+    pub(super) unsigned: bool,
 }
 
 impl Home {
@@ -24,14 +35,92 @@ impl Home {
         if let Some(path) = &self.store {
             return Ok(self.cwd.join(path));
         }
+        Ok(self.state_folder()?.join("runs.db"))
+    }
+
+    /// `MONOLITH_HOME`, else the platform's state folder.
+    fn state_folder(&self) -> Result<PathBuf, CliError> {
         if let Some(folder) = self.environment.get("MONOLITH_HOME") {
-            return Ok(self.cwd.join(folder).join("runs.db"));
+            return Ok(self.cwd.join(folder));
         }
         let folders = ProjectDirs::from("", "", "monolith").ok_or(CliError::NoStateFolder)?;
         let state = folders
             .state_dir()
             .unwrap_or_else(|| folders.data_local_dir());
-        Ok(state.join("runs.db"))
+        Ok(state.to_owned())
+    }
+
+    /// This machine's keys: in the state folder, wherever the store is.
+    pub(super) fn keys(&self) -> Result<KeyFolder, CliError> {
+        Ok(KeyFolder::new(self.state_folder()?.join("keys")))
+    }
+
+    /// The key that signs here; it is made at its first use.
+    pub(super) fn signer(&self) -> Result<SecretKey, CliError> {
+        Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
+    }
+
+    /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
+    pub(super) fn trust(
+        &self,
+        keys: &[String],
+        pins: &[PathBuf],
+        witnesses: &[String],
+    ) -> Result<Arc<Trust>, CliError> {
+        let ring = if keys.is_empty() {
+            self.keys()?.ring()?.trusted()
+        } else {
+            self.named_keys(keys)?
+        };
+        Ok(Arc::new(Trust {
+            keys: ring,
+            signature_required: !keys.is_empty(),
+            pins: self.pins(pins)?,
+            witnesses: self.named_keys(witnesses)?,
+        }))
+    }
+
+    /// The heads in these files.
+    pub(super) fn pins(&self, files: &[PathBuf]) -> Result<Vec<Pin>, CliError> {
+        let mut pins = Vec::new();
+        for file in files {
+            let text = self.read_trusted(file)?;
+            let broken = |fault| CliError::BrokenTrust {
+                path: file.clone(),
+                fault,
+            };
+            pins.extend(Pin::read_all(&text).map_err(broken)?);
+        }
+        Ok(pins)
+    }
+
+    /// Keys that are given as such, and those in files.
+    fn named_keys(&self, given: &[String]) -> Result<Vec<PublicKey>, CliError> {
+        let mut ring = KeyRing::default();
+        for asked in given {
+            let file = Path::new(asked);
+            let text = if self.cwd.join(file).is_file() || !asked.contains('+') {
+                self.read_trusted(file)?
+            } else {
+                asked.clone()
+            };
+            ring.read(&text).map_err(|fault| CliError::BrokenTrust {
+                path: file.to_owned(),
+                fault,
+            })?;
+        }
+        Ok(ring.trusted())
+    }
+
+    fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
+        let mut text = String::new();
+        File::open(self.cwd.join(file))
+            .and_then(|open| open.take(MAX_TRUST_BYTES).read_to_string(&mut text))
+            .map_err(|fault| CliError::TrustUnreadable {
+                path: file.to_owned(),
+                reason: fault.to_string(),
+            })?;
+        Ok(text)
     }
 
     /// Opens the store for writing; makes the state folder, but not a folder that the caller names.
@@ -43,7 +132,11 @@ impl Home {
                 reason: fault.to_string(),
             })?;
         }
-        Ok(Store::open(&path, durability)?)
+        let store = Store::open(&path, durability)?;
+        if self.unsigned {
+            return Ok(store);
+        }
+        Ok(store.signed_by(self.signer()?))
     }
 
     /// Opens the store for reading; none where nothing was ever kept.

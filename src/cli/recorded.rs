@@ -150,6 +150,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
                 action: entry.action.to_owned(),
                 hash: entry.hash,
             }),
+            Record::Checkpoint(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_vec());
             }

@@ -118,7 +118,7 @@ async fn begin<'s>(
     started_unix_ms: u64,
 ) -> Result<Recorder<'s>, DriverError> {
     let handle = store.create_run(run_id, contract, started_unix_ms).await?;
-    Ok(Recorder::new(store, handle))
+    Ok(Recorder::new(store, handle, contract.checkpoint_every))
 }
 
 /// Everything that performs effects, and what it needs for it.

@@ -1,6 +1,6 @@
 //! The driver: does what the machine says, and tells it what happened. One task per run, one loop, no decisions.
 //!
-//! Knows bring-up (spec → tool servers, scripts, keys → manifest → contract), the clock, ids, cancellation, and how each effect
+//! Knows bring-up (spec → tool servers, scripts, keys → manifest → contract), the clock, ids, signing keys, cancellation, and how each effect
 //! is performed. It deliberately does not know why an effect was issued or what follows from an event: that is the
 //! machine's. Entries are durable before anything that comes after them in the machine's answer is begun.
 //!
@@ -18,6 +18,7 @@ mod clock;
 mod drive;
 mod environment;
 mod error;
+mod key_files;
 mod perform;
 mod preview;
 mod recorder;
@@ -28,4 +29,5 @@ pub use bring_up::{Prepared, RunRequest, prepare};
 pub use drive::{Control, Finished, Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
+pub use key_files::{KeyFileError, KeyFolder};
 pub use preview::{Preview, ServersToStart, preview};

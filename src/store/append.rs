@@ -5,17 +5,29 @@ use rusqlite::{Connection, params};
 use super::StoreError;
 use super::blob::insert_blob;
 use super::run::stored;
+use super::run_log;
 use crate::kernel::{EntryKind, Outcome, State};
 use crate::message::{Digest, RunId};
-use crate::transcript::SealedEntry;
+use crate::transcript::{LogLeaf, SealedEntry};
+
+/// A signed checkpoint that becomes durable with the entries that it covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewCheckpoint {
+    /// How many entries it covers.
+    pub entries: u64,
+    /// The text of its note.
+    pub note: String,
+}
 
 /// One batch of entries, ready for the writer.
 pub(super) struct Append {
+    pub(super) checkpoint: Option<NewCheckpoint>,
     pub(super) entries: Vec<SealedEntry>,
     pub(super) epoch: i64,
     pub(super) head: Digest,
     pub(super) key: i64,
     pub(super) last: Digest,
+    pub(super) leaf: Option<LogLeaf>,
     pub(super) links: Vec<Digest>,
     pub(super) outcome: Option<Outcome>,
     pub(super) path: PathBuf,
@@ -75,6 +87,13 @@ impl Append {
             conn.prepare_cached("INSERT OR IGNORE INTO run_blobs(run, hash) VALUES(?1, ?2)")?;
         for hash in &self.links {
             link.execute(params![self.key, hash.as_bytes()])?;
+        }
+        if let Some(NewCheckpoint { entries, note }) = &self.checkpoint {
+            conn.prepare_cached("INSERT INTO checkpoints(run, entries, note) VALUES(?1, ?2, ?3)")?
+                .execute(params![self.key, stored(*entries), note])?;
+        }
+        if let Some(leaf) = &self.leaf {
+            run_log::append_leaf(conn, self.key, &leaf.text())?;
         }
         Ok(Ok(()))
     }

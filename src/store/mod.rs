@@ -1,6 +1,6 @@
 //! The store: where transcripts are kept, and the only room that speaks SQL.
 //!
-//! Knows one SQLite file with runs, entries and blobs; appends that are durable when they are acknowledged
+//! Knows one SQLite file with runs, entries, blobs, signed checkpoints and a log with a leaf for each sealed run; appends that are durable when they are acknowledged
 //! and that a stale writer cannot make (compare-and-set on epoch, head sequence and head hash); readers on
 //! connections of their own; and a stored run as the records that `transcript` verifies. It does not know
 //! what an entry means, what time it is, or whether a chain is right: it keeps bytes.
@@ -17,6 +17,7 @@ mod export;
 mod group_commit;
 mod reader;
 mod run;
+mod run_log;
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -24,11 +25,13 @@ mod verify;
 mod wait;
 mod writer;
 
+pub use append::NewCheckpoint;
 pub use blob::{LARGE_BLOB_BYTES, NewBlob};
 pub use error::StoreError;
 pub use export::ExportError;
 pub use reader::{RunReader, StoreReader};
 pub use run::{RunFilter, RunHandle, RunRow};
+pub use run_log::{LogReport, RunLog};
 pub use schema::{APPLICATION_ID, Durability, STORE_FORMAT};
 pub use wait::wait;
 pub use writer::Store;

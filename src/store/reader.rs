@@ -206,6 +206,20 @@ impl RunReader<'_> {
         Ok(found)
     }
 
+    /// The notes of the run's checkpoints, in the order of their numbers of entries.
+    pub fn checkpoints(&self) -> Result<Vec<String>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            if !schema::has_log(&self.tx)? {
+                return Ok(Vec::new());
+            }
+            self.tx
+                .prepare_cached("SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries")?
+                .query_map([self.key], |row| row.get(0))?
+                .collect()
+        };
+        read().map_err(|fault| StoreError::from_sql(self.path, &fault))
+    }
+
     fn fill(&mut self) -> Result<(), StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
         let mut select = self

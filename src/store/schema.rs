@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::StoreError;
+use super::{StoreError, run_log};
 
 /// `mono` in ASCII: what tells a store from other programs' databases.
 pub const APPLICATION_ID: i32 = 0x6d6f_6e6f;
@@ -56,6 +56,46 @@ CREATE TABLE run_blobs(
 ) STRICT;
 ";
 
+/// What signatures and the log of runs keep; made where it is missing, so that a store of before it opens and is written. The log
+/// has a random name, so that no two logs are taken for one another.
+const EVIDENCE: &str = "
+CREATE TABLE IF NOT EXISTS checkpoints(
+    run INTEGER NOT NULL REFERENCES runs(id),
+    entries INTEGER NOT NULL,
+    note TEXT NOT NULL,
+    UNIQUE(run, entries)
+) STRICT;
+CREATE TABLE IF NOT EXISTS log_leaves(
+    idx INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL UNIQUE REFERENCES runs(id),
+    leaf TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS log_name(
+    only INTEGER PRIMARY KEY CHECK(only = 1),
+    name TEXT NOT NULL
+) STRICT;
+INSERT OR IGNORE INTO log_name(only, name) VALUES(1, lower(hex(randomblob(8))));
+";
+
+/// Makes the tables of [`EVIDENCE`] where they are missing; runs that were sealed before get their leaves, the oldest first.
+fn make_evidence(conn: &mut Connection) -> rusqlite::Result<()> {
+    if has_log(conn)? {
+        return Ok(());
+    }
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if !has_log(&tx)? {
+        tx.execute_batch(EVIDENCE)?;
+        run_log::log_sealed_runs(&tx)?;
+    }
+    tx.commit()
+}
+
+/// Whether the store keeps a log of runs.
+pub(super) fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('log_name', 'log_leaves', 'checkpoints')";
+    conn.query_row(tables, [], |row| Ok(row.get::<_, i64>(0)? == 3))
+}
+
 /// Opens the one connection that writes, and makes the tables where the file is new.
 pub(super) fn open_writer(
     path: &Path,
@@ -99,6 +139,7 @@ pub(super) fn open_writer(
         }
         tx.commit().map_err(sql)?;
     }
+    make_evidence(&mut conn).map_err(sql)?;
     Ok(conn)
 }
 

@@ -1,17 +1,22 @@
+use std::sync::Arc;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
-use super::{StoreError, StoreReader};
+use super::schema::has_log;
+use super::{StoreError, StoreReader, run_log};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    BlobRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims, Place, Record, Verifier,
-    VerifyOptions, VerifyReport, WithheldBlobs,
+    BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims,
+    LogEvidence, Pin, Place, Record, Trust, Verifier, VerifyOptions, VerifyReport, WithheldBlobs,
 };
 
 const RUNS: Place = Place::Table("runs");
 const ENTRIES: Place = Place::Table("entries");
 const BLOBS: Place = Place::Table("blobs");
 const RUN_BLOBS: Place = Place::Table("run_blobs");
+const CHECKPOINTS: Place = Place::Table("checkpoints");
+pub(super) const LOG_LEAVES: Place = Place::Table("log_leaves");
 
 impl StoreReader {
     /// Verifies a stored run row by row, from the bytes of each column; `open` accepts a run in progress.
@@ -21,6 +26,16 @@ impl StoreReader {
     /// # Errors
     /// [`StoreError`] where the store cannot be read at all. What it holds is judged in the report.
     pub fn verify_run(&mut self, run_id: &RunId, open: bool) -> Result<VerifyReport, StoreError> {
+        self.verify_run_trusting(run_id, open, &Arc::default())
+    }
+
+    /// [`Self::verify_run`], held against keys, heads and witnesses from outside the store.
+    pub fn verify_run_trusting(
+        &mut self,
+        run_id: &RunId,
+        open: bool,
+        trust: &Arc<Trust>,
+    ) -> Result<VerifyReport, StoreError> {
         let Self { conn, path } = self;
         let judge = || -> rusqlite::Result<Option<VerifyReport>> {
             // One snapshot for all that is read; nothing is written, so dropping it is enough.
@@ -28,16 +43,23 @@ impl StoreReader {
             let mut verifier = Verifier::new(VerifyOptions {
                 open,
                 withheld: WithheldBlobs::Needed,
-            });
+            })
+            .trusting(Arc::clone(trust));
             verifier.note_not_checked(
                 "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner",
             );
-            verifier.note_not_checked("other runs: whether a whole run was removed from the store");
+            verifier.note_not_checked(
+                "other runs: whether a whole run was removed from the store; monolith log verify",
+            );
             let Some(key) = show_run(&tx, run_id, &mut verifier)? else {
                 return Ok(None);
             };
-            if show_entries(&tx, key, &mut verifier)? {
-                show_blobs(&tx, key, &mut verifier)?;
+            let has_log = has_log(&tx)?;
+            if show_entries(&tx, key, &mut verifier)?
+                && show_blobs(&tx, key, &mut verifier)?
+                && (!has_log || show_checkpoints(&tx, key, &mut verifier)?)
+            {
+                show_log(&tx, has_log.then_some(key), trust, &mut verifier)?;
             }
             Ok(Some(verifier.finish()))
         };
@@ -86,6 +108,51 @@ fn show_blobs(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlite:
         }
     }
     Ok(true)
+}
+
+fn show_checkpoints(
+    conn: &Connection,
+    key: i64,
+    verifier: &mut Verifier,
+) -> rusqlite::Result<bool> {
+    let mut select = conn
+        .prepare_cached("SELECT entries, note FROM checkpoints WHERE run = ?1 ORDER BY entries")?;
+    show(&mut select.query([key])?, CHECKPOINTS, verifier, checkpoint)
+}
+
+/// Presents what the log of runs says of the run; `key` where there is a log.
+fn show_log(
+    conn: &Connection,
+    key: Option<i64>,
+    trust: &Trust,
+    verifier: &mut Verifier,
+) -> rusqlite::Result<()> {
+    let Some(key) = key else {
+        verifier.take_log(LOG_LEAVES, &LogEvidence::default());
+        return Ok(());
+    };
+    let name = run_log::name(conn)?;
+    let leaf: Option<(i64, Vec<u8>)> = conn
+        .prepare_cached("SELECT idx, CAST(leaf AS BLOB) FROM log_leaves WHERE run = ?1")?
+        .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let leaf = leaf.map(|(index, leaf)| {
+        let index = u64::try_from(index).unwrap_or(u64::MAX);
+        (index, String::from_utf8_lossy(&leaf).into_owned())
+    });
+    let asked = trust.pins.iter().any(|pin| matches!(pin, Pin::Log { .. }));
+    let leaves = if asked {
+        run_log::leaf_hashes(conn)?
+    } else {
+        Vec::new()
+    };
+    let evidence = LogEvidence {
+        log: Some(&name),
+        leaf: leaf.as_ref().map(|(index, leaf)| (*index, leaf.as_str())),
+        leaves: &leaves,
+    };
+    verifier.take_log(LOG_LEAVES, &evidence);
+    Ok(())
 }
 
 fn show(
@@ -153,6 +220,16 @@ fn blob<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {
             hash,
         )),
     }
+}
+
+fn checkpoint<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {
+    let entries = integer(row, 0, "entries")?;
+    let entries =
+        u64::try_from(entries).map_err(|_| Flaw::tampered("entries", "0 or more", entries))?;
+    Ok(Record::Checkpoint(CheckpointRecord {
+        entries: Some(entries),
+        note: text(row, 1, "checkpoint")?.to_owned(),
+    }))
 }
 
 /// A column as it is stored: conversions that could fail or repair are left to the caller.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use super::append::{Append, sealed_outcome};
+use super::append::{Append, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::group_commit::{Job, Request, Writer};
 use super::run::stored;
@@ -13,7 +13,7 @@ use super::schema::{self, Durability};
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, RunId};
-use crate::transcript::{Chain, SealedEntry};
+use crate::transcript::{Chain, LogLeaf, SealedEntry, SecretKey};
 
 /// How many requests may wait for the writer; more make their callers wait.
 const QUEUE: usize = 1024;
@@ -25,6 +25,7 @@ const BUSY: Duration = Duration::from_secs(5);
 pub struct Store {
     path: PathBuf,
     queue: Option<mpsc::Sender<Job>>,
+    signer: Option<SecretKey>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -60,6 +61,7 @@ impl Store {
         Ok(Self {
             path: path.to_path_buf(),
             queue: Some(queue),
+            signer: None,
             thread: Some(thread),
         })
     }
@@ -68,6 +70,19 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whoever signs the checkpoints of runs that are written here; none where they are not signed.
+    #[must_use]
+    pub const fn signer(&self) -> Option<&SecretKey> {
+        self.signer.as_ref()
+    }
+
+    /// Names whoever signs the checkpoints of runs that are written here.
+    #[must_use]
+    pub fn signed_by(mut self, signer: SecretKey) -> Self {
+        self.signer = Some(signer);
+        self
     }
 
     /// A reader on a connection of its own; it sees what is committed.
@@ -173,6 +188,17 @@ impl Store {
         entries: Vec<SealedEntry>,
         blobs: Vec<NewBlob>,
     ) -> Result<(), StoreError> {
+        self.append_signed(run, entries, blobs, None).await
+    }
+
+    /// [`Self::append`] with a checkpoint of the entries so far, durable with them.
+    pub async fn append_signed(
+        &self,
+        run: &mut RunHandle,
+        entries: Vec<SealedEntry>,
+        blobs: Vec<NewBlob>,
+        checkpoint: Option<NewCheckpoint>,
+    ) -> Result<(), StoreError> {
         let mut length = run.length;
         for entry in &entries {
             if entry.seq != length {
@@ -203,12 +229,21 @@ impl Store {
                 NewBlob::Stored(hash) => links.push(hash),
             }
         }
+        let leaf = outcome.map(|outcome| LogLeaf {
+            contract_hash: run.contract_hash,
+            entries: length,
+            head,
+            outcome,
+            run_id: run.run_id.clone(),
+        });
         let append = Append {
+            checkpoint,
             entries,
             epoch: run.epoch,
             head,
             key: run.key,
             last: run.head,
+            leaf,
             links,
             outcome,
             path: self.path.clone(),

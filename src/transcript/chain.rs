@@ -58,6 +58,12 @@ impl Chain {
         }
     }
 
+    /// The contract that the chain is bound to.
+    #[must_use]
+    pub const fn contract_hash(&self) -> Digest {
+        self.contract_hash
+    }
+
     /// The hash of the last entry; `H_0` where there is none.
     #[must_use]
     pub const fn head(&self) -> Digest {

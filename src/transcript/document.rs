@@ -1,8 +1,12 @@
 //! Holds docs/transcript-format.md against the code: its example is a file that this build writes and verifies.
 
+use std::sync::Arc;
+
 use super::chain::{ENTRY_CONTEXT, GENESIS_CONTEXT};
 use super::sample::SampleRun;
-use super::{Chain, VerifyOptions, verify_lines};
+use super::{
+    Chain, Checkpoint, LineVerifier, SecretKey, Trust, VerifyOptions, checkpoint_line, verify_lines,
+};
 use crate::message::Digest;
 
 const DOCUMENT: &str = include_str!(concat!(
@@ -66,6 +70,31 @@ fn the_document_says_how_the_chain_is_computed() {
             "{context}"
         );
     }
+}
+
+#[test]
+fn the_checkpoint_of_the_document_is_that_of_its_example() {
+    let run = SampleRun::short("r-1");
+    let last = run.entries.last().expect("a seal");
+    let outcome = last.decode_action().expect("an action").outcome;
+    let chain = Chain::resumed(run.contract.contract_hash(), last.hash, last.seq + 1);
+    let key = SecretKey::from_seed("example", &[1; 32]).expect("a name");
+    let note = Checkpoint::of(&chain, &run.run_id, outcome).sign(&key);
+    let expect = format!("{note}\n{}\n", key.public());
+    assert!(
+        block("text checkpoint") == expect,
+        "the checkpoint must read:\n{expect}"
+    );
+    let mut lines = run.lines();
+    lines.push(checkpoint_line(&note.to_string()).into_bytes());
+    let trust = Trust {
+        keys: vec![key.public()],
+        signature_required: true,
+        ..Trust::default()
+    };
+    let mut verifier = LineVerifier::new(VerifyOptions::default()).trusting(Arc::new(trust));
+    assert!(lines.iter().all(|line| verifier.line(line)));
+    assert_eq!(verifier.finish().level, "L1");
 }
 
 #[test]

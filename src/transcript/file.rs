@@ -1,9 +1,11 @@
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::record::{BlobRecord, EntryRecord, HeaderRecord, Record};
+use super::record::{BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record};
 use super::{Flaw, FlawKind, SealedEntry, canonical};
 use crate::message::{Digest, RunId};
 
@@ -37,6 +39,15 @@ pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
         "{{\"blob\":\"{hash}\",\"bytes\":\"{}\"}}\n",
         BASE64.encode(bytes)
     )
+}
+
+/// The line of a signed checkpoint. Checkpoint lines come last, sorted by their number of entries.
+#[must_use]
+pub fn checkpoint_line(note: &str) -> String {
+    let line = CheckpointLine {
+        checkpoint: note.into(),
+    };
+    format!("{}\n", canonical::text_of(&line))
 }
 
 /// A line that is not one of a transcript.
@@ -81,6 +92,12 @@ struct EntryLine<'a> {
 struct BlobLine<'a> {
     blob: Digest,
     bytes: &'a str,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckpointLine<'a> {
+    checkpoint: Cow<'a, str>,
 }
 
 impl LineReader {
@@ -136,17 +153,16 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
     } else if line.starts_with("{\"contract\":") {
         header(line)
     } else if line.starts_with("{\"checkpoint\":") {
-        Err(Flaw::new(
-            FlawKind::UnknownVersion,
-            "checkpoint",
-            "no checkpoint in a file of this version",
-            "a checkpoint",
-        ))
+        let parsed: CheckpointLine<'_> = parse(line)?;
+        Ok(Record::Checkpoint(CheckpointRecord {
+            entries: None,
+            note: parsed.checkpoint.into_owned(),
+        }))
     } else {
         let start: String = line.chars().take(40).collect();
         Err(Flaw::tampered(
             "line",
-            "an object whose first key is action, blob or contract",
+            "an object whose first key is action, blob, checkpoint or contract",
             format_args!("{start:?}"),
         ))
     }

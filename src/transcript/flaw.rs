@@ -18,6 +18,10 @@ pub enum FlawKind {
     UnknownVersion,
     /// An entry names a blob that is not there.
     MissingBlob,
+    /// Less is here than somebody noted earlier: an older state was put back, or the end was removed.
+    Rollback,
+    /// It does not carry the signature that was asked for.
+    Unsigned,
 }
 
 /// One flaw: which field, what it would have to be, and what it is.
@@ -71,6 +75,8 @@ impl fmt::Display for FlawKind {
             Self::Incomplete => "incomplete",
             Self::UnknownVersion => "unknown version",
             Self::MissingBlob => "missing blob",
+            Self::Rollback => "rollback",
+            Self::Unsigned => "unsigned",
         })
     }
 }

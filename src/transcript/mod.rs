@@ -1,40 +1,64 @@
 //! The transcript: what a run leaves behind, and how anyone can tell that it was not changed.
 //!
-//! Knows the sealed entry, the hash chain over entries, the file format `monolith-transcript/1` and its
-//! verification (semantics §9; docs/transcript-format.md describes the bytes for people who write their own
-//! verifier). It does not know where transcripts are kept, how lines are read from a disk, or whether the machine decided
+//! Knows the sealed entry, the hash chain over entries, signed checkpoints of it, the Merkle log of sealed runs, the file
+//! format `monolith-transcript/1` and its verification (semantics §9; docs/transcript-format.md describes the bytes for people who write their own
+//! verifier). It does not know where transcripts and keys are kept, how lines are read from a disk, or whether the machine decided
 //! rightly: that is `replay`'s question.
 //!
 //! ```text
 //! EntryDraft ─▶ Chain::seal ─▶ SealedEntry ─▶ store row ─┐
 //!                                   └──▶ file line ──────┴─▶ Record ─▶ Verifier ─▶ VerifyReport
+//! Chain ─▶ Checkpoint ─▶ SecretKey::sign ─▶ Note ────────────┘          ▲
+//! sealed run ─▶ LogLeaf ─▶ TreeHead ─▶ Note        keys, pins ─▶ Trust ─┘
 //! ```
 
 mod blobs;
+mod blocks;
 mod canonical;
 mod chain;
+mod checkpoint;
 #[cfg(test)]
 mod document;
 mod entry;
 mod file;
 mod flaw;
+mod key_ring;
+mod merkle;
+mod note;
+mod note_key;
 mod record;
 mod report;
+mod run_log;
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]
 mod sample_values;
 #[cfg(test)]
 mod tests;
+mod trust;
 mod verify;
 
 pub use blobs::{BlobReference, Presence, blob_references};
+pub use blocks::BlockError;
 pub use chain::{Chain, Link};
+pub use checkpoint::Checkpoint;
 pub use entry::SealedEntry;
 pub use file::{
-    LineError, LineReader, MAX_LINE_BYTES, TRANSCRIPT_FORMAT, blob_line, entry_line, header_line,
+    LineError, LineReader, MAX_LINE_BYTES, TRANSCRIPT_FORMAT, blob_line, checkpoint_line,
+    entry_line, header_line,
 };
 pub use flaw::{Flaw, FlawKind};
-pub use record::{BlobRecord, EntryRecord, HeaderRecord, IndexClaims, Record};
+pub use key_ring::KeyRing;
+pub use merkle::{
+    ProofError, TreeHash, consistency_proof, inclusion_proof, leaf_hash, tree_root,
+    verify_consistency, verify_inclusion, verify_subtree_consistency, verify_subtree_inclusion,
+};
+pub use note::{MAX_NOTE_BYTES, Note, NoteError, NoteSignature, Signed};
+pub use note_key::{KeyError, KeyId, PublicKey, SecretKey};
+pub use record::{BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, Record};
 pub use report::{FirstBad, Place, VerifyCheck, VerifyReport};
-pub use verify::{LineVerifier, Verifier, VerifyOptions, WithheldBlobs, verify_lines};
+pub use run_log::{LogLeaf, TreeHead};
+pub use trust::{Pin, Trust};
+pub use verify::{
+    LineVerifier, LogEvidence, Verifier, VerifyOptions, WithheldBlobs, judge_tree, verify_lines,
+};

@@ -12,6 +12,8 @@ pub enum Record<'a> {
     Entry(Box<EntryRecord<'a>>),
     /// A blob; blobs come in the order of their hashes.
     Blob(BlobRecord<'a>),
+    /// A signed checkpoint; checkpoints come last, in the order of their numbers of entries.
+    Checkpoint(CheckpointRecord),
 }
 
 /// What a run is bound to.
@@ -64,6 +66,15 @@ pub struct BlobRecord<'a> {
     pub hash: Digest,
     /// The bytes.
     pub bytes: &'a [u8],
+}
+
+/// A signed checkpoint of the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointRecord {
+    /// The number of entries as stored beside the note; none in a file, where only the note states it.
+    pub entries: Option<u64>,
+    /// The text of the note.
+    pub note: String,
 }
 
 impl<'a> EntryRecord<'a> {

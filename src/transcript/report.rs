@@ -6,7 +6,8 @@ use crate::message::Digest;
 /// What a verification found: what was checked, what was not, and the first flaw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
-    /// What the evidence is worth: `L0` for a whole chain without a signature, `none` where a flaw was found.
+    /// What the evidence is worth: `none` where a flaw was found, `L0` for a whole chain, `L1` where a known key has signed
+    /// the seal, `L2` where a head noted earlier covers it, `L3` where a witness vouches for it.
     pub level: &'static str,
     /// The checks that came to a verdict, in their order.
     pub checks: Vec<VerifyCheck>,
@@ -26,7 +27,7 @@ pub struct VerifyReport {
 /// One check and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyCheck {
-    /// Its name: header, contract, entries, chain, seal, blobs or index.
+    /// Its name: header, contract, entries, chain, seal, blobs, index, checkpoints, signature, pins, log or witness.
     pub name: &'static str,
     /// Whether it holds.
     pub ok: bool,

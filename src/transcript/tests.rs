@@ -388,9 +388,6 @@ fn formats_of_other_versions_are_refused_by_name() {
     let mut lines = SampleRun::new("r-1").lines();
     lines[0] = replaced(&lines[0], "monolith-contract/1", "monolith-contract/2");
     check_bad(&lines, FlawKind::UnknownVersion, 1, None);
-    lines = SampleRun::new("r-1").lines();
-    lines.insert(3, b"{\"checkpoint\":\"x\"}\n".to_vec());
-    check_bad(&lines, FlawKind::UnknownVersion, 4, Some(2));
 }
 
 #[test]

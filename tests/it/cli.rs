@@ -102,7 +102,7 @@ fn the_demo_runs_replays_and_verifies() {
     assert_eq!((code, &report["same"]), (0, &Value::Bool(true)));
     assert_eq!(report["entries"], result["entries"]);
     let (code, report) = desk.json(&["verify", "last", "--json"]);
-    assert_eq!((code, &report["level"]), (0, &Value::from("L0")));
+    assert_eq!((code, &report["level"]), (0, &Value::from("L1")));
     let (_, listing) = desk.json(&["list", "--json"]);
     assert_eq!(listing["runs"][0]["head"], result["head"]);
 }

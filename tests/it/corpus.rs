@@ -223,6 +223,7 @@ fn replay(file: &[u8]) -> ReplayReport {
                 action: entry.action.to_owned(),
                 hash: entry.hash,
             }),
+            Record::Checkpoint(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_owned());
             }

@@ -11,6 +11,8 @@ mod semantics;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]
+mod tamper;
+#[cfg(test)]
 mod tidy;
 #[cfg(test)]
 mod verifier;

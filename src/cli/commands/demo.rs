@@ -64,7 +64,8 @@ fn run(home: &Home) -> Result<Exit, CliError> {
     let answer = ended.result.final_report.content.trim_end_matches('\n');
     home.screen
         .out_foreign(&format!("\n> {task}\n{answer}\n"))?;
-    let verified = verify::report_of(home.source(run_id.as_str())?, false)?;
+    let trust = home.trust(&[], &[], &[])?;
+    let (verified, _) = verify::report_of(home.source(run_id.as_str())?, false, &trust)?;
     let replayed = replay::report_of(home.source(run_id.as_str())?)?;
     home.screen
         .out(&proof(home, &ended, &verified, &replayed))?;
@@ -121,7 +122,11 @@ fn proof(home: &Home, ended: &Ended, verified: &VerifyReport, replayed: &ReplayR
     if verified.first_bad.is_none() {
         let head = verified.head.map(|head| head.short(16)).unwrap_or_default();
         let entries = grouped(verified.entries);
-        let _ = writeln!(out, "verified: {entries} entries chained, head {head}…");
+        let _ = writeln!(
+            out,
+            "verified: {entries} entries chained, head {head}…, level {}",
+            verified.level
+        );
     } else {
         out.push_str(&verify::told(home.screen, verified));
     }

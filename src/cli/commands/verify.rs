@@ -1,4 +1,8 @@
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::cli::args::VerifyArgs;
 use crate::cli::error::CliError;
@@ -7,11 +11,21 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::{Source, each_line};
 use crate::cli::screen::{Screen, Style};
-use crate::transcript::{FirstBad, LineVerifier, VerifyOptions, VerifyReport};
+use crate::message::RunId;
+use crate::transcript::{
+    FirstBad, LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
+};
 
 /// `monolith verify`.
 pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, CliError> {
-    let report = report_of(home.source(&args.run)?, args.open)?;
+    let trust = home.trust(&args.keys, &args.pins, &args.witnesses)?;
+    let source = home.source(&args.run)?;
+    let (report, run_id) = report_of(source, args.open, &trust)?;
+    if let Some(path) = &args.write_pin
+        && report.holds()
+    {
+        write_pin(&home.cwd.join(path), run_id.as_ref(), &report)?;
+    }
     if args.json {
         home.screen.out_json(&report)?;
     } else {
@@ -20,35 +34,81 @@ pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, Cli
     Ok(Exit::of_verify(&report))
 }
 
-/// Verifies a whole transcript; `open` accepts a run in progress.
-pub(super) fn report_of(source: Source, open: bool) -> Result<VerifyReport, CliError> {
+/// Verifies a whole transcript; `open` accepts a run in progress. Returns the name of the run too, where its header holds.
+pub(super) fn report_of(
+    source: Source,
+    open: bool,
+    trust: &Arc<Trust>,
+) -> Result<(VerifyReport, Option<RunId>), CliError> {
     Ok(match source {
-        Source::Run(run_id, mut reader) => reader.verify_run(&run_id, open)?,
+        Source::Run(run_id, mut reader) => {
+            let report = reader.verify_run_trusting(&run_id, open, trust)?;
+            (report, Some(run_id))
+        }
         Source::File(path) => {
             let mut verifier = LineVerifier::new(VerifyOptions {
                 open,
                 ..VerifyOptions::default()
-            });
+            })
+            .trusting(Arc::clone(trust));
             each_line(&path, |line| Ok(verifier.line(line)))?;
-            verifier.finish()
+            let run_id = verifier.run_id().cloned();
+            (verifier.finish(), run_id)
         }
     })
 }
 
-/// The report for people.
-pub(super) fn told(screen: Screen, report: &VerifyReport) -> String {
+/// Adds the head to a file of pins, unless it stands there already.
+fn write_pin(path: &Path, run_id: Option<&RunId>, report: &VerifyReport) -> Result<(), CliError> {
+    let (Some(run_id), Some(head)) = (run_id, report.head) else {
+        return Ok(());
+    };
+    let pin = Pin::line_of(run_id, report.entries, head);
+    let refuse = |fault: io::Error| CliError::CannotWrite {
+        path: path.to_owned(),
+        reason: fault.to_string(),
+    };
+    let mut file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(path)
+        .map_err(refuse)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(refuse)?;
+    if text.lines().any(|line| line == pin.trim_end()) {
+        return Ok(());
+    }
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    file.write_all(format!("{end}{pin}").as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(refuse)
+}
+
+/// Checks and what was not checked, for people.
+pub(super) fn checks(screen: Screen, checks: &[VerifyCheck], not_checked: &[String]) -> String {
     let mut out = String::new();
-    for check in &report.checks {
+    for check in checks {
         let verdict = if check.ok {
             screen.paint_out(Style::Good, "ok    ")
         } else {
             screen.paint_out(Style::Bad, "FAILED")
         };
-        let _ = writeln!(out, "{verdict}  {:<9} {}", check.name, line(&check.detail));
+        let _ = writeln!(out, "{verdict}  {:<11} {}", check.name, line(&check.detail));
     }
-    for note in &report.not_checked {
+    for note in not_checked {
         let _ = writeln!(out, "        not checked: {}", line(note));
     }
+    out
+}
+
+/// The report for people.
+pub(super) fn told(screen: Screen, report: &VerifyReport) -> String {
+    let mut out = checks(screen, &report.checks, &report.not_checked);
     let verdict = match &report.first_bad {
         None => {
             let holds = screen.paint_out(Style::Good, "verified");
@@ -70,7 +130,7 @@ pub(super) fn told(screen: Screen, report: &VerifyReport) -> String {
 }
 
 /// Where the first flaw is, and what it is.
-fn place(bad: &FirstBad) -> String {
+pub(super) fn place(bad: &FirstBad) -> String {
     let mut at = Vec::new();
     at.extend(bad.seq.map(|seq| format!("entry {seq}")));
     at.extend(bad.line.map(|line| format!("line {line}")));

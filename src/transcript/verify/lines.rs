@@ -1,5 +1,8 @@
+use std::sync::Arc;
+
 use super::{Verifier, VerifyOptions};
-use crate::transcript::{LineReader, Place, VerifyReport};
+use crate::message::RunId;
+use crate::transcript::{LineReader, Place, Trust, VerifyReport};
 
 /// A [`Verifier`] fed with the lines of a file.
 #[derive(Clone, Debug)]
@@ -18,11 +21,24 @@ impl LineVerifier {
         }
     }
 
+    /// Holds the file against keys, heads and witnesses from outside it.
+    #[must_use]
+    pub fn trusting(self, trust: Arc<Trust>) -> Self {
+        let verifier = self.verifier.trusting(trust);
+        Self { verifier, ..self }
+    }
+
     /// Takes the next line, with its line feed. False once a flaw is found: more need not be read.
     pub fn line(&mut self, line: &[u8]) -> bool {
         let number = self.reader.line().saturating_add(1);
         let record = self.reader.read(line).map_err(|fault| fault.flaw);
         self.verifier.take(Place::Line(number), record)
+    }
+
+    /// The name of the run, once its header was read and holds.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&RunId> {
+        self.verifier.header.as_ref().map(|header| &header.run_id)
     }
 
     /// Judges what can be judged only at the end, and reports.

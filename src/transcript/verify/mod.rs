@@ -3,8 +3,10 @@
 mod finding;
 mod judge;
 mod lines;
+mod signed;
 mod summary;
 mod verifier;
 
 pub use lines::{LineVerifier, verify_lines};
+pub use signed::{LogEvidence, judge_tree};
 pub use verifier::{Verifier, VerifyOptions, WithheldBlobs};

@@ -1,5 +1,5 @@
 use super::Verifier;
-use crate::transcript::{Presence, VerifyCheck, VerifyReport};
+use crate::transcript::{Pin, Presence, VerifyCheck, VerifyReport};
 
 impl Verifier {
     /// Sums up: a check passed, failed, or was not judged to its end.
@@ -54,6 +54,38 @@ impl Verifier {
             let detail = "the row of the run agrees with its chain".to_owned();
             judge("index", all_ended, detail);
         }
+        let signed = &self.signed;
+        if signed.checkpoints > 0 || failed == Some("checkpoints") {
+            let detail = format!("{} checkpoints agree with the chain", signed.checkpoints);
+            judge("checkpoints", all_ended, detail);
+        }
+        let signed_to = signed.signed_to.as_ref();
+        if signed_to.is_some() || failed == Some("signature") {
+            let detail = signed_to.map(|(to, keys)| {
+                format!(
+                    "{to} of {} entries signed by {}",
+                    book.next_seq,
+                    keys.join(", ")
+                )
+            });
+            judge("signature", all_ended, detail.unwrap_or_default());
+        }
+        if signed.pins > 0 || failed == Some("pins") {
+            let whole = if signed.pinned {
+                ""
+            } else {
+                ", none of every entry"
+            };
+            let detail = format!("{} heads noted earlier{whole}", signed.pins);
+            judge("pins", all_ended, detail);
+        }
+        if signed.log.is_some() || failed == Some("log") {
+            judge("log", all_ended, signed.log.clone().unwrap_or_default());
+        }
+        if !signed.witnesses.is_empty() || failed == Some("witness") {
+            let detail = format!("signed by {}", signed.witnesses.join(", "));
+            judge("witness", all_ended, detail);
+        }
         for (presence, name, why) in [
             (Presence::Withheld, "withheld", "behind the token gate"),
             (Presence::Derivable, "requests", "of request bodies"),
@@ -67,23 +99,68 @@ impl Verifier {
         if all_ended && !book.sealed {
             not_checked.push("seal: the run is in progress".to_owned());
         }
+        if all_ended {
+            not_checked.extend(self.unsigned());
+        }
+        let level = match (all_ended, self.seal_is_signed(), signed.pinned) {
+            (false, _, _) => "none",
+            _ if !signed.witnesses.is_empty() => "L3",
+            (_, _, true) => "L2",
+            (_, true, false) => "L1",
+            (_, false, false) => "L0",
+        };
         not_checked.extend(self.notes);
-        not_checked.extend(
-            [
-                "signature: no signed checkpoint; whoever can write it can write all of it anew",
-                "pinned heads: no earlier head was given to compare with",
-                "witness: nobody else vouches for the head",
-                "replay: the decisions of the machine were not derived again",
-            ]
-            .map(str::to_owned),
-        );
+        not_checked.push("replay: the decisions of the machine were not derived again".to_owned());
         VerifyReport {
-            level: if all_ended { "L0" } else { "none" },
+            level,
             checks,
             not_checked,
             first_bad: self.bad.map(|(_, bad)| bad),
             entries: book.next_seq,
             head,
         }
+    }
+    /// What no signature, pin or witness says.
+    fn unsigned(&self) -> Vec<String> {
+        let signed = &self.signed;
+        let mut lacking = Vec::new();
+        if self.seal_is_signed() {
+            lacking.push(
+                "signer: who holds the key is not known; a key on the same disk proves nothing against its owner"
+                    .to_owned(),
+            );
+        } else {
+            let why = match (signed.checkpoints, &signed.signed_to, self.entries.sealed) {
+                (0, _, _) => "no signed checkpoint",
+                (_, None, _) => "no checkpoint is signed by a known key",
+                (_, Some(_), true) => "the seal is not signed by a known key",
+                (_, Some(_), false) => "entries after the last checkpoint are not signed",
+            };
+            lacking.push(format!(
+                "signature: {why}; whoever can write it can write all of it anew"
+            ));
+        }
+        if signed.unknown > 0 {
+            lacking.push(format!(
+                "unknown signatures: {} are by keys that are not known here",
+                signed.unknown
+            ));
+        }
+        if signed.pins == 0 {
+            lacking.push("pinned heads: no earlier head was given to compare with".to_owned());
+        } else if !signed.pinned {
+            lacking.push("pinned heads: entries after the last one that was noted".to_owned());
+        }
+        let of_logs = self.trust.pins.iter();
+        let of_logs = of_logs.filter(|pin| matches!(pin, Pin::Log { .. })).count();
+        if of_logs > 0 && signed.log.is_none() {
+            lacking.push(format!(
+                "pinned logs: {of_logs} heads are of a log of runs, which a file does not hold"
+            ));
+        }
+        if signed.witnesses.is_empty() {
+            lacking.push("witness: nobody else vouches for the head".to_owned());
+        }
+        lacking
     }
 }

@@ -1,12 +1,14 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::finding::{Finding, Verdict};
 use super::judge::{judge_action, judge_claims, judge_hash, judge_seal, judge_start, no_header};
+use super::signed::SignedBook;
 use crate::kernel::{EntryKind, Outcome, State};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, IndexClaims, Place,
-    Presence, Record, VerifyReport, blob_references,
+    Presence, Record, Trust, VerifyReport, blob_references,
 };
 
 /// What a verification accepts.
@@ -30,7 +32,7 @@ pub enum WithheldBlobs {
 
 /// Verifies a stored run record by record: recomputes every hash from the stored bytes.
 ///
-/// Holds the hashes of the blobs that are named, and nothing else of what it has seen. It stops at the first
+/// Holds the hashes of the blobs that are named and the heads of the chain, and nothing else of what it has seen. It stops at the first
 /// flaw: what stands behind it has no ground to be judged on.
 #[derive(Clone, Debug)]
 pub struct Verifier {
@@ -41,6 +43,8 @@ pub struct Verifier {
     pub(super) last_place: Option<Place>,
     pub(super) notes: Vec<String>,
     pub(super) options: VerifyOptions,
+    pub(super) signed: SignedBook,
+    pub(super) trust: Arc<Trust>,
 }
 
 #[derive(Clone, Debug)]
@@ -93,7 +97,15 @@ impl Verifier {
             last_place: None,
             notes: Vec::new(),
             options,
+            signed: SignedBook::default(),
+            trust: Arc::default(),
         }
+    }
+
+    /// Holds the transcript against keys, heads and witnesses from outside it.
+    #[must_use]
+    pub fn trusting(self, trust: Arc<Trust>) -> Self {
+        Self { trust, ..self }
     }
 
     /// Takes the next record, or what kept it from being read. False once a flaw is found: more need not be shown.
@@ -106,6 +118,7 @@ impl Verifier {
             Ok(Record::Header(header)) => self.header(place, *header),
             Ok(Record::Entry(entry)) => self.entry(place, &entry),
             Ok(Record::Blob(blob)) => self.blob(blob),
+            Ok(Record::Checkpoint(checkpoint)) => self.checkpoint(&checkpoint),
             Err(flaw) => Err(self.unreadable(flaw)),
         };
         self.settle(verdict)
@@ -126,7 +139,7 @@ impl Verifier {
         self.report()
     }
 
-    fn settle(&mut self, verdict: Verdict) -> bool {
+    pub(super) fn settle(&mut self, verdict: Verdict) -> bool {
         let Err(finding) = verdict else { return true };
         let place = finding.place.or(self.last_place);
         let Flaw {
@@ -158,6 +171,8 @@ impl Verifier {
     fn unreadable(&self, flaw: Flaw) -> Box<Finding> {
         if self.header.is_none() {
             Finding::new("header", flaw)
+        } else if self.signed.checkpoints > 0 || flaw.field == "checkpoint" {
+            Finding::new("checkpoints", flaw)
         } else if self.entries.ended || self.entries.sealed {
             Finding::new("blobs", flaw)
         } else {
@@ -179,8 +194,10 @@ impl Verifier {
             let flaw = Flaw::tampered("contract_hash", contract_hash, claims.contract_hash);
             return Err(Finding::new("contract", flaw));
         }
+        let chain = Chain::genesis(contract_hash, &header.run_id);
+        self.signed.heads.push(chain.head());
         self.header = Some(Header {
-            chain: Chain::genesis(contract_hash, &header.run_id),
+            chain,
             claims: header.claims,
             contract_hash,
             place,
@@ -223,6 +240,7 @@ impl Verifier {
             judge_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
             book.sealed = true;
         }
+        self.signed.heads.push(entry.hash);
         book.outcome = action.outcome;
         book.last_state = Some(action.to);
         book.last_step = action.step_id;
@@ -252,6 +270,10 @@ impl Verifier {
             self.end_entries()?;
         }
         let refuse = |flaw| Err(Finding::new("blobs", flaw));
+        if self.signed.checkpoints > 0 {
+            let expected = "no blob after the first checkpoint";
+            return refuse(Flaw::new(FlawKind::Extended, "blob", expected, blob.hash));
+        }
         let computed = Digest::of(blob.bytes);
         if computed != blob.hash {
             return refuse(Flaw::tampered("bytes", blob.hash, computed));
@@ -278,7 +300,8 @@ impl Verifier {
     }
 
     /// Judges what the entries amount to, once the last has been seen.
-    fn end_entries(&mut self) -> Verdict {
+    pub(super) fn end_entries(&mut self) -> Verdict {
+        self.judge_pins()?;
         let Some(header) = &self.header else {
             return Err(no_header());
         };
@@ -319,9 +342,28 @@ impl Verifier {
         let first = wanted
             .filter(|(_, w)| lacking(w))
             .min_by_key(|(_, w)| w.seq);
-        first.map_or(Ok(()), |(hash, wanted)| {
+        if let Some((hash, wanted)) = first {
             let flaw = Flaw::new(FlawKind::MissingBlob, wanted.field, hash, "no such blob");
-            Err(Finding::new("blobs", flaw).at(wanted.place).seq(wanted.seq))
-        })
+            return Err(Finding::new("blobs", flaw).at(wanted.place).seq(wanted.seq));
+        }
+        if self.trust.signature_required && self.entries.sealed && !self.seal_is_signed() {
+            let keys = self.trust.keys.iter();
+            let keys: Vec<_> = keys.map(|k| format!("{}+{}", k.name(), k.id())).collect();
+            let expected = format!("the seal signed by {}", keys.join(" or "));
+            let flaw = Flaw::new(
+                FlawKind::Unsigned,
+                "checkpoint",
+                expected,
+                "no such signature",
+            );
+            return Err(Finding::new("signature", flaw));
+        }
+        Ok(())
+    }
+
+    /// Whether a known key has signed the checkpoint of the seal.
+    pub(super) fn seal_is_signed(&self) -> bool {
+        let signed_to = self.signed.signed_to.as_ref();
+        self.entries.sealed && signed_to.is_some_and(|(to, _)| *to == self.entries.next_seq)
     }
 }

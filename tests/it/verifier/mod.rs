@@ -6,11 +6,13 @@
 mod damage;
 mod forge;
 mod python;
+mod signed;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::{fmt, fs};
 
-use monolith::transcript::{VerifyOptions, verify_lines};
+use monolith::transcript::{LineVerifier, PublicKey, Trust, VerifyOptions};
 
 use self::damage::Case;
 
@@ -55,12 +57,22 @@ fn golden(name: &str) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-fn library(case: &Case, open: bool) -> Verdict {
+fn library(case: &Case, open: bool, keys: &[PublicKey]) -> Verdict {
     let options = VerifyOptions {
         open,
         ..VerifyOptions::default()
     };
-    let report = verify_lines(case.bytes.split_inclusive(|b| *b == b'\n'), options);
+    let trust = Trust {
+        keys: keys.to_vec(),
+        ..Trust::default()
+    };
+    let mut verifier = LineVerifier::new(options).trusting(Arc::new(trust));
+    for line in damage::lines(&case.bytes) {
+        if !verifier.line(line) {
+            break;
+        }
+    }
+    let report = verifier.finish();
     Verdict {
         holds: report.holds(),
         line: report.first_bad.as_ref().and_then(|bad| bad.line),
@@ -70,12 +82,19 @@ fn library(case: &Case, open: bool) -> Verdict {
 
 /// Both verifiers say of every case what it expects, and the same line where both name one.
 fn check(cases: &[Case], open: bool) {
-    let Some(others) = python::verdicts(cases, open) else {
+    compare(cases, open, &[]);
+}
+
+fn compare(cases: &[Case], open: bool, keys: &[PublicKey]) {
+    let given: Vec<String> = keys.iter().map(|key| format!("--key={key}")).collect();
+    let mut options: Vec<&str> = given.iter().map(String::as_str).collect();
+    options.extend(open.then_some("--open"));
+    let Some(others) = python::verdicts(cases, &options) else {
         return;
     };
     let mut wrong = Vec::new();
     for (case, python) in cases.iter().zip(others) {
-        let library = library(case, open);
+        let library = library(case, open, keys);
         let same_line = match (library.line, python.line) {
             (Some(a), Some(b)) => a == b,
             _ => true,
@@ -169,6 +188,15 @@ fn what_was_forged_and_hashed_anew_breaks_a_rule_for_both_verifiers() {
 #[test]
 fn unusual_numbers_and_keys_in_a_contract_hold_for_both_verifiers() {
     check(&forge::unusual_contracts(&golden("core.valid_call")), false);
+}
+
+#[test]
+fn signed_checkpoints_are_judged_alike_by_both_verifiers() {
+    let cases = signed::cases(&golden("core.valid_call"));
+    compare(&cases, false, &[signed::key().public()]);
+    let by_others = signed::by_others(&golden("core.valid_call"));
+    compare(&by_others, false, &[signed::key().public()]);
+    compare(&by_others, false, &[]);
 }
 
 #[test]

@@ -1,0 +1,169 @@
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+
+use super::verify::{checks, place};
+use crate::cli::args::{LogCommand, LogRootArgs, LogVerifyArgs};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::recorded::Source;
+use crate::cli::screen::Style;
+use crate::store::RunLog;
+use crate::transcript::{TreeHash, TreeHead, Trust, consistency_proof, inclusion_proof, tree_root};
+
+#[derive(Serialize)]
+struct SignedHead {
+    origin: String,
+    size: u64,
+    root: String,
+    note: String,
+}
+
+/// That a run is in the log.
+#[derive(Serialize)]
+struct Inclusion {
+    index: u64,
+    leaf: String,
+    size: u64,
+    root: String,
+    proof: Vec<String>,
+    note: String,
+}
+
+/// That the log at one size is a prefix of the log now.
+#[derive(Serialize)]
+struct Consistency {
+    old_size: u64,
+    old_root: String,
+    size: u64,
+    root: String,
+    proof: Vec<String>,
+    note: String,
+}
+
+/// `monolith log root | prove | consistency | verify`.
+pub(in crate::cli) fn log(home: &Home, command: &LogCommand) -> Result<Exit, CliError> {
+    match command {
+        LogCommand::Root(args) => root(home, args),
+        LogCommand::Prove(args) => prove(home, &args.run),
+        LogCommand::Consistency(args) => consistency(home, args.old_size),
+        LogCommand::Verify(args) => verify(home, args),
+    }
+}
+
+fn root(home: &Home, args: &LogRootArgs) -> Result<Exit, CliError> {
+    let head = whole(home)?.head();
+    let note = head.sign(&home.signer()?).to_string();
+    if args.note {
+        home.screen.out(&note)?;
+    } else if args.json {
+        home.screen.out_json(&SignedHead {
+            root: BASE64.encode(head.root),
+            origin: head.origin,
+            size: head.size,
+            note,
+        })?;
+    } else {
+        let root = BASE64.encode(head.root);
+        let text = format!("{}: {} runs, root {root}\n", head.origin, head.size);
+        home.screen.out(&text)?;
+    }
+    Ok(Exit::OK)
+}
+
+fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = home.run(asked)? else {
+        return Err(CliError::NoLog);
+    };
+    let log = whole(home)?;
+    let found = reader.log_leaf(&run_id)?;
+    let proven = found.and_then(|(index, leaf)| {
+        let proof = inclusion_proof(index, &log.leaves)?;
+        Some((index, leaf, proof))
+    });
+    let Some((index, leaf, proof)) = proven else {
+        return Err(CliError::NotInLog { run_id });
+    };
+    let (head, note) = signed(home, &log)?;
+    home.screen.out_json(&Inclusion {
+        index,
+        leaf,
+        size: head.size,
+        root: BASE64.encode(head.root),
+        proof: texts(&proof),
+        note,
+    })?;
+    Ok(Exit::OK)
+}
+
+fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
+    let log = whole(home)?;
+    let (head, note) = signed(home, &log)?;
+    let old = usize::try_from(old_size).ok();
+    let old = old.and_then(|old| log.leaves.get(..old));
+    let proof = consistency_proof(old_size, &log.leaves);
+    let (Some(old), Some(proof)) = (old, proof) else {
+        return Err(CliError::NoSuchLogSize {
+            asked: old_size,
+            size: head.size,
+        });
+    };
+    home.screen.out_json(&Consistency {
+        old_size,
+        old_root: BASE64.encode(tree_root(old)),
+        size: head.size,
+        root: BASE64.encode(head.root),
+        proof: texts(&proof),
+        note,
+    })?;
+    Ok(Exit::OK)
+}
+
+fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
+    let reader = home.reader()?.ok_or(CliError::NoLog)?;
+    let trust = Trust {
+        pins: home.pins(&args.pins)?,
+        ..Trust::default()
+    };
+    let report = reader.verify_log(&trust)?;
+    if args.json {
+        home.screen.out_json(&report)?;
+    } else {
+        let mut out = checks(home.screen, &report.checks, &report.not_checked);
+        let verdict = match &report.first_bad {
+            None => {
+                let holds = home.screen.paint_out(Style::Good, "verified");
+                format!("{holds}: log {} with {} runs\n", report.log, report.size)
+            }
+            Some(bad) => {
+                let broken = home.screen.paint_out(Style::Bad, "not verified");
+                format!("{broken}: {}\n", place(bad))
+            }
+        };
+        let _ = write!(out, "{verdict}");
+        home.screen.out(&out)?;
+    }
+    Ok(if report.first_bad.is_none() {
+        Exit::OK
+    } else {
+        Exit::EVIDENCE
+    })
+}
+
+fn whole(home: &Home) -> Result<RunLog, CliError> {
+    let reader = home.reader()?.ok_or(CliError::NoLog)?;
+    reader.run_log()?.ok_or(CliError::NoLog)
+}
+
+fn signed(home: &Home, log: &RunLog) -> Result<(TreeHead, String), CliError> {
+    let head = log.head();
+    let note = head.sign(&home.signer()?).to_string();
+    Ok((head, note))
+}
+
+fn texts(hashes: &[TreeHash]) -> Vec<String> {
+    hashes.iter().map(|hash| BASE64.encode(hash)).collect()
+}

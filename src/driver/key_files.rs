@@ -1,0 +1,393 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::transcript::{BlockError, KeyError, KeyRing, Note, PublicKey, SecretKey};
+
+/// The most of a key file that is read; a file of public keys grows with each rotation.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// The folder that keeps this machine's keys, outside the store: for each name `NAME.key`, the secret, readable by its owner
+/// alone, and `NAME.pub`, the first public key and a signed record of every rotation since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyFolder(PathBuf);
+
+/// Why a key cannot be used or made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFileError {
+    /// The operator: a file or the folder cannot be read or written.
+    #[error("use the key file {}: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// The operator: others may read or write the secret.
+    #[error("use the key file {}: its mode is {mode:04o}, and only its owner may read and write it (0600)", path.display())]
+    Permissions {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Whoever changed the file: it holds no key.
+    #[error("use the key file {}: {fault}", path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The rule that it breaks.
+        fault: KeyError,
+    },
+    /// Whoever changed the file: it holds no public keys and rotations.
+    #[error("use the key file {}: {fault}", path.display())]
+    BrokenRing {
+        /// The file.
+        path: PathBuf,
+        /// The line, and the rule that it breaks.
+        fault: BlockError,
+    },
+    /// The caller: the name is taken.
+    #[error("make the key {name}: there is one of that name")]
+    Exists {
+        /// The name.
+        name: String,
+    },
+    /// The caller: there is none of that name.
+    #[error("find the key {name}: there is none of that name")]
+    None {
+        /// The name.
+        name: String,
+    },
+    /// The caller: the name is none for a file.
+    #[error(
+        "name a key {name:?}: a name is 1 to 64 characters of a-z 0-9 - _ . and begins with a letter or digit"
+    )]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// The operator: the system gave no randomness.
+    #[error("make a key: the system gave no randomness: {0}")]
+    Randomness(String),
+}
+
+/// The files of one key.
+struct Files {
+    name: String,
+    public: PathBuf,
+    secret: PathBuf,
+}
+
+impl KeyFolder {
+    /// The keys in that folder, which need not be there yet.
+    #[must_use]
+    pub const fn new(path: PathBuf) -> Self {
+        Self(path)
+    }
+
+    /// The key of that name; it is made where there is none.
+    ///
+    /// # Errors
+    /// [`KeyFileError`], also where others may read the key.
+    pub fn load_or_make(&self, name: &str) -> Result<SecretKey, KeyFileError> {
+        if let Some(key) = self.load(name)? {
+            return Ok(key);
+        }
+        match self.generate(name) {
+            // Another process was first.
+            Err(KeyFileError::Exists { .. }) => self.show(name),
+            made => made,
+        }
+    }
+
+    /// The key of that name.
+    ///
+    /// # Errors
+    /// [`KeyFileError::None`] where there is none.
+    pub fn show(&self, name: &str) -> Result<SecretKey, KeyFileError> {
+        let none = || KeyFileError::None {
+            name: name.to_owned(),
+        };
+        self.load(name)?.ok_or_else(none)
+    }
+
+    /// Makes a key of that name.
+    ///
+    /// # Errors
+    /// [`KeyFileError::Exists`] where there is one.
+    pub fn generate(&self, name: &str) -> Result<SecretKey, KeyFileError> {
+        let files = self.files(name)?;
+        let key = random_key(name)?;
+        self.make()?;
+        let partial = write_secret(&files.secret, &key)?;
+        // A link does not replace what is there, so of two processes one makes the key.
+        let linked = fs::hard_link(&partial, &files.secret);
+        drop(fs::remove_file(&partial));
+        match linked {
+            Ok(()) => {
+                append(&files.public, &format!("{}\n", key.public()))?;
+                Ok(key)
+            }
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
+                Err(KeyFileError::Exists {
+                    name: name.to_owned(),
+                })
+            }
+            Err(fault) => Err(refuse(&files.secret, &fault)),
+        }
+    }
+
+    /// Replaces a key; returns the record of it, signed by the old key and the new. The old secret is gone then.
+    ///
+    /// # Errors
+    /// [`KeyFileError::None`] where there is none of that name.
+    pub fn rotate(&self, name: &str) -> Result<(PublicKey, Note), KeyFileError> {
+        let old = self.show(name)?;
+        let files = self.files(name)?;
+        let new = random_key(name)?;
+        let record = old.rotated_to(&new);
+        let partial = write_secret(&files.secret, &new)?;
+        // The record first: a key that nobody is told of must not sign.
+        append(&files.public, &record.to_string())?;
+        fs::rename(&partial, &files.secret).map_err(|fault| refuse(&files.secret, &fault))?;
+        Ok((new.public(), record))
+    }
+
+    /// Every public key of the folder, and what they were replaced by.
+    ///
+    /// # Errors
+    /// [`KeyFileError`] where a file cannot be read.
+    pub fn ring(&self) -> Result<KeyRing, KeyFileError> {
+        let mut ring = KeyRing::default();
+        let entries = match fs::read_dir(&self.0) {
+            Ok(entries) => entries,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(ring),
+            Err(fault) => return Err(refuse(&self.0, &fault)),
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            paths.push(entry.map_err(|fault| refuse(&self.0, &fault))?.path());
+        }
+        paths.sort();
+        for path in paths {
+            if path.extension().is_some_and(|ending| ending == "pub") {
+                let text = read(&path).map_err(|fault| refuse(&path, &fault))?;
+                let broken = |fault| KeyFileError::BrokenRing {
+                    path: path.clone(),
+                    fault,
+                };
+                ring.read(&text).map_err(broken)?;
+            }
+        }
+        Ok(ring)
+    }
+
+    fn load(&self, name: &str) -> Result<Option<SecretKey>, KeyFileError> {
+        let files = self.files(name)?;
+        let text = match read_secret(&files.secret) {
+            Ok(text) => text,
+            Err(KeyFileError::None { .. }) => return Ok(None),
+            Err(fault) => return Err(fault),
+        };
+        let broken = |fault| KeyFileError::Broken {
+            path: files.secret.clone(),
+            fault,
+        };
+        let key: SecretKey = text.trim_end().parse().map_err(broken)?;
+        if key.public().name() != files.name {
+            let rule = "its name is that of its file";
+            return Err(broken(KeyError { rule }));
+        }
+        if !files.public.exists() {
+            append(&files.public, &format!("{}\n", key.public()))?;
+        }
+        Ok(Some(key))
+    }
+
+    fn files(&self, name: &str) -> Result<Files, KeyFileError> {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
+        let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if !starts_well || name.len() > 64 || !name.chars().all(allowed) {
+            return Err(KeyFileError::Name {
+                name: name.chars().take(80).collect(),
+            });
+        }
+        Ok(Files {
+            name: name.to_owned(),
+            public: self.0.join(format!("{name}.pub")),
+            secret: self.0.join(format!("{name}.key")),
+        })
+    }
+
+    /// Makes the folder, for its owner alone.
+    fn make(&self) -> Result<(), KeyFileError> {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .create(&self.0)
+            .map_err(|fault| refuse(&self.0, &fault))
+    }
+}
+
+fn refuse(path: &Path, fault: &io::Error) -> KeyFileError {
+    KeyFileError::Io {
+        path: path.to_owned(),
+        reason: fault.to_string(),
+    }
+}
+
+fn random_key(name: &str) -> Result<SecretKey, KeyFileError> {
+    let mut seed = [0_u8; 32];
+    getrandom::fill(&mut seed).map_err(|fault| KeyFileError::Randomness(fault.to_string()))?;
+    SecretKey::from_seed(name, &seed).map_err(|_| KeyFileError::Name {
+        name: name.to_owned(),
+    })
+}
+
+/// Writes a secret beside its file, readable by its owner alone; returns where.
+fn write_secret(path: &Path, key: &SecretKey) -> Result<PathBuf, KeyFileError> {
+    // Named after the key that is in it, so that no two processes write the same file.
+    let partial = path.with_extension(format!("{}.partial", key.public().id()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&partial).and_then(|mut file| {
+        file.write_all(format!("{}\n", key.secret_text()).as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|fault| refuse(&partial, &fault))?;
+    Ok(partial)
+}
+
+fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
+    let mut options = OpenOptions::new();
+    let written = options.append(true).create(true).open(path);
+    written
+        .and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })
+        .map_err(|fault| refuse(path, &fault))
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?
+        .take(MAX_FILE_BYTES)
+        .read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Reads a secret, once it is sure that nobody else may.
+fn read_secret(path: &Path) -> Result<String, KeyFileError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+            let name = path.display().to_string();
+            return Err(KeyFileError::None { name });
+        }
+        Err(fault) => return Err(refuse(path, &fault)),
+    };
+    #[cfg(unix)]
+    {
+        let metadata = file.metadata().map_err(|fault| refuse(path, &fault))?;
+        let mode = std::os::unix::fs::MetadataExt::mode(&metadata) & 0o7777;
+        if mode & 0o077 != 0 {
+            return Err(KeyFileError::Permissions {
+                path: path.to_owned(),
+                mode,
+            });
+        }
+    }
+    let mut text = String::new();
+    file.take(MAX_FILE_BYTES)
+        .read_to_string(&mut text)
+        .map_err(|fault| refuse(path, &fault))?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, KeyFolder) {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = KeyFolder::new(folder.path().join("keys"));
+        (folder, keys)
+    }
+
+    #[test]
+    fn a_key_is_made_once_and_found_again() {
+        let (_folder, keys) = folder();
+        let none = keys.show("local").map(|_| ());
+        assert!(matches!(none, Err(KeyFileError::None { .. })));
+        assert_eq!(keys.ring().unwrap().trusted(), []);
+        let made = keys.load_or_make("local").unwrap().public();
+        assert_eq!(keys.load_or_make("local").unwrap().public(), made);
+        assert_eq!(keys.ring().unwrap().trusted(), std::slice::from_ref(&made));
+        let again = keys.generate("local").map(|_| ());
+        assert!(matches!(again, Err(KeyFileError::Exists { .. })));
+        assert_eq!(keys.show("local").unwrap().public(), made);
+        let files = fs::read_dir(&keys.0).unwrap().count();
+        assert_eq!(files, 2, "nothing is left over");
+    }
+
+    #[test]
+    fn a_rotated_key_signs_in_place_of_the_old_one_and_both_are_trusted() {
+        let (_folder, keys) = folder();
+        let first = keys.generate("local").unwrap().public();
+        let (second, _) = keys.rotate("local").unwrap();
+        let (third, record) = keys.rotate("local").unwrap();
+        assert_eq!(keys.show("local").unwrap().public(), third);
+        let expect = [first, second.clone(), third.clone()];
+        assert_eq!(keys.ring().unwrap().trusted(), expect);
+        let mut ring = KeyRing::of(vec![second.clone()]);
+        ring.read(&record.to_string()).unwrap();
+        assert_eq!(ring.trusted(), [second, third]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_others_may_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_folder, keys) = folder();
+        keys.generate("local").unwrap();
+        let path = keys.0.join("local.key");
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode, 0o600);
+        for mode in [0o640, 0o604, 0o620, 0o666] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let fault = keys.load_or_make("local").map(|_| ());
+            let path = path.clone();
+            assert_eq!(fault, Err(KeyFileError::Permissions { path, mode }));
+        }
+    }
+
+    #[test]
+    fn names_that_are_no_file_and_files_that_are_no_key_are_refused() {
+        let (_folder, keys) = folder();
+        for name in ["", "../x", "A", ".x", "a+b", "a/b"] {
+            let fault = keys.generate(name).map(|_| ());
+            assert!(matches!(fault, Err(KeyFileError::Name { .. })), "{name}");
+        }
+        let one = keys.generate("one").unwrap();
+        keys.generate("two").unwrap();
+        fs::copy(keys.0.join("one.key"), keys.0.join("two.key")).unwrap();
+        let fault = keys.show("two").map(|_| ());
+        assert!(
+            matches!(fault, Err(KeyFileError::Broken { .. })),
+            "{fault:?}"
+        );
+        fs::write(keys.0.join("one.key"), "x").unwrap();
+        let fault = keys.show("one").map(|_| ());
+        assert!(
+            matches!(fault, Err(KeyFileError::Broken { .. })),
+            "{fault:?}"
+        );
+        assert!(keys.ring().unwrap().trusted().contains(&one.public()));
+    }
+}

@@ -1,0 +1,302 @@
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+
+use super::schema::has_log;
+use super::{StoreError, StoreReader};
+use crate::kernel::Outcome;
+use crate::message::{Digest, RunId};
+use crate::transcript::{
+    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, judge_tree,
+    leaf_hash,
+};
+
+/// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunLog {
+    /// Its name, random, for good.
+    pub name: String,
+    /// The hashes of its leaves.
+    pub leaves: Vec<TreeHash>,
+}
+
+/// What a verification of the log of runs found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogReport {
+    /// The name of the log.
+    pub log: String,
+    /// How many runs are in it.
+    pub size: usize,
+    /// The checks that came to a verdict, in their order.
+    pub checks: Vec<VerifyCheck>,
+    /// What was not checked, each with its reason.
+    pub not_checked: Vec<String>,
+    /// The first flaw, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_bad: Option<FirstBad>,
+}
+
+impl RunLog {
+    /// Its head.
+    #[must_use]
+    pub fn head(&self) -> TreeHead {
+        TreeHead::over(&self.name, &self.leaves)
+    }
+}
+
+impl StoreReader {
+    /// The log of runs; none in a store of before it that was not written since.
+    pub fn run_log(&self) -> Result<Option<RunLog>, StoreError> {
+        let read = || {
+            // One snapshot for both.
+            let tx = self.conn.unchecked_transaction()?;
+            if !has_log(&tx)? {
+                return Ok(None);
+            }
+            let (name, leaves) = (name(&tx)?, leaf_hashes(&tx)?);
+            Ok(Some(RunLog { name, leaves }))
+        };
+        read().map_err(|fault| StoreError::from_sql(&self.path, &fault))
+    }
+
+    /// The number and the text of the leaf of that run; none before its seal.
+    pub fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
+        let read = || {
+            if !has_log(&self.conn)? {
+                return Ok(None);
+            }
+            self.conn
+                .query_row(
+                    "SELECT idx, leaf FROM log_leaves WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
+                    [run_id.as_str()],
+                    |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)),
+                )
+                .optional()
+        };
+        let found = read().map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
+        Ok(found.map(|(index, leaf)| (u64::try_from(index).unwrap_or(u64::MAX), leaf)))
+    }
+
+    /// Holds the log of runs against the runs of the store, and against heads that were noted earlier.
+    ///
+    /// # Errors
+    /// [`StoreError`] where the store cannot be read at all. What it holds is judged in the report.
+    pub fn verify_log(&self, trust: &Trust) -> Result<LogReport, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        let tx = self.conn.unchecked_transaction().map_err(sql)?;
+        let kept = has_log(&tx).map_err(sql)?;
+        let mut report = LogReport {
+            log: String::new(),
+            size: 0,
+            checks: Vec::new(),
+            not_checked: vec!["entries: what the runs hold; monolith verify RUN".to_owned()],
+            first_bad: None,
+        };
+        let mut leaves = Vec::new();
+        if kept {
+            report.log = name(&tx).map_err(sql)?;
+            leaves = leaf_hashes(&tx).map_err(sql)?;
+            report.size = leaves.len();
+            let judged = judge_leaves(&tx).map_err(sql)?;
+            let detail = format!("{} leaves, each of a run as it is kept", report.size);
+            report.take("leaves", "log_leaves", judged, detail);
+            let judged = judge_sealed(&tx).map_err(sql)?;
+            let detail = "every sealed run has its leaf".to_owned();
+            report.take("runs", "runs", judged, detail);
+        } else {
+            let why = "leaves: this store keeps no log of runs";
+            report.not_checked.push(why.to_owned());
+        }
+        if trust.pins.is_empty() {
+            let why =
+                "pinned heads: none was given, so an older state or a removed run can go unnoticed";
+            report.not_checked.push(why.to_owned());
+        }
+        for pin in &trust.pins {
+            let (name, table, judged, detail) = match pin {
+                Pin::Log { head, .. } => {
+                    let log = kept.then_some(report.log.as_str());
+                    let detail = format!("the first {} runs are those that were noted", head.size);
+                    ("pins", "log_leaves", judge_tree(head, log, &leaves), detail)
+                }
+                Pin::Run {
+                    run_id, entries, ..
+                } => {
+                    let judged = judge_run_pin(&tx, run_id, *entries).map_err(sql)?;
+                    let detail = format!("run {run_id} has its {entries} entries or more");
+                    ("pins", "runs", judged, detail)
+                }
+            };
+            report.take(name, table, judged, detail);
+        }
+        Ok(report)
+    }
+}
+
+impl LogReport {
+    fn take(
+        &mut self,
+        name: &'static str,
+        table: &'static str,
+        judged: Result<(), Flaw>,
+        detail: String,
+    ) {
+        let detail = match &judged {
+            Ok(()) => detail,
+            Err(flaw) => format!(
+                "{}: expected {}, got {}",
+                flaw.field, flaw.expected, flaw.actual
+            ),
+        };
+        let ok = judged.is_ok();
+        self.checks.push(VerifyCheck { name, ok, detail });
+        if let (Err(flaw), None) = (judged, &self.first_bad) {
+            self.first_bad = Some(FirstBad {
+                seq: None,
+                line: None,
+                table: Some(table),
+                field: flaw.field,
+                expected: flaw.expected,
+                actual: flaw.actual,
+                kind: flaw.kind,
+            });
+        }
+    }
+}
+
+/// The name of the log.
+pub(super) fn name(conn: &Connection) -> rusqlite::Result<String> {
+    let name = conn
+        .query_row("SELECT CAST(name AS BLOB) FROM log_name", [], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    let name: Vec<u8> = name.unwrap_or_default();
+    Ok(String::from_utf8_lossy(&name).into_owned())
+}
+
+/// The hashes of the leaves, in their order.
+pub(super) fn leaf_hashes(conn: &Connection) -> rusqlite::Result<Vec<TreeHash>> {
+    conn.prepare_cached("SELECT CAST(leaf AS BLOB) FROM log_leaves ORDER BY idx")?
+        .query_map([], |row| Ok(leaf_hash(&row.get::<_, Vec<u8>>(0)?)))?
+        .collect()
+}
+
+/// Adds a leaf at the end.
+pub(super) fn append_leaf(conn: &Connection, run: i64, leaf: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT INTO log_leaves(idx, run, leaf) SELECT coalesce(max(idx) + 1, 0), ?1, ?2 FROM log_leaves",
+    )?
+    .execute(params![run, leaf])?;
+    Ok(())
+}
+
+const SEALED: &str = "SELECT id, run_id, contract_hash, head_seq, head_hash, class, code FROM runs";
+
+/// Gives every sealed run its leaf, the oldest first. A row that does not read as a run gets none, and verification says so.
+pub(super) fn log_sealed_runs(conn: &Connection) -> rusqlite::Result<()> {
+    let mut select = conn.prepare(&format!("{SEALED} WHERE class IS NOT NULL ORDER BY id"))?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Some(leaf) = leaf_of(row) {
+            append_leaf(conn, row.get(0)?, &leaf.text())?;
+        }
+    }
+    Ok(())
+}
+
+/// The leaf that a row of `runs` gives; none where it does not read as a sealed run.
+fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
+    let digest = |column| row.get(column).ok().map(Digest::from_bytes);
+    let (class, code): (String, String) = (row.get(5).ok()?, row.get(6).ok()?);
+    let outcome = serde_json::json!({"class": class, "code": code});
+    let outcome: Outcome = serde_json::from_value(outcome).ok()?;
+    let head_seq: i64 = row.get(3).ok()?;
+    Some(LogLeaf {
+        contract_hash: digest(2)?,
+        entries: u64::try_from(head_seq.checked_add(1)?).ok()?,
+        head: digest(4)?,
+        outcome,
+        run_id: RunId::try_from(row.get::<_, String>(1).ok()?).ok()?,
+    })
+}
+
+/// Whether leaves are numbered without a gap, and each is that of a run that is still there.
+fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
+    let mut leaves =
+        conn.prepare("SELECT idx, run, CAST(leaf AS BLOB) FROM log_leaves ORDER BY idx")?;
+    let mut run = conn.prepare(&format!("{SEALED} WHERE id = ?1"))?;
+    let mut rows = leaves.query([])?;
+    let mut next = 0_i64;
+    while let Some(row) = rows.next()? {
+        let index: i64 = row.get(0)?;
+        if index != next {
+            return Ok(Err(Flaw::tampered("idx", next, index)));
+        }
+        next = next.saturating_add(1);
+        let stored: Vec<u8> = row.get(2)?;
+        let stored = String::from_utf8_lossy(&stored);
+        let kept = run.query_row([row.get::<_, i64>(1)?], |row| Ok(leaf_of(row)));
+        let Some(kept) = kept.optional()? else {
+            let got = format!("no such run, but leaf {index}: {stored}");
+            let flaw = Flaw::new(FlawKind::Truncated, "run", "a run of every leaf", got);
+            return Ok(Err(flaw));
+        };
+        let kept = kept.map_or_else(
+            || "a row that is no sealed run".to_owned(),
+            |kept| kept.text(),
+        );
+        if kept != stored {
+            let flaw = Flaw::tampered("leaf", kept, format_args!("leaf {index}: {stored}"));
+            return Ok(Err(flaw));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn judge_sealed(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
+    let lacking: Option<Vec<u8>> = conn
+        .query_row(
+            "SELECT CAST(run_id AS BLOB) FROM runs WHERE class IS NOT NULL AND id NOT IN (SELECT run FROM log_leaves) LIMIT 1",
+            [],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(lacking.map_or(Ok(()), |run_id| {
+        let run_id = String::from_utf8_lossy(&run_id);
+        let got = format!("none of run {run_id}");
+        Err(Flaw::new(
+            FlawKind::Truncated,
+            "leaf",
+            "a leaf of every sealed run",
+            got,
+        ))
+    }))
+}
+
+/// Whether a run that was noted earlier still has as many entries; that they are the same is for its own verification.
+fn judge_run_pin(
+    conn: &Connection,
+    run_id: &RunId,
+    entries: u64,
+) -> rusqlite::Result<Result<(), Flaw>> {
+    let head_seq: Option<i64> = conn
+        .query_row(
+            "SELECT head_seq FROM runs WHERE run_id = ?1",
+            [run_id.as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let length = head_seq.map(|seq| u64::try_from(seq.saturating_add(1)).unwrap_or(0));
+    if length.is_some_and(|length| length >= entries) {
+        return Ok(Ok(()));
+    }
+    Ok(Err(Flaw::new(
+        FlawKind::Rollback,
+        "pin",
+        format_args!("run {run_id} with {entries} entries, as was noted"),
+        length.map_or_else(
+            || "no such run".to_owned(),
+            |length| format!("{length} entries"),
+        ),
+    )))
+}

@@ -1,0 +1,141 @@
+use super::blocks::{Block, BlockError, blocks};
+use super::checkpoint::CheckpointHead;
+use super::{Note, PublicKey, TreeHead};
+use crate::message::{Digest, RunId};
+
+/// What a verification may hold a transcript against, all of it from outside the transcript.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// Keys that checkpoints may be signed with.
+    pub keys: Vec<PublicKey>,
+    /// Whether a sealed run must be signed with one of them.
+    pub signature_required: bool,
+    /// Heads that were noted earlier.
+    pub pins: Vec<Pin>,
+    /// Keys of witnesses.
+    pub witnesses: Vec<PublicKey>,
+}
+
+/// A head that was noted earlier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// Of a run.
+    Run {
+        /// The run.
+        run_id: RunId,
+        /// How many entries it had.
+        entries: u64,
+        /// The hash of the last of them.
+        head: Digest,
+        /// The checkpoint that says so, where it came as one.
+        note: Option<Note>,
+    },
+    /// Of a log of runs.
+    Log {
+        /// The log at that time.
+        head: TreeHead,
+        /// The note that says so.
+        note: Note,
+    },
+}
+
+impl Pin {
+    /// Reads a file of pins: notes of checkpoints and tree heads, and lines `RUN ENTRIES HEAD`.
+    ///
+    /// # Errors
+    /// [`BlockError`] where something is neither.
+    pub fn read_all(text: &str) -> Result<Vec<Self>, BlockError> {
+        blocks(text)
+            .map(|block| match block? {
+                Block::Line { line, text } => Self::of_line(text)
+                    .ok_or_else(|| BlockError::new(line, &"a pin is `RUN ENTRIES HEAD`")),
+                Block::Note { line, note } => Self::of_note(note).ok_or_else(|| {
+                    BlockError::new(line, &"a note among pins is a checkpoint or a tree head")
+                }),
+            })
+            .collect()
+    }
+
+    /// The line `RUN ENTRIES HEAD`, with its line feed.
+    #[must_use]
+    pub fn line_of(run_id: &RunId, entries: u64, head: Digest) -> String {
+        format!("{run_id} {entries} {head}\n")
+    }
+
+    fn of_line(text: &str) -> Option<Self> {
+        let mut words = text.split_ascii_whitespace();
+        let run_id = RunId::try_from(words.next()?.to_owned()).ok()?;
+        let entries = words.next()?.parse().ok()?;
+        let head = words.next()?.parse().ok()?;
+        words.next().is_none().then_some(Self::Run {
+            run_id,
+            entries,
+            head,
+            note: None,
+        })
+    }
+
+    fn of_note(note: Note) -> Option<Self> {
+        if let Some(head) = TreeHead::read(&note) {
+            return Some(Self::Log { head, note });
+        }
+        let CheckpointHead {
+            run_id,
+            entries,
+            head,
+        } = CheckpointHead::read(note.text())?;
+        Some(Self::Run {
+            run_id,
+            entries,
+            head,
+            note: Some(note),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::{Chain, Checkpoint, SecretKey};
+
+    #[test]
+    fn pins_are_lines_and_notes_in_any_order() {
+        let key = SecretKey::from_seed("local", &[1; 32]).unwrap();
+        let run_id = RunId::try_from("r-1".to_owned()).unwrap();
+        let chain = Chain::genesis(Digest::of(b"c"), &run_id);
+        let note = Checkpoint::of(&chain, &run_id, None).sign(&key);
+        let log = TreeHead::over("x", &[[7; 32]]);
+        let line = Pin::line_of(&run_id, 5, Digest::of(b"h"));
+        let text = format!("# kept since May\n{note}{line}\n{}{line}", log.sign(&key));
+        let pins = Pin::read_all(&text).unwrap();
+        let run = |entries, head, note| Pin::Run {
+            run_id: run_id.clone(),
+            entries,
+            head,
+            note,
+        };
+        let plain = run(5, Digest::of(b"h"), None);
+        let tree = Pin::Log {
+            note: log.sign(&key),
+            head: log,
+        };
+        let signed = run(0, chain.head(), Some(note));
+        assert_eq!(pins, [signed, plain.clone(), tree, plain]);
+    }
+
+    #[test]
+    fn what_is_no_pin_is_refused_with_its_line() {
+        let check = |text: &str, expect: &str| {
+            let fault = Pin::read_all(text).map_err(|fault| fault.to_string());
+            assert_eq!(fault, Err(expect.to_owned()), "{text}");
+        };
+        check("\nr-1 5", "line 2: a pin is `RUN ENTRIES HEAD`");
+        check("r-1 5 abc", "line 1: a pin is `RUN ENTRIES HEAD`");
+        let key = SecretKey::from_seed("local", &[1; 32]).unwrap();
+        let note = key.sign("monolith/other\n5\n".to_owned());
+        check(
+            &note.to_string(),
+            "line 1: a note among pins is a checkpoint or a tree head",
+        );
+    }
+}

@@ -1,0 +1,303 @@
+use super::Verifier;
+use super::finding::{Finding, Verdict};
+use super::judge::no_header;
+use super::verifier::Header;
+use crate::message::Digest;
+use crate::transcript::checkpoint::CheckpointHead;
+use crate::transcript::note::Signed;
+use crate::transcript::{
+    Checkpoint, CheckpointRecord, Flaw, FlawKind, LogLeaf, Note, Pin, Place, PublicKey, TreeHash,
+    TreeHead, merkle,
+};
+
+/// What signatures, pins and the log have said so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SignedBook {
+    /// The head after each number of entries, `H_0` first.
+    pub(super) heads: Vec<Digest>,
+    pub(super) checkpoints: u64,
+    pub(super) last: Option<u64>,
+    /// How far known keys have signed, and which did so last.
+    pub(super) signed_to: Option<(u64, Vec<String>)>,
+    /// How many signatures are by keys that are not known.
+    pub(super) unknown: usize,
+    /// How many pins spoke of this run.
+    pub(super) pins: usize,
+    /// Whether a pin covers every entry.
+    pub(super) pinned: bool,
+    /// What the log was found to say, where there is one.
+    pub(super) log: Option<String>,
+    /// Witnesses that vouch for every entry.
+    pub(super) witnesses: Vec<String>,
+}
+
+/// What a store's log of runs says, for one run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogEvidence<'a> {
+    /// The name of the log; none where the store keeps none.
+    pub log: Option<&'a str>,
+    /// The number and the stored text of the run's leaf.
+    pub leaf: Option<(u64, &'a str)>,
+    /// The hashes of all leaves, where a pin asks for them.
+    pub leaves: &'a [TreeHash],
+}
+
+impl Verifier {
+    pub(super) fn checkpoint(&mut self, record: &CheckpointRecord) -> Verdict {
+        if self.header.is_none() {
+            return Err(no_header());
+        }
+        if !self.entries.ended {
+            self.end_entries()?;
+        }
+        let Some(header) = &self.header else {
+            return Err(no_header());
+        };
+        let refuse = |flaw| Err(Finding::new("checkpoints", flaw));
+        let note: Note = match record.note.parse() {
+            Ok(note) => note,
+            Err(fault) => return refuse(Flaw::tampered("checkpoint", "a signed note", fault)),
+        };
+        let Some(stated) = CheckpointHead::read(note.text()) else {
+            let flaw = Flaw::tampered("checkpoint", "the text of a checkpoint", note.text());
+            return refuse(flaw);
+        };
+        if let Some(column) = record.entries
+            && column != stated.entries
+        {
+            return refuse(Flaw::tampered("entries", stated.entries, column));
+        }
+        if let Some(last) = self.signed.last
+            && last >= stated.entries
+        {
+            let expected = format!("more than {last} entries");
+            return refuse(Flaw::tampered("checkpoint", expected, stated.entries));
+        }
+        if stated.entries > self.entries.next_seq && stated.run_id == header.run_id {
+            let flaw = Flaw::new(
+                FlawKind::Truncated,
+                "checkpoint",
+                format_args!("{} entries, as the checkpoint says", stated.entries),
+                format_args!("{} entries", self.entries.next_seq),
+            );
+            return refuse(flaw);
+        }
+        let expected = self.expected(header, stated.entries).text();
+        if let Some((right, wrong)) = first_difference(&expected, note.text()) {
+            return refuse(Flaw::tampered("checkpoint", right, wrong));
+        }
+        self.signed.checkpoints = self.signed.checkpoints.saturating_add(1);
+        self.signed.last = Some(stated.entries);
+        self.judge_signatures(&note, stated.entries)?;
+        self.judge_witnesses(&note, stated.entries)
+    }
+
+    /// The checkpoint of this chain after so many entries.
+    fn expected(&self, header: &Header, entries: u64) -> Checkpoint {
+        let head = usize::try_from(entries).ok();
+        let head = head.and_then(|at| self.signed.heads.get(at)).copied();
+        let at_seal = self.entries.sealed && entries == self.entries.next_seq;
+        Checkpoint {
+            run_id: header.run_id.clone(),
+            entries,
+            head: head.unwrap_or(Digest::ZERO),
+            contract_hash: header.contract_hash,
+            outcome: self.entries.outcome.filter(|_| at_seal),
+        }
+    }
+
+    fn judge_signatures(&mut self, note: &Note, entries: u64) -> Verdict {
+        let mut signers = Vec::new();
+        for key in &self.trust.keys {
+            match note.signed_by(key) {
+                Signed::Absent => {}
+                Signed::Valid => signers.push(format!("{}+{}", key.name(), key.id())),
+                Signed::Forged => {
+                    let expected = format!("a signature by {}+{}", key.name(), key.id());
+                    let flaw = Flaw::tampered("checkpoint", expected, "one that does not hold");
+                    return Err(Finding::new("signature", flaw));
+                }
+            }
+        }
+        let known = self.trust.keys.iter().chain(&self.trust.witnesses);
+        let known: Vec<_> = known.map(PublicKey::id).collect();
+        let signatures = note.signatures().iter();
+        let unknown = signatures.filter(|s| !known.contains(&s.id)).count();
+        self.signed.unknown = self.signed.unknown.saturating_add(unknown);
+        if !signers.is_empty() {
+            self.signed.signed_to = Some((entries, signers));
+        }
+        Ok(())
+    }
+
+    /// Asks every witness about a note that covers so many entries.
+    fn judge_witnesses(&mut self, note: &Note, entries: u64) -> Verdict {
+        let covers = entries == self.entries.next_seq;
+        for key in &self.trust.witnesses {
+            let name = format!("{}+{}", key.name(), key.id());
+            match note.signed_by(key) {
+                Signed::Valid if covers && !self.signed.witnesses.contains(&name) => {
+                    self.signed.witnesses.push(name);
+                }
+                Signed::Valid | Signed::Absent => {}
+                Signed::Forged => {
+                    let flaw = Flaw::tampered(
+                        "checkpoint",
+                        format_args!("a signature by {name}"),
+                        "one that does not hold",
+                    );
+                    return Err(Finding::new("witness", flaw));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds the chain against the heads of this run that were noted earlier.
+    pub(super) fn judge_pins(&mut self) -> Verdict {
+        let Some(run_id) = self.header.as_ref().map(|header| header.run_id.clone()) else {
+            return Ok(());
+        };
+        let trust = std::sync::Arc::clone(&self.trust);
+        for pin in &trust.pins {
+            let Pin::Run {
+                run_id: pinned,
+                entries,
+                head,
+                note,
+            } = pin
+            else {
+                continue;
+            };
+            if *pinned != run_id {
+                continue;
+            }
+            self.signed.pins = self.signed.pins.saturating_add(1);
+            let length = self.entries.next_seq;
+            let refuse = |flaw| Err(Finding::new("pins", flaw).seq(length.min(*entries)));
+            let at = usize::try_from(*entries).ok();
+            match at.and_then(|at| self.signed.heads.get(at)) {
+                None => {
+                    return refuse(Flaw::new(
+                        FlawKind::Rollback,
+                        "pin",
+                        format_args!("{entries} entries, as was noted"),
+                        format_args!("{length} entries"),
+                    ));
+                }
+                Some(here) if here != head => {
+                    let expected = format!("{head} after {entries} entries, as was noted");
+                    return refuse(Flaw::tampered("pin", expected, here));
+                }
+                Some(_) => {}
+            }
+            self.signed.pinned |= *entries == length;
+            if let Some(note) = note {
+                self.judge_witnesses(note, *entries)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what the log of runs says; comes last. False once a flaw is found.
+    pub fn take_log(&mut self, place: Place, evidence: &LogEvidence<'_>) -> bool {
+        if self.bad.is_some() {
+            return false;
+        }
+        self.last_place = Some(place);
+        let verdict = self.judge_log(evidence);
+        self.settle(verdict)
+    }
+
+    fn judge_log(&mut self, evidence: &LogEvidence<'_>) -> Verdict {
+        if !self.entries.ended {
+            self.end_entries()?;
+        }
+        let Some(header) = &self.header else {
+            return Err(no_header());
+        };
+        let refuse = |flaw| Err(Finding::new("log", flaw));
+        let Some(log) = evidence.log else {
+            self.note_not_checked("log: this store keeps no log of runs");
+            return self.judge_log_pins(evidence);
+        };
+        let sealed = self.entries.outcome.filter(|_| self.entries.sealed);
+        let expected = sealed.map(|outcome| LogLeaf {
+            contract_hash: header.contract_hash,
+            entries: self.entries.next_seq,
+            head: header.chain.head(),
+            outcome,
+            run_id: header.run_id.clone(),
+        });
+        let expected = expected.map(|leaf| leaf.text());
+        let stored = evidence.leaf.map(|(_, text)| text);
+        if stored != expected.as_deref() {
+            let text = |leaf: Option<&str>| leaf.unwrap_or("no leaf").to_owned();
+            let flaw = Flaw::tampered("leaf", text(expected.as_deref()), text(stored));
+            return refuse(flaw);
+        }
+        self.signed.log = Some(match evidence.leaf {
+            Some((index, _)) => format!("leaf {index} of log {log}"),
+            None => format!("no leaf in log {log} before the seal"),
+        });
+        self.judge_log_pins(evidence)
+    }
+
+    fn judge_log_pins(&mut self, evidence: &LogEvidence<'_>) -> Verdict {
+        let trust = std::sync::Arc::clone(&self.trust);
+        for pin in &trust.pins {
+            let Pin::Log { head, note } = pin else {
+                continue;
+            };
+            judge_tree(head, evidence.log, evidence.leaves)
+                .map_err(|flaw| Finding::new("pins", flaw))?;
+            self.signed.pins = self.signed.pins.saturating_add(1);
+            if evidence.leaf.is_some_and(|(index, _)| index < head.size) {
+                self.signed.pinned = true;
+                self.judge_witnesses(note, self.entries.next_seq)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Holds a log of runs against a head of it that was noted earlier.
+///
+/// # Errors
+/// [`Flaw`]: a rollback where leaves are missing, tampering where others stand in their place or the log is another.
+pub fn judge_tree(pinned: &TreeHead, log: Option<&str>, leaves: &[TreeHash]) -> Result<(), Flaw> {
+    let here = log.map(|log| TreeHead::over(log, &[]).origin);
+    if here.as_ref() != Some(&pinned.origin) {
+        let here = here.unwrap_or_else(|| "a store without a log".to_owned());
+        return Err(Flaw::tampered("pin", &pinned.origin, here));
+    }
+    let size = usize::try_from(pinned.size).ok();
+    let Some(prefix) = size.and_then(|size| leaves.get(..size)) else {
+        return Err(Flaw::new(
+            FlawKind::Rollback,
+            "pin",
+            format_args!("{} runs in the log, as was noted", pinned.size),
+            format_args!("{} runs", leaves.len()),
+        ));
+    };
+    if merkle::tree_root(prefix) == pinned.root {
+        return Ok(());
+    }
+    let expected = format!("the root over {} runs that was noted", pinned.size);
+    Err(Flaw::tampered("pin", expected, "another root"))
+}
+
+/// The first line in which the texts differ, of both.
+fn first_difference<'a>(right: &'a str, wrong: &'a str) -> Option<(&'a str, &'a str)> {
+    if right == wrong {
+        return None;
+    }
+    let mut wrongs = wrong.split('\n');
+    for line in right.split('\n') {
+        match wrongs.next() {
+            Some(other) if other == line => {}
+            other => return Some((line, other.unwrap_or("nothing"))),
+        }
+    }
+    Some(("nothing more", wrongs.next().unwrap_or("nothing")))
+}
