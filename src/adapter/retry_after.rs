@@ -1,7 +1,6 @@
 use std::time::UNIX_EPOCH;
 
-/// What a count may reach and still be exact as a JSON number: 2^53 − 1.
-const MAX_EXACT: u64 = (1 << 53) - 1;
+use crate::message::MAX_EXACT;
 
 /// Milliseconds that the provider asks to wait: `retry-after-ms`, else `retry-after` in seconds or as an HTTP date
 /// relative to `now_unix_ms`. None where it is missing, unreadable or not positive.

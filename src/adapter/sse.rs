@@ -1,8 +1,8 @@
 //! Server-sent events, cut from bytes as they arrive.
 //!
-//! Our own and not `eventsource-stream`: that one adapts an async stream, and this room has no async; it replaces broken
-//! UTF-8, where a broken argument text must be rejected and not mended; and it has no bound on a line. Only what
-//! a response to a POST needs is here: no reconnection, no ids.
+//! Our own: what the registries offer adapts an async stream, and this room has no async; it replaces broken UTF-8, where a
+//! broken argument text must be rejected and not mended; and it has no bound on a line. Only what a response to a POST
+//! needs is here: no reconnection, no ids.
 
 /// The most bytes of one line, and of the data of one event.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -17,12 +17,12 @@ pub(super) struct SseEvent {
     pub is_error: bool,
 }
 
-/// A line or an event's data passed [`MAX_LINE_BYTES`].
+/// A line or an event's data passed the splitter's bound.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LineTooLong;
 
 /// Cuts a byte stream into events. The events depend on the bytes only, never on how they were split.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each says one thing about the bytes so far"
@@ -32,12 +32,28 @@ pub(super) struct SseSplitter {
     data: Option<Vec<u8>>,
     is_error: bool,
     line: Vec<u8>,
+    max_line_bytes: usize,
     past_first_line: bool,
     saw_field: bool,
 }
 
 impl SseSplitter {
+    /// A splitter that refuses a line, or an event's data, of more than `max_line_bytes`.
+    pub(super) const fn new(max_line_bytes: usize) -> Self {
+        Self {
+            after_cr: false,
+            data: None,
+            is_error: false,
+            line: Vec::new(),
+            max_line_bytes,
+            past_first_line: false,
+            saw_field: false,
+        }
+    }
+
     /// Takes bytes off the front of `bytes` until an event is complete; none where `bytes` is used up before.
+    ///
+    /// After [`LineTooLong`] nothing is taken any more: the caller is done with the stream.
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<SseEvent>, LineTooLong> {
         while !bytes.is_empty() {
             if self.after_cr {
@@ -49,7 +65,7 @@ impl SseSplitter {
             }
             let end = bytes.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
             let (piece, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
-            if self.line.len() + piece.len() > MAX_LINE_BYTES {
+            if self.line.len() + piece.len() > self.max_line_bytes {
                 return Err(LineTooLong);
             }
             self.line.extend_from_slice(piece);
@@ -108,7 +124,9 @@ impl SseSplitter {
 
     fn add_data(&mut self, value: &[u8]) -> Result<(), LineTooLong> {
         match &mut self.data {
-            Some(data) if data.len() + value.len() >= MAX_LINE_BYTES => return Err(LineTooLong),
+            Some(data) if data.len() + value.len() >= self.max_line_bytes => {
+                return Err(LineTooLong);
+            }
             Some(data) => {
                 data.push(b'\n');
                 data.extend_from_slice(value);
@@ -130,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn split(pieces: &[&[u8]]) -> Vec<(String, bool)> {
-        let mut splitter = SseSplitter::default();
+        let mut splitter = SseSplitter::new(MAX_LINE_BYTES);
         let mut events = Vec::new();
         for piece in pieces {
             let mut rest = *piece;
@@ -179,10 +197,10 @@ mod tests {
     #[test]
     fn a_line_beyond_the_bound_is_refused_before_it_is_kept() {
         let long = vec![b'x'; MAX_LINE_BYTES + 1];
-        let mut splitter = SseSplitter::default();
+        let mut splitter = SseSplitter::new(MAX_LINE_BYTES);
         assert_eq!(splitter.next(&mut long.as_slice()), Err(LineTooLong));
         let half = format!("data: {}\n", "y".repeat(MAX_LINE_BYTES / 2));
-        let mut splitter = SseSplitter::default();
+        let mut splitter = SseSplitter::new(MAX_LINE_BYTES);
         assert_eq!(splitter.next(&mut half.as_bytes()), Ok(None));
         assert_eq!(splitter.next(&mut half.as_bytes()), Err(LineTooLong));
     }

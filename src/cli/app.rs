@@ -11,6 +11,7 @@ use super::commands;
 use super::error::CliError;
 use super::exit::Exit;
 use super::home::Home;
+use super::log;
 use super::screen::Screen;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
@@ -28,7 +29,7 @@ pub fn main() -> ExitCode {
     };
     let wants_result = matches!(&cli.command, Command::Run(args) if args.json);
     let outcome = caught(|| perform(cli, environment, screen));
-    if let Err(fault @ CliError::Panic { .. }) = &outcome
+    if let Err(fault @ (CliError::LogFilter { .. } | CliError::Panic { .. })) = &outcome
         && wants_result
     {
         print_result(screen, fault);
@@ -41,6 +42,7 @@ pub fn main() -> ExitCode {
 }
 
 fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, CliError> {
+    log::start(&environment)?;
     let cwd = std::env::current_dir().map_err(|fault| CliError::CurrentFolder {
         reason: fault.to_string(),
     })?;

@@ -86,6 +86,9 @@ pub(super) enum CliError {
     /// The operator: the process stands in no folder.
     #[error("find the current folder: {reason}")]
     CurrentFolder { reason: String },
+    /// The operator: the filter of diagnostics is none.
+    #[error("read MONOLITH_LOG: {got:?} is no filter of diagnostics")]
+    LogFilter { got: String },
     /// The operator: no threads can be started.
     #[error("start the runtime: {reason}")]
     Runtime { reason: String },
@@ -152,6 +155,9 @@ impl CliError {
             Self::NoLog => "the first run that ends begins it",
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
+            Self::LogFilter { .. } => {
+                "a level (error, warn, info, debug, trace), or monolith::tools=debug"
+            }
             Self::NoDemoRun => "monolith demo makes one",
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NothingTampered | Self::Panic { .. } => {

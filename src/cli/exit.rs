@@ -75,6 +75,7 @@ impl From<&CliError> for Exit {
             | CliError::NoLog
             | CliError::NotInLog { .. }
             | CliError::NoSuchLogSize { .. }
+            | CliError::LogFilter { .. }
             | CliError::NoDemoRun
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,

@@ -8,7 +8,7 @@
 //! ```text
 //! argv ─▶ args ─▶ commands::* ─▶ driver │ replay │ store │ transcript
 //!                     ├─▶ stdout: the answer, or one JSON document
-//!                     ├─▶ stderr: one line per transition where it is a terminal; errors
+//!                     ├─▶ stderr: one line per transition where it is a terminal; errors; diagnostics if asked for
 //!                     └─▶ exit: code
 //! ```
 
@@ -20,6 +20,7 @@ mod escape;
 mod exit;
 mod home;
 mod live;
+mod log;
 mod narrator;
 mod numbers;
 mod recorded;

@@ -1,7 +1,11 @@
 use std::collections::BTreeSet;
 
-use super::schema_bounds::{SchemaFault, unsafe_integer};
-use super::{Completion, ModelProfile, ProviderType, Terms, ToolPolicy, ToolTransport, Validators};
+use serde_json::Value;
+
+use super::schema_bounds::{SchemaFault, inexact_integer_at};
+use super::{
+    Completion, ModelProfile, ProviderType, Terms, ToolPolicy, ToolTerms, ToolTransport, Validators,
+};
 
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -239,8 +243,16 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
 }
 
 /// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.
+///
+/// Compiles the schema of every exposed tool; see [`tool_faults_with`].
 #[must_use]
 pub fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
+    tool_faults_with(terms, &Validators::default())
+}
+
+/// As [`tool_faults`], without compiling again what `validators` already know: those of the same terms know everything.
+#[must_use]
+pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFault, String)> {
     let mut faults = Vec::new();
     for (name, server) in &terms.servers {
         if !server.available {
@@ -267,16 +279,34 @@ pub fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
         let text = "tool_policy required, but no server offers a tool".to_owned();
         faults.push((ToolFault::Unavailable, text));
     }
+    let mut refuse = |tool: &ToolTerms, what: &str, fault: SchemaFault| {
+        let SchemaFault { pointer, rule } = fault;
+        let text = format!("the {what} of `{}` at {pointer:?}: {rule}", tool.name);
+        faults.push((ToolFault::Unavailable, text));
+    };
+    let inexact = |value: &Value| {
+        let rule = "an integer of 2^53 or more has no exact canonical form".to_owned();
+        inexact_integer_at(value).map(|pointer| SchemaFault { pointer, rule })
+    };
+    // Two definitions that differ in such an integer have one pin, so none is accepted, exposed or not.
+    for tool in &terms.tools {
+        let annotations = inexact(&tool.annotations);
+        annotations
+            .into_iter()
+            .for_each(|fault| refuse(tool, "annotations", fault));
+        let schema = inexact(&tool.input_schema);
+        schema
+            .into_iter()
+            .for_each(|fault| refuse(tool, "input schema", fault));
+    }
     for tool in terms.exposed_tools() {
-        let unsafe_at = unsafe_integer(&tool.input_schema).map(|pointer| SchemaFault {
-            pointer,
-            rule: "an integer of 2^53 or more has no exact canonical form".to_owned(),
-        });
-        if let Some(fault) = unsafe_at.or_else(|| Validators::fault_of(&tool.input_schema)) {
-            let SchemaFault { pointer, rule } = fault;
-            let text = format!("the input schema of `{}` at {pointer:?}: {rule}", tool.name);
-            faults.push((ToolFault::Unavailable, text));
-        }
+        let fault = inexact(&tool.input_schema)
+            .is_none()
+            .then(|| validators.fault(tool));
+        fault
+            .flatten()
+            .into_iter()
+            .for_each(|fault| refuse(tool, "input schema", fault));
     }
     faults.sort_by_key(|(fault, _)| *fault);
     faults

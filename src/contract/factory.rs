@@ -8,9 +8,13 @@ use super::{
     ExecutionContract, FactoryError, IntentPolicyResolver, McpTransport, ModelProfile,
     PolicyDecision, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling,
     SamplingSpec, ServerCapability, ServerKind, ServerTerms, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport, UNSAFE_INTEGER,
+    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
-use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
+use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
+
+/// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
+/// those that are exposed stand in every request.
+const MAX_DEFINITION_BYTES: usize = 4 << 20;
 
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
@@ -117,7 +121,7 @@ impl ContractFactory {
 
 /// The nearest count that a JSON number holds exactly (semantics §8).
 fn exact(count: u64) -> u64 {
-    count.min(UNSAFE_INTEGER - 1)
+    count.min(MAX_EXACT)
 }
 
 fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
@@ -330,6 +334,7 @@ fn tools(
     manifest: &CapabilityManifest,
 ) -> Result<Vec<ToolTerms>, FactoryError> {
     let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
+    let mut bytes: usize = 0;
     let mut add = |origin: &str, name: String, tool: &super::ToolCapability| {
         if !is_tool_name(&name) {
             return Err(FactoryError::ToolNameIllegal {
@@ -337,10 +342,19 @@ fn tools(
                 origin: origin.to_owned(),
             });
         }
+        let annotations = canonical(&tool.annotations);
+        let input_schema = canonical(&tool.input_schema);
+        bytes += annotations.len() + tool.description.len() + input_schema.len();
+        if bytes > MAX_DEFINITION_BYTES {
+            return Err(FactoryError::DefinitionsTooLarge {
+                max: MAX_DEFINITION_BYTES,
+                name,
+            });
+        }
         let terms = ToolTerms {
-            annotations: settled(&tool.annotations),
+            annotations: settled(&annotations),
             description: tool.description.clone(),
-            input_schema: settled(&tool.input_schema),
+            input_schema: settled(&input_schema),
             name: name.clone(),
             origin: origin.to_owned(),
             pin: ToolPin::of(origin, tool).0,
@@ -376,10 +390,10 @@ fn tools(
     Ok(tools.into_values().collect())
 }
 
-/// The value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to
-/// the order of keys and the type of numbers.
-fn settled(value: &Value) -> Value {
-    serde_json::from_str(&canonical(value)).unwrap_or(Value::Null)
+/// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the
+/// order of keys and the type of numbers.
+fn settled(canonical: &str) -> Value {
+    serde_json::from_str(canonical).unwrap_or(Value::Null)
 }
 
 /// What every provider accepts as a function's name.

@@ -24,6 +24,16 @@ pub enum FactoryError {
         /// What the file says.
         given: String,
     },
+    /// The tools that the servers offer are too many, or say too much of themselves.
+    #[error(
+        "the definitions of all tools up to `{name}` are longer than {max} bytes; name fewer tool servers"
+    )]
+    DefinitionsTooLarge {
+        /// The most bytes of all definitions.
+        max: usize,
+        /// The exposed name of the tool with which it is passed.
+        name: String,
+    },
     /// A target names a provider that the file does not define.
     #[error("target {target} names the provider `{provider}`, which is not defined")]
     ProviderUndefined {

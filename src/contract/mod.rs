@@ -21,6 +21,7 @@ mod intent;
 mod manifest;
 mod profile;
 mod schema_bounds;
+mod server_name;
 mod spec;
 mod targets;
 mod terms;
@@ -28,7 +29,9 @@ mod terms;
 mod tests;
 mod validators;
 
-pub use check::{ToolFault, context_feasible, profile_faults, structure_faults, tool_faults};
+pub use check::{
+    ToolFault, context_feasible, profile_faults, structure_faults, tool_faults, tool_faults_with,
+};
 pub use document_schema::contract_schema;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
@@ -38,6 +41,8 @@ pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
 pub use profile::{ModelProfile, ProfileMatch};
+pub use schema_bounds::inexact_integer_at;
+pub use server_name::check_server_name;
 pub use spec::{
     BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
     SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
@@ -49,5 +54,3 @@ pub use terms::{
     Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub use validators::{ArgumentFault, Validators};
-
-use spec::UNSAFE_INTEGER;

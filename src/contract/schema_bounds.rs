@@ -2,16 +2,25 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::UNSAFE_INTEGER;
+use crate::message::{MAX_EXACT, char_prefix};
 
 /// The longest input schema in bytes.
 const MAX_BYTES: usize = 256 * 1024;
 /// How deeply an input schema may nest.
 const MAX_DEPTH: usize = 48;
+/// The most objects of an input schema, subschemas and the maps that hold them.
+const MAX_NODES: usize = 1024;
+/// The longest RFC 6901 pointer to one of them, in bytes.
+const MAX_POINTER_BYTES: usize = 4096;
+/// How many pairs of schemas there may be of which one has the other applied, directly or through others.
+const MAX_PAIRS: usize = 65_536;
 /// How often one place of the arguments may be looked at. A ladder of alternatives passes it, honest schemas do not.
 const MAX_LOOKS: u64 = 4096;
 /// How deeply arguments may nest at all.
 const MAX_ARGUMENT_DEPTH: usize = 64;
+
+/// What is said of a ladder of alternatives.
+pub(super) const MULTIPLY: &str = "its alternatives multiply: one value would be checked too often";
 
 /// Keywords that hold data, not schemas.
 const DATA: [&str; 4] = ["const", "default", "enum", "examples"];
@@ -73,9 +82,19 @@ impl<'s> Walk<'s> {
             let rule = format!("nested deeper than {MAX_DEPTH} levels");
             return Err(SchemaFault { pointer, rule });
         }
+        if at.len() > MAX_POINTER_BYTES {
+            let rule = format!("its keys are longer than {MAX_POINTER_BYTES} bytes up to here");
+            let pointer = char_prefix(at, 200).to_owned();
+            return Err(SchemaFault { pointer, rule });
+        }
         match value {
             Value::Object(map) => {
                 self.nodes.insert(at.to_owned(), map);
+                if self.nodes.len() > MAX_NODES {
+                    let pointer = at.to_owned();
+                    let rule = format!("more than {MAX_NODES} objects");
+                    return Err(SchemaFault { pointer, rule });
+                }
                 for (key, member) in map {
                     match (key.as_str(), member) {
                         ("$ref", Value::String(target)) if !target.starts_with('#') => {
@@ -88,6 +107,8 @@ impl<'s> Walk<'s> {
                             return fault(key, "an identifier inside the schema");
                         }
                         (word, _) if DATA.contains(&word) => {}
+                        (_, Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                        }
                         _ => self.visit(member, &join(at, key), depth + 1)?,
                     }
                 }
@@ -108,12 +129,12 @@ fn join(at: &str, key: &str) -> String {
 
 /// What the schemas at one place ask of the places below it.
 #[derive(Default)]
-struct Below {
+struct Below<'s> {
     /// Schemas that look at the same place, with how often each does.
     same: BTreeMap<usize, u64>,
     items: Vec<(usize, u64)>,
     every: Vec<(usize, u64)>,
-    named: BTreeMap<String, Vec<(usize, u64)>>,
+    named: BTreeMap<&'s str, Vec<(usize, u64)>>,
 }
 
 /// How often one place is looked at, for arguments of growing depth.
@@ -181,11 +202,12 @@ impl<'s> Looks<'s> {
         found
     }
 
-    /// Adds to `below` what `node` and everything it applies to its own place ask for. `open` are the schemas on the
-    /// way here: meeting one again is a loop that never reaches a smaller value.
-    fn gather(&self, order: &[usize]) -> Vec<Below> {
-        let mut all: Vec<Below> = Vec::new();
+    /// What each schema, with everything it applies to its own place, asks for; `order` has those it applies before it.
+    /// Stops at the first that is refused, so that a bomb is not even counted to its end.
+    fn gather(&self, order: &[usize]) -> Result<Vec<Below<'s>>, SchemaFault> {
+        let mut all: Vec<Below<'s>> = Vec::new();
         all.resize_with(self.nodes.len(), Below::default);
+        let mut pairs = 0;
         for node in order.iter().copied() {
             let mut same: BTreeMap<usize, u64> = BTreeMap::from([(node, 1)]);
             for child in self.same_place(node) {
@@ -197,19 +219,33 @@ impl<'s> Looks<'s> {
                     *sum = sum.saturating_add(*count);
                 }
             }
+            if same.values().copied().fold(0, u64::saturating_add) > MAX_LOOKS {
+                return Err(self.fault(node, MULTIPLY));
+            }
             let mut below = Below::default();
             for (target, count) in &same {
                 self.descend(*target, *count, &mut below);
             }
             below.same = same;
+            pairs += below.pairs();
+            if pairs > MAX_PAIRS {
+                return Err(self.fault(node, "its schemas apply one another too often"));
+            }
             if let Some(slot) = all.get_mut(node) {
                 *slot = below;
             }
         }
-        all
+        Ok(all)
     }
 
-    fn descend(&self, node: usize, count: u64, below: &mut Below) {
+    fn fault(&self, node: usize, rule: &str) -> SchemaFault {
+        SchemaFault {
+            pointer: self.nodes.get(node).map_or("", |(at, _)| *at).to_owned(),
+            rule: rule.to_owned(),
+        }
+    }
+
+    fn descend(&self, node: usize, count: u64, below: &mut Below<'s>) {
         let Some((at, map)) = self.nodes.get(node) else {
             return;
         };
@@ -235,7 +271,7 @@ impl<'s> Looks<'s> {
                     continue;
                 };
                 if named {
-                    below.named.entry(name.clone()).or_default().push(found);
+                    below.named.entry(name.as_str()).or_default().push(found);
                 } else {
                     below.every.push(found);
                 }
@@ -245,17 +281,15 @@ impl<'s> Looks<'s> {
 
     fn deepest(&self) -> Result<usize, SchemaFault> {
         let order = self.order()?;
-        let all = self.gather(&order);
+        let all = self.gather(&order)?;
         let root = self.index.get("").copied().unwrap_or_default();
         let mut looks: Vec<u64> = vec![0; self.nodes.len()];
         for depth in 0..=MAX_ARGUMENT_DEPTH {
             let next: Vec<u64> = all.iter().map(|below| below.looks(&looks)).collect();
             if next.get(root).is_some_and(|n| *n > MAX_LOOKS) {
-                let rule = "its alternatives multiply: one value would be checked too often";
-                return depth.checked_sub(1).ok_or_else(|| SchemaFault {
-                    pointer: String::new(),
-                    rule: rule.to_owned(),
-                });
+                return depth
+                    .checked_sub(1)
+                    .ok_or_else(|| self.fault(root, MULTIPLY));
             }
             if next == looks {
                 break;
@@ -299,12 +333,8 @@ impl<'s> Looks<'s> {
                         stack.pop();
                     }
                     Some(child) if marks.get(child) == Some(&Mark::Open) => {
-                        let at = self.nodes.get(child).map_or("", |(at, _)| at);
-                        return Err(SchemaFault {
-                            pointer: at.to_owned(),
-                            rule: "it refers to itself without looking at a smaller value"
-                                .to_owned(),
-                        });
+                        let rule = "it refers to itself without looking at a smaller value";
+                        return Err(self.fault(child, rule));
                     }
                     Some(child) => stack.push((child, self.same_place(child), 0)),
                 }
@@ -314,7 +344,13 @@ impl<'s> Looks<'s> {
     }
 }
 
-impl Below {
+impl Below<'_> {
+    /// How many other schemas it names.
+    fn pairs(&self) -> usize {
+        let named: usize = self.named.values().map(Vec::len).sum();
+        self.same.len() + self.items.len() + self.every.len() + named
+    }
+
     /// How often one place is looked at on the worst way down, given the same for one level less.
     fn looks(&self, less: &[u64]) -> u64 {
         let sum = |list: &[(usize, u64)]| {
@@ -338,20 +374,27 @@ impl Below {
     }
 }
 
-/// The first integer of a document that its RFC 8785 form does not hold exactly (semantics §8).
-pub(super) fn unsafe_integer(value: &Value) -> Option<String> {
+/// Where the first number of a document stands whose RFC 8785 form is an integer that it does not hold exactly (semantics
+/// §8): RFC 6901, into the document.
+#[must_use]
+pub fn inexact_integer_at(value: &Value) -> Option<String> {
     match value {
         Value::Number(n) => {
             let size = n.as_i64().map(i64::unsigned_abs).or_else(|| n.as_u64());
-            size.filter(|size| *size >= UNSAFE_INTEGER)
-                .map(|_| String::new())
+            let inexact = match (size, n.as_f64()) {
+                (Some(size), _) => size > MAX_EXACT,
+                // From here to 10^21 a number is written without exponent (RFC 8785 §3.2.2.3).
+                (None, Some(n)) => (9_007_199_254_740_992.0..1e21).contains(&n.abs()),
+                (None, None) => true,
+            };
+            inexact.then(String::new)
         }
         Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| {
-            unsafe_integer(item).map(|rest| join("", &n.to_string()) + &rest)
+            inexact_integer_at(item).map(|rest| join("", &n.to_string()) + &rest)
         }),
         Value::Object(map) => map
             .iter()
-            .find_map(|(key, item)| unsafe_integer(item).map(|rest| join("", key) + &rest)),
+            .find_map(|(key, item)| inexact_integer_at(item).map(|rest| join("", key) + &rest)),
         Value::Null | Value::Bool(_) | Value::String(_) => None,
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use super::Terms;
 use super::schema_bounds::{SchemaFault, bounds};
+use super::{Terms, ToolTerms};
 use crate::message::{Digest, ObjectText};
 
 /// Steps back that a regular expression may take before the arguments are refused.
@@ -22,6 +22,8 @@ const MAX_RULE_BYTES: usize = 200;
 #[derive(Clone, Default)]
 pub struct Validators {
     by_tool: BTreeMap<String, Arc<Compiled>>,
+    /// Why the schemas of the others cannot be used, with their pins.
+    faults: BTreeMap<String, (Digest, SchemaFault)>,
 }
 
 struct Compiled {
@@ -41,8 +43,8 @@ pub struct ArgumentFault {
 }
 
 impl Validators {
-    /// Compiles the input schemas of all exposed tools. A schema that does not compile is left out: PRECHECK refuses
-    /// such a contract ([`super::tool_faults`]), and [`Self::validate`] refuses every call of it.
+    /// Compiles the input schemas of all exposed tools. Where one does not compile, the reason is kept: PRECHECK refuses
+    /// such a contract ([`super::tool_faults_with`]), and [`Self::validate`] refuses every call of it.
     #[must_use]
     pub fn compile(terms: &Terms) -> Self {
         Self::default().recompile(terms)
@@ -56,16 +58,23 @@ impl Validators {
             .values()
             .map(|compiled| (compiled.pin, compiled))
             .collect();
-        let one = |tool: &super::ToolTerms| {
+        let mut found = Self::default();
+        for tool in terms.exposed_tools() {
             let compiled = match known.get(&tool.pin) {
-                Some(compiled) => Arc::clone(compiled),
-                None => Arc::new(Compiled::of(&tool.input_schema, tool.pin).ok()?),
+                Some(compiled) => Ok(Arc::clone(compiled)),
+                None => Compiled::of(&tool.input_schema, tool.pin).map(Arc::new),
             };
-            Some((tool.name.clone(), compiled))
-        };
-        Self {
-            by_tool: terms.exposed_tools().filter_map(one).collect(),
+            match compiled {
+                Ok(compiled) => {
+                    found.by_tool.insert(tool.name.clone(), compiled);
+                }
+                Err(fault) => {
+                    let known = (tool.pin, fault);
+                    found.faults.insert(tool.name.clone(), known);
+                }
+            }
         }
+        found
     }
 
     /// Checks the arguments of one call.
@@ -94,6 +103,18 @@ impl Validators {
                 pointer: error.instance_path().as_str().to_owned(),
                 rule: rule_of(&error),
             })
+    }
+
+    /// Why a tool's schema cannot be used; None where it can. Compiles it only where that is not known here.
+    pub(super) fn fault(&self, tool: &ToolTerms) -> Option<SchemaFault> {
+        let compiled = self.by_tool.get(&tool.name);
+        if compiled.is_some_and(|compiled| compiled.pin == tool.pin) {
+            return None;
+        }
+        match self.faults.get(&tool.name) {
+            Some((pin, fault)) if *pin == tool.pin => Some(fault.clone()),
+            _ => Self::fault_of(&tool.input_schema),
+        }
     }
 
     /// Why a schema cannot be used; None where it can.
@@ -166,12 +187,14 @@ mod tests {
 
     use super::*;
     use crate::contract::tests::make;
+    use crate::contract::tool_faults_with;
 
     fn compile(schema: &Value) -> Validators {
         let compiled = Compiled::of(schema, Digest::ZERO);
         let compiled = compiled.unwrap_or_else(|fault| panic!("{fault:?}"));
         Validators {
             by_tool: [("t".to_owned(), Arc::new(compiled))].into(),
+            faults: BTreeMap::new(),
         }
     }
 
@@ -281,6 +304,34 @@ mod tests {
         ));
     }
 
+    /// A second compilation would find what the schema says now.
+    #[test]
+    fn what_was_found_out_of_a_schema_is_not_found_out_again() {
+        let mut terms = (*make(&["allowed_tools=[read_file]"])).clone();
+        let good = terms.tool("read_file").unwrap().input_schema.clone();
+        let bad = json!({"type": 1});
+        let mut say = |schema: &Value| {
+            for tool in &mut terms.tools {
+                tool.input_schema = schema.clone();
+            }
+            terms.clone()
+        };
+        let compiled = Validators::compile(&say(&good));
+        let broken = Validators::compile(&say(&bad));
+        let faults = |validators: &Validators, terms: &Terms| {
+            let faults = tool_faults_with(terms, validators);
+            faults.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        let fault = faults(&broken, &say(&bad));
+        assert_eq!(fault, faults(&Validators::default(), &say(&bad)));
+        assert_eq!(fault.len(), 1);
+        assert_eq!(faults(&broken, &say(&good)), fault);
+        assert_eq!(faults(&compiled, &say(&bad)), Vec::<String>::new());
+        let mut other = say(&bad);
+        other.tools.iter_mut().for_each(|t| t.pin = Digest::ZERO);
+        assert_eq!(faults(&compiled, &other), fault);
+    }
+
     #[test]
     fn local_references_work_and_others_are_refused() {
         let tree = json!({
@@ -344,48 +395,6 @@ mod tests {
         assert_eq!(fault.pointer, "/properties/a/type");
         let fault = Validators::fault_of(&json!({"properties": {"a": {"pattern": "("}}})).unwrap();
         assert_eq!(fault.pointer, "/properties/a/pattern");
-    }
-
-    #[test]
-    fn schemas_are_bounded_in_size_and_depth() {
-        let long = "x".repeat(300_000);
-        refused(
-            &json!({"description": long}),
-            "",
-            "it is longer than 262144 bytes",
-        );
-        let mut deep = json!({});
-        for _ in 0..60 {
-            deep = json!({"not": deep});
-        }
-        let fault = Validators::fault_of(&deep).unwrap();
-        assert_eq!(fault.rule, "nested deeper than 48 levels");
-    }
-
-    /// `levels` definitions, each of which applies the next one twice.
-    fn ladder(levels: usize, step: impl Fn(String) -> Value) -> Value {
-        let mut definitions = serde_json::Map::new();
-        for n in 0..levels {
-            definitions.insert(format!("d{n}"), step(format!("#/$defs/d{}", n + 1)));
-        }
-        definitions.insert(format!("d{levels}"), json!({"type": "string"}));
-        json!({"$defs": definitions, "$ref": "#/$defs/d0"})
-    }
-
-    #[test]
-    fn alternatives_that_multiply_are_refused_before_they_cost_anything() {
-        let twice = |next: String| json!({"anyOf": [{"$ref": next}, {"$ref": next}]});
-        let rule = "its alternatives multiply: one value would be checked too often";
-        refused(&ladder(40, twice), "", rule);
-        assert_eq!(Validators::fault_of(&ladder(5, twice)), None);
-        let loops = "it refers to itself without looking at a smaller value";
-        refused(&json!({"$ref": "#"}), "", loops);
-        let two = json!({"$ref": "#/$defs/a", "$defs": {
-            "a": {"not": {"$ref": "#/$defs/b"}}, "b": {"if": {"$ref": "#/$defs/a"}}}});
-        assert_eq!(
-            Validators::fault_of(&two).map(|f| f.rule),
-            Some(loops.to_owned())
-        );
     }
 
     #[test]

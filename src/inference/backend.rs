@@ -113,21 +113,26 @@ impl Backend {
             Self::Http(backend) => backend.send(path, body, patience).await?,
             Self::Scripted(backend) => backend.send(patience).await?,
         };
-        let left = if head.status >= 400 {
+        let bound = if head.status >= 400 {
             MAX_ERROR_BODY_BYTES
         } else {
             MAX_BODY_BYTES
         };
-        Ok(Reply {
-            body,
-            head,
-            left,
-            patience: patience.clone(),
-        })
+        Ok(Reply::within(bound, head, body, patience.clone()))
     }
 }
 
 impl Reply {
+    /// An answer of which `bound` bytes are read, and one more: with it whoever reads sees that there was more.
+    fn within(bound: u64, head: ResponseHead, body: Body, patience: Patience) -> Self {
+        Self {
+            body,
+            head,
+            left: bound.saturating_add(1),
+            patience,
+        }
+    }
+
     /// What came before the body.
     #[must_use]
     pub const fn head(&self) -> &ResponseHead {
@@ -136,8 +141,8 @@ impl Reply {
 
     /// The next bytes of the body, never empty; none at its end.
     ///
-    /// A body beyond 64 MiB (1 MiB with a status of 400 or more) ends after the chunk that passed that bound: the
-    /// adapter sees that it is too large.
+    /// A body of more than 64 MiB (1 MiB with a status of 400 or more) ends after the chunk that passed that bound:
+    /// the adapter sees that it is too large. A body of just that size is whole.
     ///
     /// # Errors
     /// [`TransportFault`] where the body did not arrive whole.
@@ -179,6 +184,34 @@ pub(super) async fn wait<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Bytes that are read of a body that arrives byte by byte.
+    async fn read_of(body_bytes: usize, bound: u64) -> usize {
+        let script = format!(
+            r#"{{"proto": "openai-chat", "response": "{}", "status": 200, "stream": true}}"#,
+            "\\n".repeat(body_bytes)
+        );
+        let backend = ScriptedBackend::new(script.parse().unwrap(), 0);
+        let patience = Patience {
+            cancel: CancellationToken::new(),
+            idle: Duration::from_secs(1),
+        };
+        let (head, body) = backend.send(&patience).await.unwrap();
+        let mut reply = Reply::within(bound, head, body, patience);
+        let mut read = 0;
+        while let Some(chunk) = reply.chunk().await.unwrap() {
+            read += chunk.len();
+        }
+        read
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_of_just_the_bound_is_whole_and_a_larger_one_shows_that_it_is() {
+        assert_eq!(read_of(8, 12).await, 8);
+        assert_eq!(read_of(12, 12).await, 12);
+        assert_eq!(read_of(16, 12).await, 13);
+        assert_eq!(read_of(40, 12).await, 13);
+    }
 
     /// Each wait has the whole patience, so chunks that come in time may take longer than it together.
     #[tokio::test(start_paused = true)]

@@ -17,7 +17,12 @@ pub(super) enum Judgement {
     /// The contract is broken; nothing runs.
     Violation(OutcomeCode),
     /// The whole message is rejected; nothing of it enters the conversation.
-    Rejected { code: &'static str, pointer: String },
+    Rejected {
+        code: &'static str,
+        pointer: String,
+        /// The name that is unknown, or the rule that is broken: for people.
+        detail: String,
+    },
     /// A call limit would be passed; nothing runs.
     Limit(OutcomeCode),
     /// For each call in order: run it (none), or answer it with this.
@@ -81,18 +86,25 @@ impl Machine {
             let rejected = answers.iter().enumerate().find_map(|(i, a)| match a {
                 // A changed tool stands in a pinned manifest: its call is refused, the message is not.
                 Some(FailedReason::NotFound { name }) if terms.tool(name).is_none() => {
-                    Some(("TOOL_NOT_FOUND", format!("/tool_calls/{i}/name")))
+                    let pointer = format!("/tool_calls/{i}/name");
+                    let shown = name.chars().take(100).collect();
+                    Some(("TOOL_NOT_FOUND", pointer, shown))
                 }
-                Some(FailedReason::Invalid { pointer, .. }) => Some((
+                Some(FailedReason::Invalid { pointer, rule }) => Some((
                     "TOOL_VALIDATION_ERROR",
                     format!("/tool_calls/{i}/arguments{pointer}"),
+                    rule.clone(),
                 )),
                 _ => None,
             });
-            if let Some((code, pointer)) = rejected
+            if let Some((code, pointer, detail)) = rejected
                 && holds(Guard::StrictRejects, true)
             {
-                return Judgement::Rejected { code, pointer };
+                return Judgement::Rejected {
+                    code,
+                    pointer,
+                    detail,
+                };
             }
         }
         let answers = self.drop_excess(answers);

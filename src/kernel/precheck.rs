@@ -12,12 +12,14 @@ use crate::contract::{
     CONTRACT_FORMAT, SEMANTICS_VERSION, ToolFault, context_feasible, profile_faults,
     structure_faults, tool_faults,
 };
+use crate::message::{AgentMessage, Role};
 
 impl Machine {
     /// The checks that need no probe, in their order.
     pub(super) fn static_checks(&self, inputs: &RunStarted) -> Vec<Check> {
         let contract = &self.contract;
-        let structure = structure_faults(contract);
+        let mut structure = structure_faults(contract);
+        structure.extend(opening_fault(&contract.system, &inputs.messages));
         let stated = contract.contract_hash();
         let computed = contract.rehash();
         let provenance = !contract.contract_id().is_empty()
@@ -114,7 +116,8 @@ impl Machine {
         outbox.policy = Some(self.policy_record());
         let ended = match (self.decide_interruption(), failed) {
             (Some(decision), _) => Some(decision),
-            (None, Some(name)) => {
+            // A stop that was asked for meanwhile is why the run ends.
+            (None, Some(name)) if !self.stop_requested => {
                 outbox.note = checks.iter().find(|c| !c.ok).map(|c| c.detail.clone());
                 Some(Decision::end(
                     0,
@@ -122,7 +125,7 @@ impl Machine {
                     Outcome::new(AgentOutcome::FailedPreflight, self.preflight_code(name)),
                 ))
             }
-            (None, None) => None,
+            (None, _) => None,
         };
         outbox.checks = checks;
         let decision = ended.unwrap_or_else(|| self.decide_first());
@@ -183,6 +186,24 @@ impl Machine {
         self.phase = Phase::Nothing;
         outbox.finish(outcome);
     }
+}
+
+/// What is wrong with the conversation at the start: it says what the contract's `system` says, once, first.
+fn opening_fault(system: &str, messages: &[AgentMessage]) -> Option<String> {
+    let spoken: Vec<usize> = messages
+        .iter()
+        .enumerate()
+        .filter_map(|(at, message)| (message.role == Role::System).then_some(at))
+        .collect();
+    let said = messages
+        .first()
+        .map_or("", |message| message.content.as_str());
+    let fits = if system.trim().is_empty() {
+        spoken.is_empty()
+    } else {
+        spoken == [0] && said == system
+    };
+    (!fits).then(|| "the conversation does not begin with the contract's system prompt".to_owned())
 }
 
 fn check(name: CheckName, ok: bool, fault: impl FnOnce() -> String) -> Check {

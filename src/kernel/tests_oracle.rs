@@ -276,7 +276,7 @@ impl Oracle {
                 if let Some(end) = self.out_of_time() {
                     return end;
                 }
-                if !probed.targets.iter().any(|t| t.responsive) {
+                if !self.facts.stop && !probed.targets.iter().any(|t| t.responsive) {
                     return self.end(Class::FailedPreflight, Code::BackendUnavailable);
                 }
                 self.go_on(Wish::Turn, false)

@@ -34,7 +34,7 @@ impl Machine {
         }
         let (stop, message) = match result.canonical_message {
             Some(ref message) if !rejected && !recovered => (result.stop, message.clone()),
-            Some(_) | None => return self.reject_structure(&result, recovered),
+            Some(_) | None => return self.reject_structure(&result, recovered, outbox),
         };
         let refused = match stop {
             StopReason::Refusal => Some(OutcomeCode::Refusal),
@@ -44,10 +44,11 @@ impl Machine {
         if let Some(code) = refused
             && holds(Guard::RefusedResponse, !self.violates_by_asking(&message))
         {
+            outbox.note = Some(format!("refused: {code}"));
             return self.fail(Failure::Refused(code));
         }
         if message.tool_calls.is_empty() {
-            return self.judge_text(message, usage, stop, has_text);
+            return self.judge_text(message, usage, stop, has_text, outbox);
         }
         self.judge_calls(message, usage, stop, has_text, outbox)
     }
@@ -73,6 +74,7 @@ impl Machine {
         &mut self,
         result: &ProtocolAdapterResult,
         recovered: bool,
+        outbox: &mut Outbox,
     ) -> Reply<FromValidateCalls> {
         let code = if recovered {
             FailureCode::RecoveredInStrict
@@ -82,6 +84,7 @@ impl Machine {
         let pointer = result.pointer.as_deref().unwrap_or("/");
         self.notices
             .push(texts::rejection_notice(code.as_str(), pointer));
+        outbox.note = Some(format!("rejected: {code} at {pointer}"));
         self.fail(Failure::Rejected(Rejection::Structural))
     }
 
@@ -92,9 +95,11 @@ impl Machine {
         usage: Usage,
         stop: StopReason,
         has_text: bool,
+        outbox: &mut Outbox,
     ) -> Reply<FromValidateCalls> {
         if has_text && holds(Guard::CutResponse, stop == StopReason::Length) {
             self.notices.push(texts::cut_notice());
+            outbox.note = Some("cut at the output limit".to_owned());
             return self.fail(Failure::Cut);
         }
         if has_text {
@@ -105,6 +110,7 @@ impl Machine {
             self.verdict = Verdict::Advanced;
         } else if holds(Guard::BlankResponse, true) {
             self.notices.push(texts::blank_notice());
+            outbox.note = Some("empty".to_owned());
             return self.fail(Failure::Blank);
         } else {
             self.accept(message, usage);
@@ -145,7 +151,12 @@ impl Machine {
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Violation(code);
             }
-            Judgement::Rejected { code, pointer } => {
+            Judgement::Rejected {
+                code,
+                pointer,
+                detail,
+            } => {
+                outbox.note = Some(format!("rejected: {code} at {pointer}: {detail}"));
                 self.notices.push(texts::rejection_notice(code, &pointer));
                 return self.fail(Failure::Rejected(Rejection::Arguments));
             }

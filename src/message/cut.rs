@@ -37,7 +37,7 @@ pub fn cut_to_limit(prefix: &str, original: u64, limit: u64, marker: &str) -> Cu
     };
     // The marker grows with the digits of `kept`, so the room for the prefix depends on the answer:
     // start from the marker at its shortest and step down to the first boundary that fits.
-    let mut kept = floor_boundary(prefix, limit.saturating_sub(rendered(0).len() + 1));
+    let mut kept = char_prefix(prefix, limit.saturating_sub(rendered(0).len() + 1)).len();
     loop {
         let head = rendered(kept);
         if head.len() + 1 + kept <= limit {
@@ -48,23 +48,25 @@ pub fn cut_to_limit(prefix: &str, original: u64, limit: u64, marker: &str) -> Cu
             };
         }
         if kept == 0 {
-            let end = floor_boundary(&head, limit);
             return Cut {
-                text: head.get(..end).unwrap_or_default().to_owned(),
+                text: char_prefix(&head, limit).to_owned(),
                 kept: 0,
                 truncated: true,
             };
         }
-        kept = floor_boundary(prefix, kept - 1);
+        kept = char_prefix(prefix, kept - 1).len();
     }
 }
 
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
+/// The longest beginning of `text` that has at most `limit` bytes and ends at a character.
+#[must_use]
+pub fn char_prefix(text: &str, limit: usize) -> &str {
+    // `str::floor_char_boundary` is younger than the oldest compiler that builds this.
+    let mut end = limit.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
     }
-    at
+    text.get(..end).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -89,6 +91,20 @@ mod tests {
             cut_to_limit("abc", 3, 0, DEFAULT_TRUNCATION_MARKER).text,
             ""
         );
+    }
+
+    #[test]
+    fn a_beginning_ends_at_a_character() {
+        let check = |limit: usize, expect: &str| {
+            assert_eq!(char_prefix("aé😀", limit), expect, "{limit}");
+        };
+        check(0, "");
+        check(1, "a");
+        check(2, "a");
+        check(3, "aé");
+        check(6, "aé");
+        check(7, "aé😀");
+        check(usize::MAX, "aé😀");
     }
 
     #[test]

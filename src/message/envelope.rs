@@ -14,7 +14,12 @@ pub enum EnvelopeStatus {
 
 /// One block of a tool's result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+#[serde(
+    deny_unknown_fields,
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case"
+)]
 pub enum ContentBlock {
     /// Text, as the model will see it; at most the output budget's bytes over all blocks.
     Text(String),
@@ -92,7 +97,12 @@ impl ToolEnvelope {
 
 /// How one call that was started came to an end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+#[serde(
+    deny_unknown_fields,
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case"
+)]
 pub enum ToolOutcome {
     /// A valid envelope came back: the call is executed, ok or error.
     Returned(ToolEnvelope),
@@ -114,4 +124,35 @@ pub enum ToolOutcome {
     Cancelled,
     /// Not started: the server no longer offers the tool that the contract pins.
     ToolChanged,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    /// Accepts `text`, and nothing with a key more at its top, or at the top of its value.
+    fn check<T: DeserializeOwned>(text: &str) {
+        let read = |text: &str| serde_json::from_str::<T>(text).map(drop);
+        assert!(read(text).is_ok(), "{text}");
+        let outer = text.replacen('{', r#"{"x":1,"#, 1);
+        assert!(read(&outer).is_err(), "{outer}");
+        if let Some((head, value)) = text.split_once(r#""value":{"#) {
+            let inner = format!(r#"{head}"value":{{"x":1,{value}"#);
+            assert!(read(&inner).is_err(), "{inner}");
+        }
+    }
+
+    #[test]
+    fn a_recorded_result_has_the_keys_it_has_and_no_other() {
+        let blob = Digest::ZERO;
+        check::<ContentBlock>(r#"{"kind":"text","value":"a"}"#);
+        check::<ContentBlock>(&format!(
+            r#"{{"kind":"resource","value":{{"blob":"{blob}","bytes":1,"mime_type":"a/b"}}}}"#
+        ));
+        check::<ToolOutcome>(r#"{"kind":"timed_out"}"#);
+        check::<ToolOutcome>(r#"{"kind":"malformed","value":{"detail":"a","raw_hash":null}}"#);
+        check::<ToolOutcome>(r#"{"kind":"connection_lost","value":{"detail":"a"}}"#);
+    }
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::Digest;
+use super::{Digest, char_prefix};
 
 /// What kind of fault a provider had: a closed list, the same for every provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -71,11 +71,7 @@ impl ProviderFault {
     #[must_use]
     pub fn new(class: ProviderFaultClass, message: impl Into<String>) -> Self {
         let mut message = message.into();
-        let mut end = message.len().min(2048);
-        while !message.is_char_boundary(end) {
-            end -= 1;
-        }
-        message.truncate(end);
+        message.truncate(char_prefix(&message, 2048).len());
         Self {
             class,
             message,

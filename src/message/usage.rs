@@ -1,14 +1,5 @@
 use serde::{Deserialize, Serialize};
 
-/// The largest integer that every JSON reader holds exactly: 2^53 − 1. Nothing recorded is larger.
-pub const MAX_EXACT: u64 = (1 << 53) - 1;
-
-/// Adds counts that are recorded: saturating at [`MAX_EXACT`].
-#[must_use]
-pub fn exact_sum(a: u64, b: u64) -> u64 {
-    a.saturating_add(b).min(MAX_EXACT)
-}
-
 /// Tokens of one inference, as the provider reported them or as they were estimated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

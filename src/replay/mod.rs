@@ -10,6 +10,7 @@
 //! ```
 
 mod blob_source;
+mod boundary;
 mod difference;
 mod pointer;
 mod replayer;

@@ -1,13 +1,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use super::boundary::Issued;
 use super::pointer::{first_difference, shown};
 use super::{Attribution, BlobSource, Difference, ReplayReport};
-use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape, ResponseMeta};
+use crate::adapter::{RequestEncoder, RequestShape};
 use crate::contract::{ExecutionContract, Validators};
-use crate::kernel::{
-    Effect, EntryDraft, EntryKind, Event, EventKind, InferRequest, InferenceReturned, Run,
-};
+use crate::kernel::{Effect, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run};
 use crate::message::{Digest, InferenceSeq, RunId};
 use crate::transcript::{Chain, Link, SealedEntry};
 
@@ -17,15 +16,15 @@ const MAX_DIFFERENCES: usize = 1_000;
 /// Folds one transcript, entry by entry, through a fresh machine.
 pub struct Replayer {
     chain: Chain,
-    contract: Arc<ExecutionContract>,
+    pub(super) contract: Arc<ExecutionContract>,
     differences: Vec<Difference>,
     encoders: Vec<RequestEncoder>,
     entries: u64,
     expected: VecDeque<EntryDraft>,
-    not_compared: Vec<String>,
+    pub(super) not_compared: Vec<String>,
     /// The digest of each issued request's body, as this build encodes it.
-    requests: BTreeMap<InferenceSeq, (Digest, usize)>,
-    run: Option<Run>,
+    pub(super) requests: BTreeMap<InferenceSeq, Issued>,
+    pub(super) run: Option<Run>,
     sealed: bool,
     validators: Arc<Validators>,
 }
@@ -201,123 +200,6 @@ impl Replayer {
         false
     }
 
-    /// Encodes and decodes again what crossed the boundary to the model.
-    fn check_boundary(&mut self, entry: &SealedEntry, event: &Event, blobs: &dyn BlobSource) {
-        match &event.event {
-            EventKind::InferenceReturned(returned) => {
-                let hash = returned.request_hash;
-                self.check_request(entry, returned.inference, hash);
-                self.check_decoding(entry, returned, blobs);
-            }
-            EventKind::InferenceFailed(failed) => {
-                if let Some(hash) = failed.request_hash {
-                    self.check_request(entry, failed.inference, hash);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn check_request(&mut self, entry: &SealedEntry, inference: InferenceSeq, recorded: Digest) {
-        // A late answer's request was compared when it was issued; one that this build never issued has no body to compare.
-        let Some((encoded, _)) = self.requests.get(&inference).copied() else {
-            return;
-        };
-        if encoded != recorded {
-            self.differ_at(
-                entry,
-                "/event/event/value/request_hash",
-                &recorded.to_string(),
-                &encoded.to_string(),
-                Attribution::Adapter,
-            );
-        }
-    }
-
-    fn check_decoding(
-        &mut self,
-        entry: &SealedEntry,
-        returned: &InferenceReturned,
-        blobs: &dyn BlobSource,
-    ) {
-        let recorded = &returned.result;
-        let Some(raw) = blobs.blob(recorded.raw_hash) else {
-            if returned.gated {
-                self.not_compared.push(format!(
-                    "entry {}: the response is withheld and was left out",
-                    entry.seq
-                ));
-            } else {
-                let pointer = "/event/event/value/result/raw_hash";
-                let hash = recorded.raw_hash.to_string();
-                self.differ_at(
-                    entry,
-                    pointer,
-                    &hash,
-                    "no such bytes",
-                    Attribution::Truncated,
-                );
-            }
-            return;
-        };
-        let actual_hash = Digest::of(&raw);
-        if actual_hash != recorded.raw_hash {
-            let pointer = "/event/event/value/result/raw_hash";
-            let (expected, actual) = (recorded.raw_hash.to_string(), actual_hash.to_string());
-            self.differ_at(entry, pointer, &expected, &actual, Attribution::Tampered);
-            return;
-        }
-        let Some(run) = &self.run else { return };
-        let target = self
-            .requests
-            .get(&returned.inference)
-            .map_or(0, |(_, target)| *target);
-        let model = self
-            .contract
-            .targets
-            .get(target)
-            .map_or("", |target| target.model.as_str());
-        let decoded = Adapter::by_version(&recorded.adapter_version).map(|adapter| {
-            let meta = ResponseMeta {
-                status: 200,
-                ..ResponseMeta::default()
-            };
-            let mut decoder = adapter.decoder(meta, model);
-            decoder.push(&raw);
-            decoder.finish()
-        });
-        let again = match decoded {
-            Ok(Decoded::Message(result)) => {
-                let admitted = run.admit(*result);
-                if admitted.gated != returned.gated {
-                    let (expected, actual) =
-                        (returned.gated.to_string(), admitted.gated.to_string());
-                    let pointer = "/event/event/value/gated";
-                    self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
-                }
-                text_of(&admitted.result)
-            }
-            Ok(Decoded::Fault { fault, .. }) => text_of(&fault),
-            Err(fault) => {
-                let pointer = "/event/event/value/result/adapter_version";
-                let version = &recorded.adapter_version;
-                let actual = fault.to_string();
-                self.differ_at(
-                    entry,
-                    pointer,
-                    version,
-                    &actual,
-                    Attribution::UnknownVersion,
-                );
-                return;
-            }
-        };
-        let found = first_difference("/event/event/value/result", &text_of(recorded), &again);
-        if let Some((pointer, expected, actual)) = found {
-            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
-        }
-    }
-
     fn step(&mut self, event: Event) {
         let effects = match (&mut self.run, event.event) {
             (None, EventKind::RunStarted(started)) => {
@@ -352,8 +234,14 @@ impl Replayer {
             return;
         };
         let body = encoder.encode(run.conversation(), &RequestShape::from(request));
-        self.requests
-            .insert(request.inference, (Digest::of(&body), request.target));
+        self.requests.insert(
+            request.inference,
+            Issued {
+                body: Digest::of(&body),
+                expected_tokens: request.expected_tokens,
+                target: request.target,
+            },
+        );
     }
 
     fn compare(&mut self, entry: &SealedEntry, draft: &EntryDraft, cause: Attribution) {
@@ -364,7 +252,7 @@ impl Replayer {
         }
     }
 
-    fn differ_at(
+    pub(super) fn differ_at(
         &mut self,
         entry: &SealedEntry,
         pointer: &str,
@@ -392,7 +280,7 @@ impl Replayer {
 }
 
 /// The stored form of a recorded value.
-fn text_of<T: serde::Serialize>(value: &T) -> String {
+pub(super) fn text_of<T: serde::Serialize>(value: &T) -> String {
     // Recorded values hold strings, integers and booleans only: serialising them cannot fail.
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -31,6 +31,8 @@ pub struct Ledger {
     /// Sizes of the arguments of the message judged last, by call id.
     message: BTreeMap<String, u64>,
     outcome: Option<Outcome>,
+    /// Calls that messages asked for, started or not.
+    requested: u64,
     run_id: Option<RunId>,
     started_unix_ms: u64,
 }
@@ -103,6 +105,12 @@ impl Ledger {
             | AgentOutcome::FailedContractViolation
             | AgentOutcome::Interrupted => None,
         }
+    }
+
+    /// Calls that messages asked for, started or not.
+    #[must_use]
+    pub const fn requested(&self) -> u64 {
+        self.requested
     }
 
     /// The accounting so far, in the order in which requests and calls were started.
@@ -278,6 +286,8 @@ impl Ledger {
     fn inference_returned(&mut self, returned: &InferenceReturned) {
         let result = &returned.result;
         if let Some(message) = &result.canonical_message {
+            let asked = u64::try_from(message.tool_calls.len()).unwrap_or(u64::MAX);
+            self.requested = self.requested.saturating_add(asked);
             self.message = message
                 .tool_calls
                 .iter()

@@ -1,4 +1,65 @@
+use super::{AccountingLine, Ledger};
 use crate::kernel::OutcomeCode;
+
+/// How many calls that failed are named.
+const MOST_NAMED: usize = 3;
+
+impl Ledger {
+    /// Why the run ended: the code's sentence, made exact by what this run did. In foreign words where those say more; none
+    /// where the run has no end.
+    #[must_use]
+    pub fn why(&self) -> Option<String> {
+        let code = self.outcome()?.code;
+        let (said, cause) = match code {
+            OutcomeCode::NoCallResponse if self.requested() > 0 => {
+                (self.not_executed(), self.failed_calls())
+            }
+            OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), self.failed_calls()),
+            _ => (sentence(code).to_owned(), self.cause().map(str::to_owned)),
+        };
+        Some(match cause {
+            Some(cause) => format!("{said} ({cause})"),
+            None => said,
+        })
+    }
+
+    /// What became of the calls of a run that executed none.
+    fn not_executed(&self) -> String {
+        let started = self.tool_errors().count();
+        let what = match (started, self.requested()) {
+            (0, 1) => "1 was asked for and was not started".to_owned(),
+            (0, asked) => format!("{asked} were asked for and none was started"),
+            (1, _) => "1 was started and did not come back".to_owned(),
+            (started, _) => format!("{started} were started and none came back"),
+        };
+        format!("The contract requires an executed tool call: {what}.")
+    }
+
+    /// The calls that failed, each with its tool's name and words, and each text once.
+    fn failed_calls(&self) -> Option<String> {
+        let mut told: Vec<String> = Vec::new();
+        for (tool, error) in self.tool_errors() {
+            let text = format!("{tool}: {}", error.unwrap_or("failed"));
+            if !told.contains(&text) {
+                told.push(text);
+            }
+        }
+        let more = told.len().saturating_sub(MOST_NAMED);
+        told.truncate(MOST_NAMED);
+        if more > 0 {
+            told.push(format!("{more} more"));
+        }
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+
+    /// Every call that was started: the tool, and its error where it has one.
+    fn tool_errors(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        self.lines().iter().filter_map(|line| match line {
+            AccountingLine::Tool(call) => Some((call.command.as_str(), line.error())),
+            AccountingLine::Llm(_) => None,
+        })
+    }
+}
 
 /// Why a run ended, in one sentence for people. Nothing ever matches on it.
 #[must_use]
@@ -29,7 +90,7 @@ pub const fn sentence(code: OutcomeCode) -> &'static str {
             "The contract requires a tool call, and the model answered without one."
         }
         OutcomeCode::SynthesisWithoutTools => {
-            "The closing turn was due before the required tool call had been made."
+            "The closing turn was due before a required tool call had been executed."
         }
         OutcomeCode::ProofNotSucceeded => {
             "The contract requires a successful tool call, and every call failed."

@@ -1,8 +1,8 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::Ledger;
 use super::accounting::AccountingLine;
-use super::{Ledger, sentence};
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, Role, RunId};
 
@@ -135,13 +135,7 @@ impl AgentResult {
         let outcome = ledger.outcome();
         let success = outcome.is_some_and(|outcome| outcome.class.is_success());
         let conversation = run.conversation();
-        let why = match outcome {
-            Some(outcome) => {
-                let cause = ledger.cause().map(|cause| format!(" ({cause})"));
-                format!("{}{}", sentence(outcome.code), cause.unwrap_or_default())
-            }
-            None => UNFINISHED.to_owned(),
-        };
+        let why = ledger.why().unwrap_or_else(|| UNFINISHED.to_owned());
         let content = if success {
             answer(conversation.iter().map(AsRef::as_ref)).to_owned()
         } else {

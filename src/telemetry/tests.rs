@@ -7,9 +7,9 @@ use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, Validators,
 };
 use crate::kernel::{
-    Action, Effect, EffectRecord, EntryKind, Event, EventKind, InferenceFailed, InferenceReturned,
-    Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run, RunStarted, State,
-    ToolReturned,
+    Action, AgentOutcome, Effect, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
+    InferenceReturned, Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run,
+    RunStarted, State, ToolReturned,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus,
@@ -389,4 +389,79 @@ fn a_sentence_is_a_sentence() {
             "{text}"
         );
     }
+}
+
+/// A run that ends with `code` after a message with `asked` calls, of which the first was started and came to `outcome`.
+fn why(code: OutcomeCode, asked: usize, outcome: Option<ToolOutcome>) -> Option<String> {
+    let mut fed = Fed::new();
+    let call = ToolInvocation {
+        arguments: ObjectText::parse("{}").unwrap(),
+        id: "c1".to_owned(),
+        name: "read_file".to_owned(),
+        raw_payload: None,
+        source_model: "script".to_owned(),
+    };
+    let message = AgentMessage {
+        tool_calls: vec![call; asked],
+        ..text("")
+    };
+    fed.take(0, EventKind::TimerFired, infer());
+    fed.take(1, returned(Some(message)), Vec::new());
+    if let Some(outcome) = outcome {
+        fed.take(2, EventKind::TimerFired, execute());
+        fed.take(3, tool(outcome), Vec::new());
+    }
+    let action = Action {
+        outcome: Some(Outcome::new(AgentOutcome::FailedProtocolNoTools, code)),
+        ..sample::action(9, EntryKind::Transition, State::Infer, State::Terminate)
+    };
+    fed.ledger.take(&fed.contract, &action, None, Digest::ZERO);
+    fed.ledger.why()
+}
+
+#[test]
+fn a_run_without_an_executed_call_says_what_became_of_those_it_asked_for() {
+    let check = |asked, outcome, expect: &str| {
+        let why = why(OutcomeCode::NoCallResponse, asked, outcome);
+        assert_eq!(why.as_deref(), Some(expect));
+    };
+    check(0, None, sentence(OutcomeCode::NoCallResponse));
+    let rule = "The contract requires an executed tool call";
+    check(
+        1,
+        None,
+        &format!("{rule}: 1 was asked for and was not started."),
+    );
+    check(
+        2,
+        None,
+        &format!("{rule}: 2 were asked for and none was started."),
+    );
+    let lost = ToolOutcome::ConnectionLost {
+        detail: "server ended".to_owned(),
+    };
+    check(
+        1,
+        Some(lost),
+        &format!(
+            "{rule}: 1 was started and did not come back. (read_file: connection lost: server ended)"
+        ),
+    );
+    check(
+        1,
+        Some(ToolOutcome::TimedOut),
+        &format!("{rule}: 1 was started and did not come back. (read_file: timeout)"),
+    );
+}
+
+#[test]
+fn a_run_whose_calls_all_failed_names_the_tool_and_its_words() {
+    let why = why(
+        OutcomeCode::ProofNotSucceeded,
+        1,
+        Some(envelope(Some("no such file"))),
+    );
+    let said = sentence(OutcomeCode::ProofNotSucceeded);
+    let expect = format!("{said} (read_file: TOOL_ERROR: no such file)");
+    assert_eq!(why, Some(expect));
 }

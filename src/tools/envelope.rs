@@ -1,6 +1,6 @@
 use super::CallTerms;
 use crate::kernel::CallOrder;
-use crate::message::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope};
+use crate::message::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, char_prefix};
 
 /// The code of a failure for which the tool gave none.
 pub(super) const TOOL_ERROR: &str = "TOOL_ERROR";
@@ -135,7 +135,9 @@ impl ToolAnswer {
             } else {
                 limit.min(REPEATED_MESSAGE_BYTES)
             };
-            error.message.truncate(prefix(&error.message, room).len());
+            error
+                .message
+                .truncate(char_prefix(&error.message, room).len());
         }
         envelope
     }
@@ -147,22 +149,13 @@ fn keep_text(content: &mut Vec<ContentBlock>, limit: usize) {
     content.retain_mut(|block| match block {
         ContentBlock::Resource { .. } => true,
         ContentBlock::Text(text) => {
-            let kept = prefix(text, room).len();
+            let kept = char_prefix(text, room).len();
             // A cut block is the last one that gets anything: later text must not close up to it.
             room = if kept < text.len() { 0 } else { room - kept };
             text.truncate(kept);
             kept > 0
         }
     });
-}
-
-/// The longest beginning of `text` that has at most `limit` bytes and ends at a character.
-pub(super) fn prefix(text: &str, limit: usize) -> &str {
-    let mut end = limit.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 fn size(bytes: usize) -> u64 {

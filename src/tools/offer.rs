@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
-use crate::contract::{ToolCapability, ToolPin};
-use crate::message::estimate_tokens;
+use crate::contract::{ToolCapability, ToolPin, inexact_integer_at};
+use crate::message::{char_prefix, estimate_tokens};
 
 /// Longest exposed name; what the strictest provider accepts.
 const NAME_BYTES: usize = 64;
@@ -50,7 +50,7 @@ impl Offer {
 
     /// Notes that a tool cannot be used.
     pub(super) fn leave_out(&mut self, name: &str, reason: &str) {
-        let name = super::envelope::prefix(name, 200);
+        let name = char_prefix(name, 200);
         self.unusable
             .push(format!("tool {name:?} left out: {reason}"));
     }
@@ -78,6 +78,16 @@ impl Offer {
         }
         if !(tool.annotations.is_object() || tool.annotations.is_null()) {
             return Err("its annotations are not an object".to_owned());
+        }
+        for (what, value) in [
+            ("inputSchema", &tool.input_schema),
+            ("annotations", &tool.annotations),
+        ] {
+            if let Some(pointer) = inexact_integer_at(value) {
+                return Err(format!(
+                    "its {what} at {pointer:?}: an integer of 2^53 or more has no exact canonical form"
+                ));
+            }
         }
         let size = definition(tool).len();
         if size > DEFINITION_BYTES {

@@ -6,18 +6,15 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
-use super::envelope::prefix;
 use super::mcp::{McpServer, Patience};
 use super::offer::{self, BUILTIN, Offer};
 use super::{CallTerms, ServerSpec, ToolServerError};
-use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin};
+use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin, check_server_name};
 use crate::kernel::{BringUpFault, CallOrder};
-use crate::message::ToolOutcome;
+use crate::message::{ToolOutcome, char_prefix};
 
 /// Bytes of a fault's detail that are recorded.
 const DETAIL_BYTES: usize = 2_048;
-/// Longest server name; its tools' exposed names have 64 characters for both.
-const SERVER_NAME_BYTES: usize = 32;
 
 /// What bring-up gives: running servers, what they offer, and what did not come up.
 #[derive(Debug)]
@@ -231,7 +228,7 @@ impl BringUp {
 
     fn fault(&mut self, server: &str, detail: &str) {
         self.faults.push(BringUpFault {
-            detail: prefix(detail, DETAIL_BYTES).to_owned(),
+            detail: char_prefix(detail, DETAIL_BYTES).to_owned(),
             server: server.to_owned(),
         });
     }
@@ -294,16 +291,7 @@ fn check_name(name: &str, spec: &ServerSpec) -> Result<(), ToolServerError> {
     match (spec, name) {
         (ServerSpec::Builtin { .. }, BUILTIN) => Ok(()),
         (ServerSpec::Builtin { .. }, _) => refuse("the built-in tools are called builtin"),
-        (_, BUILTIN) => refuse("builtin is the name of the built-in tools"),
-        (_, "agent") => refuse("tools that begin with agent__ are monolith's own"),
-        _ if !(1..=SERVER_NAME_BYTES).contains(&name.len())
-            || !name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') =>
-        {
-            refuse("it is not 1 to 32 characters of A-Z a-z 0-9 _ -")
-        }
-        _ => Ok(()),
+        (_, name) => check_server_name(name).or_else(refuse),
     }
 }
 

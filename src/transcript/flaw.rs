@@ -2,6 +2,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::message::char_prefix;
+
 /// What a flaw in stored evidence amounts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -84,10 +86,6 @@ impl fmt::Display for FlawKind {
 /// The text of a value, bounded: foreign bytes may be of any length.
 fn shown(value: &impl fmt::Display) -> String {
     let mut text = value.to_string();
-    let mut end = text.len().min(400);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
+    text.truncate(char_prefix(&text, 400).len());
     text
 }

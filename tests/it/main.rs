@@ -7,6 +7,8 @@ mod corpus;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
 mod semantics;
 #[cfg(test)]
 mod servers;

@@ -95,6 +95,11 @@ fn check(name: &str, sets: &[&str], outcome: (&str, &str), code: i32, observed: 
         told.unwrap_or_default().starts_with(observed),
         "{name}: {told:?}"
     );
+    if outcome.1 == "no_call_response" {
+        let error = ended.result["error"].as_str().unwrap_or_default();
+        let said = format!("1 was started and did not come back. (odd__{name}: ");
+        assert!(error.contains(&said), "{error}");
+    }
     for proof in ["verify", "replay"] {
         monolith(&folder, &[proof, "r"]).assert().success();
     }

@@ -247,6 +247,40 @@ fn what_nobody_touched_reaches_its_level() {
 }
 
 #[test]
+fn checkpoints_come_every_so_many_entries_and_at_the_seal() {
+    let scene = Scene::new();
+    let set = "checkpoint_every=2";
+    scene.ok(&[
+        "run",
+        "--contract",
+        "c.yaml",
+        "--run-id",
+        "often",
+        "--set",
+        set,
+    ]);
+    let file = scene.ok(&["export", "often"]);
+    let entries = file.lines().filter(|line| line.starts_with("{\"action\""));
+    let entries = entries.count();
+    let stated: Vec<usize> = file
+        .lines()
+        .filter_map(|line| line.strip_prefix("{\"checkpoint\":\"monolith/run/often\\n"))
+        .map(|rest| rest.split('\\').next().unwrap().parse().unwrap())
+        .collect();
+    assert!(stated.len() > 1, "{stated:?}");
+    assert!(stated.is_sorted_by(|a, b| a < b), "{stated:?}");
+    assert_eq!(stated.last(), Some(&entries));
+    scene.holds(&["verify", "often"], "L1");
+    // One that is not the last tells, too.
+    scene.rewrite("often", lie);
+    scene.sql(&format!(
+        "DELETE FROM checkpoints WHERE entries = {entries}"
+    ));
+    scene.finds(&["verify", "often"], "tampered");
+    scene.finds(&["verify", "often", "--key", "auditor.keys"], "tampered");
+}
+
+#[test]
 fn t1_an_edited_row_is_tampered() {
     for seq in 0..4 {
         let scene = Scene::new();

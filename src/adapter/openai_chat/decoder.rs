@@ -2,7 +2,7 @@ use super::VERSION;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form};
 use crate::adapter::retry_after::retry_after_ms;
-use crate::adapter::sse::{LineTooLong, SseEvent, SseSplitter};
+use crate::adapter::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use crate::adapter::{Decoded, ResponseMeta};
 use crate::message::{
     AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
@@ -16,12 +16,20 @@ const MAX_ERROR_BYTES: usize = 1024 * 1024;
 const OPENING_BYTES: usize = 512;
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
+/// What a body may hold; tests have smaller ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub body_bytes: usize,
+    pub line_bytes: usize,
+}
+
 /// Judges one response.
 #[derive(Debug)]
 pub(in crate::adapter) struct Decoder {
     body: Body,
     fold: Fold,
     hasher: blake3::Hasher,
+    limits: Limits,
     meta: ResponseMeta,
     model: String,
     /// The first bytes, for a fault's message.
@@ -44,6 +52,14 @@ enum Body {
 
 impl Decoder {
     pub(in crate::adapter) fn new(meta: ResponseMeta, model: &str) -> Self {
+        let limits = Limits {
+            body_bytes: MAX_BODY_BYTES,
+            line_bytes: MAX_LINE_BYTES,
+        };
+        Self::within(limits, meta, model)
+    }
+
+    pub(super) fn within(limits: Limits, meta: ResponseMeta, model: &str) -> Self {
         let body = if (200..300).contains(&meta.status) {
             Body::Undecided(Vec::new())
         } else {
@@ -53,6 +69,7 @@ impl Decoder {
             body,
             fold: Fold::default(),
             hasher: blake3::Hasher::new(),
+            limits,
             meta,
             model: model.to_owned(),
             opening: Vec::new(),
@@ -61,20 +78,31 @@ impl Decoder {
         }
     }
 
+    /// Takes the next bytes. Those within the bound are judged before those beyond it count, so that the verdict does
+    /// not depend on which of them arrived together.
     pub(in crate::adapter) fn push(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
-        self.received = self.received.saturating_add(bytes.len());
         let room = OPENING_BYTES.saturating_sub(self.opening.len());
         self.opening.extend(bytes.iter().take(room));
-        if self.too_large {
+        if let Body::Error(kept) = &mut self.body {
+            let room = MAX_ERROR_BYTES.saturating_sub(kept.len());
+            kept.extend(bytes.iter().take(room));
+            return;
+        }
+        let room = self.limits.body_bytes.saturating_sub(self.received);
+        let (within, beyond) = bytes.split_at(room.min(bytes.len()));
+        self.received += within.len();
+        self.take(within);
+        if !beyond.is_empty() && !self.is_settled() {
+            self.overflow();
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if self.is_settled() {
             return;
         }
         match &mut self.body {
-            Body::Error(kept) => {
-                let room = MAX_ERROR_BYTES.saturating_sub(kept.len());
-                kept.extend(bytes.iter().take(room));
-            }
-            _ if self.received > MAX_BODY_BYTES => self.overflow(),
             Body::Undecided(kept) => {
                 kept.extend_from_slice(bytes);
                 if let Some(is_document) = is_document(kept) {
@@ -82,12 +110,12 @@ impl Decoder {
                     if is_document {
                         self.body = Body::Document(kept);
                     } else {
-                        self.body = Body::Stream(SseSplitter::default());
+                        self.body = Body::Stream(SseSplitter::new(self.limits.line_bytes));
                         self.stream(&kept);
                     }
                 }
             }
-            Body::Document(kept) => kept.extend_from_slice(bytes),
+            Body::Document(kept) | Body::Error(kept) => kept.extend_from_slice(bytes),
             Body::Stream(_) => self.stream(bytes),
         }
     }
@@ -138,20 +166,18 @@ impl Decoder {
         self.fold.fail(Failure::new(FailureCode::TooLarge, ""));
     }
 
+    /// Takes what of `bytes` belongs to the message: up to `[DONE]`, or up to a line that is too long.
     fn stream(&mut self, mut bytes: &[u8]) {
-        while let Body::Stream(splitter) = &mut self.body {
+        while !self.is_settled()
+            && let Body::Stream(splitter) = &mut self.body
+        {
             match splitter.next(&mut bytes) {
-                // What follows [DONE] is no part of the message.
-                Ok(Some(_)) if self.fold.is_done() => {}
                 Ok(Some(event)) => {
                     if let Err(failure) = self.event(&event) {
                         self.fold.fail(failure);
                     }
                 }
                 Ok(None) => return,
-                Err(LineTooLong) if self.fold.is_done() => {
-                    self.body = Body::Stream(SseSplitter::default());
-                }
                 Err(LineTooLong) => self.overflow(),
             }
         }
@@ -237,7 +263,7 @@ impl Decoder {
         // Some servers answer a streaming request with the error as an event.
         let event = || {
             let mut rest = body;
-            let mut splitter = SseSplitter::default();
+            let mut splitter = SseSplitter::new(self.limits.line_bytes);
             let first = splitter.next(&mut rest).ok()?;
             String::from_utf8(first.or_else(|| splitter.tail().ok()?)?.data).ok()
         };

@@ -31,6 +31,8 @@ pub(super) use encoder::Encoder;
 pub(super) use version::{PATH, VERSION};
 
 #[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
 mod corpus_tests;
 #[cfg(test)]
 mod encoder_tests;

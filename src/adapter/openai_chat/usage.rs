@@ -2,10 +2,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::wire::{Raw, object};
-use crate::message::Usage;
-
-/// What a count may reach and still be exact as a JSON number: 2^53 − 1. Larger reports are cut to it.
-const MAX_COUNT: u64 = (1 << 53) - 1;
+use crate::message::{MAX_EXACT, Usage};
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -92,7 +89,7 @@ fn count(raw: Raw<'_>) -> Option<u64> {
     let exact: Option<u64> = serde_json::from_str(raw?.get()).ok();
     exact
         .or_else(|| floored(number))
-        .map(|count| count.min(MAX_COUNT))
+        .map(|count| count.min(MAX_EXACT))
 }
 
 /// Dollars, as a number or as `{total_cost}`, in millionths; a positive cost is at least one of them.
@@ -105,7 +102,7 @@ fn cost(raw: Raw<'_>) -> Option<u64> {
     };
     let dollars: f64 = serde_json::from_str(text).ok()?;
     let micro = floored((dollars * 1_000_000.0).round())?;
-    Some(micro.max(u64::from(dollars > 0.0)).min(MAX_COUNT))
+    Some(micro.max(u64::from(dollars > 0.0)).min(MAX_EXACT))
 }
 
 fn floored(number: f64) -> Option<u64> {
@@ -160,7 +157,7 @@ mod tests {
     fn absurd_numbers_are_safe() {
         check(
             r#"{"prompt_tokens":18446744073709551615,"completion_tokens":1e300}"#,
-            Some((MAX_COUNT, 0, MAX_COUNT, None)),
+            Some((MAX_EXACT, 0, MAX_EXACT, None)),
         );
         check(
             r#"{"prompt_tokens":-5,"completion_tokens":"7","total_tokens":3.0}"#,
@@ -168,7 +165,7 @@ mod tests {
         );
         check(
             r#"{"prompt_tokens":99999999999999999999999999,"cost":-1}"#,
-            Some((MAX_COUNT, 0, 0, None)),
+            Some((MAX_EXACT, 0, 0, None)),
         );
         check(r#"{"prompt_tokens":3,"cost":1e400}"#, Some((3, 0, 0, None)));
     }

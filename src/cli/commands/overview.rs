@@ -12,7 +12,7 @@ use crate::cli::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
 use crate::kernel::{Action, EffectRecord, EntryKind, EventKind, Predicate, RunStarted};
 use crate::message::{CallSeq, Role};
-use crate::telemetry::{Ledger, sentence};
+use crate::telemetry::Ledger;
 
 const BAR: u64 = 20;
 
@@ -330,13 +330,12 @@ fn end(screen: Screen, ledger: &Ledger, rows: &[Row]) -> String {
     };
     let predicate: Option<Predicate> = rows.iter().rev().find_map(|row| row.action.predicate);
     let predicate = predicate.map(|predicate| format!("   {predicate}"));
-    let cause = ledger.cause().map(|cause| format!(" ({})", line(cause)));
+    let why = ledger.why().unwrap_or_default();
     format!(
-        "{}{}\n{}{} Exit code {}.\n",
+        "{}{}\n{} Exit code {}.\n",
         screen.paint_out(style, &outcome.to_string()),
         predicate.unwrap_or_default(),
-        sentence(outcome.code),
-        cause.unwrap_or_default(),
+        line(&why),
         outcome.exit_code()
     )
 }

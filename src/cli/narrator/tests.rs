@@ -194,7 +194,7 @@ fn what_goes_wrong_is_told_in_its_own_words() {
             "0.200s  INFER → COMMIT   model (503): over\\u{202e}loaded",
             "0.200s  COMMIT → INFER   predicate 7: retry; asks demo/script, attempt 2",
             "0.300s  INFER → VALIDATE_CALLS   rejected: ARGS_INVALID_JSON at \"/choices/0\"",
-            "0.300s  VALIDATE_CALLS → COMMIT   nothing to execute",
+            "0.300s  VALIDATE_CALLS → COMMIT   rejected: ARGS_INVALID_JSON at /choices/0",
             "0.300s  COMMIT → INFER   predicate 7: retry; asks demo/script, attempt 3",
             "0.400s  INFER → COMMIT   aborted",
             "0.400s  COMMIT → TERMINATE   1 turn, 3 inferences, 0 calls executed, 0 tokens",

@@ -201,6 +201,11 @@ impl<'a> Findings<'a> {
         }
     }
 
+    /// Whether one more finding has a chance to be shown: what is said of the others may stay short.
+    pub(super) fn matter(&self) -> bool {
+        self.list.borrow().len() < MAX_ERRORS
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.list.borrow().is_empty()
     }

@@ -27,4 +27,3 @@ pub use contract_spec::{
 };
 pub use error::{SpecError, SpecErrors};
 pub use reach::BUILTIN_TOOLS;
-pub(in crate::contract) use reader::UNSAFE_INTEGER;

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use super::contract_spec::{McpSpec, McpTransport, ProviderSpec, ToolsSpec};
 use super::reader::{Choice, Loose, Out, Read, Section, choose};
 use super::tree::{Kind, Node};
-use crate::contract::ProviderType;
+use crate::contract::{ProviderType, check_server_name};
 
 /// The tools inside monolith.
 pub const BUILTIN_TOOLS: [&str; 4] = ["clock", "echo", "list_directory", "read_file"];
@@ -128,14 +128,7 @@ impl Read for Servers {
         if let Kind::Map(entries) = &node.kind {
             for (key, _) in entries {
                 let out = out.below(&key.text);
-                if !is_server_name(&key.text) {
-                    let rule =
-                        "a server's name consists of letters A–Z and a–z, digits, `_` and `-`";
-                    out.findings.add(&key.place, &out.path, rule, None);
-                }
-                if key.text == "builtin" {
-                    let rule =
-                        "`builtin` names the tools inside monolith; call the server otherwise";
+                if let Err(rule) = check_server_name(&key.text) {
                     out.findings.add(&key.place, &out.path, rule, None);
                 }
             }
@@ -240,11 +233,6 @@ impl Read for Url {
 pub(super) fn is_env_name(name: &str) -> bool {
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(word)
-}
-
-fn is_server_name(name: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    !name.is_empty() && name.bytes().all(word)
 }
 
 /// RFC 9110 §5.6.2: a token.

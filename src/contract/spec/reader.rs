@@ -4,10 +4,7 @@ use super::error::{Findings, Place};
 use super::secrets::is_secret_key;
 use super::suggest::{elsewhere, suggest};
 use super::tree::{Key, Kind, Node};
-use crate::message::Digest;
-
-/// The first integer that a JSON number no longer holds exactly (semantics §8).
-pub(in crate::contract) const UNSAFE_INTEGER: u64 = 1 << 53;
+use crate::message::{Digest, MAX_EXACT};
 
 /// Where findings go, and the path of the value that is being read.
 #[derive(Clone)]
@@ -185,7 +182,7 @@ impl Read for bool {
 
 impl Read for u64 {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        integer(node, out, UNSAFE_INTEGER - 1)
+        integer(node, out, MAX_EXACT)
     }
 }
 

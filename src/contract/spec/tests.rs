@@ -121,6 +121,34 @@ max_turns: 7
 }
 
 #[test]
+fn a_server_is_called_as_bring_up_will_take_it() {
+    let found = |name: &str| {
+        let text = small(&format!("tools: {{mcp: {{{name}: {{command: x}}}}}}"));
+        let errors = parse(&text).err().map(|e| e.errors).unwrap_or_default();
+        let told = errors.into_iter().map(|e| (e.line, e.column, e.rule));
+        told.collect::<Vec<_>>()
+    };
+    let check = |name: &str, rule: &str| {
+        assert_eq!(found(name), [(3, 15, rule.to_owned())], "{name}");
+    };
+    let form = "a server's name is 1 to 32 characters of A–Z a–z 0–9 _ -";
+    let own = "tools that begin with agent__ are monolith's own; call the server otherwise";
+    check("a b", form);
+    check("é", form);
+    check(&"x".repeat(33), form);
+    check("agent", own);
+    check("agent_", own);
+    check("agent__x", own);
+    check(
+        "builtin",
+        "`builtin` names the tools inside monolith; call the server otherwise",
+    );
+    for name in [&"x".repeat(32), "agents", "agent-x", "a_B-9"] {
+        assert_eq!(found(name), []);
+    }
+}
+
+#[test]
 fn a_fault_of_syntax_is_one_error_with_its_place() {
     let check = |text: &str, line: usize| {
         let errors = parse(text).unwrap_err();
@@ -146,6 +174,15 @@ fn a_file_is_bounded_in_size_depth_and_form() {
     );
     let deep = format!("a: {}{}", "[".repeat(40), "]".repeat(40));
     check(&deep, ": nested deeper than 32 levels");
+    let wide: String = (0..90_000).map(|n| format!("k{n}: 1,\n")).collect();
+    let wide = small(&format!(
+        "tools: {{mcp: {{fs: {{command: x, env: {{\n{wide}}}}}}}}}"
+    ));
+    let errors = parse(&wide).unwrap_err().errors;
+    let told: Vec<_> = errors.iter().map(|e| (e.line, e.rule.as_str())).collect();
+    assert_eq!(told, [(4 + 4096, "a mapping has at most 4096 keys")]);
+    let twice = format!("{}b:\n", "# x\n".repeat(100_000)) + &"b:\n".repeat(200_000);
+    assert_eq!(parse(&twice).unwrap_err().errors.len(), 100);
     let bomb = format!("a: {}", "[".repeat(100_000));
     assert_eq!(rules(parse(&bomb)).len(), 1);
     check(

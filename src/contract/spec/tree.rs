@@ -1,9 +1,14 @@
+use std::collections::HashMap;
+
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
 use super::error::{Findings, Origin, Place};
 
 /// How deeply a contract file may nest.
 const MAX_DEPTH: usize = 32;
+
+/// The most keys of one mapping.
+const MAX_KEYS: usize = 4096;
 
 /// A value of the file with the place it stands at.
 #[derive(Clone, Debug)]
@@ -73,6 +78,10 @@ struct Open {
     node: Node,
     /// The key whose value comes next; mappings only.
     key: Option<Key>,
+    /// Where each key stands so far; mappings only.
+    keys: HashMap<String, Place>,
+    /// Whether it has as many as it may and more came.
+    full: bool,
 }
 
 /// Parses one YAML 1.2 document into a tree. JSON is YAML.
@@ -141,7 +150,12 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
                 findings.add(&node.place, "", rule, None);
                 return None;
             }
-            stack.push(Open { node, key: None });
+            stack.push(Open {
+                node,
+                key: None,
+                keys: HashMap::new(),
+                full: false,
+            });
         } else if let Some(parent) = stack.last_mut() {
             attach(parent, node, findings);
         } else {
@@ -165,6 +179,7 @@ fn refuse_decoration(anchor: usize, tag: bool, place: &Place, findings: &Finding
     }
 }
 
+/// Puts a value that is whole where it belongs.
 fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
     match &mut parent.node.kind {
         Kind::List(items) => items.push(node),
@@ -180,12 +195,21 @@ fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
                 let place = node.place;
                 parent.key = Some(Key { text, place });
             }
+            // The first that is too many is told of; the rest is not even kept.
+            Some(key) if entries.len() >= MAX_KEYS => {
+                if !std::mem::replace(&mut parent.full, true) {
+                    let rule = format!("a mapping has at most {MAX_KEYS} keys");
+                    findings.add(&key.place, "", rule, None);
+                }
+            }
             Some(key) => {
-                if let Some((first, _)) = entries.iter().find(|(k, _)| k.text == key.text) {
-                    let help = format!("it stands first {}", findings.locate(&first.place));
+                if let Some(first) = parent.keys.get(&key.text) {
+                    let help = findings.matter().then(|| findings.locate(first));
+                    let help = help.map(|place| format!("it stands first {place}"));
                     let rule = format!("the key `{}` stands twice", key.text);
-                    findings.add(&key.place, "", rule, Some(help));
+                    findings.add(&key.place, "", rule, help);
                 } else {
+                    parent.keys.insert(key.text.clone(), key.place.clone());
                     entries.push((key, node));
                 }
             }

@@ -266,16 +266,50 @@ fn a_schema_that_cannot_be_used_makes_its_tool_unavailable_where_it_is_exposed()
     check(Value::Null, "\"\": it is not a JSON object");
     check(json!([]), "\"\": it is not a JSON object");
     check(
-        json!({"properties": {"a/b": {"maximum": 9_007_199_254_740_993_u64}}}),
-        "\"/properties/a~1b/maximum\": an integer of 2^53 or more has no exact canonical form",
-    );
-    check(
         json!({"properties": {"a": {"$ref": "https://example.org/s.json"}}}),
         "\"/properties/a/$ref\": a reference that leaves the schema",
     );
     check(
         json!({"allOf": [{"$ref": "#"}]}),
         "\"\": it refers to itself without looking at a smaller value",
+    );
+}
+
+#[test]
+fn an_integer_without_exact_form_is_refused_in_every_tool_exposed_or_not() {
+    let hidden = [WEB, "page=null", "tool_policy=forbidden"];
+    let check = |schema: Value, expect: &str| {
+        let rule = "an integer of 2^53 or more has no exact canonical form";
+        let text = format!("the input schema of `web__search` at {expect}: {rule}");
+        let faults = [(ToolFault::Unavailable, text)];
+        assert_eq!(faults_of(&[WEB], schema.clone()), faults, "{schema}");
+        assert_eq!(faults_of(&hidden, schema), faults);
+    };
+    check(
+        json!({"properties": {"a/b": {"maximum": 9_007_199_254_740_993_u64}}}),
+        "\"/properties/a~1b/maximum\"",
+    );
+    check(json!({"minimum": i64::MIN}), "\"/minimum\"");
+    // Their canonical forms are integers, one of them beyond 2^64.
+    check(json!({"maximum": 1e18}), "\"/maximum\"");
+    check(json!({"enum": [1, 1e20]}), "\"/enum/1\"");
+    for exact in [
+        json!(9_007_199_254_740_991_u64),
+        json!(f64::MAX),
+        json!(0.5),
+    ] {
+        assert_eq!(faults_of(&[WEB], json!({"maximum": exact})), []);
+    }
+
+    let mut found = manifest();
+    let search = &mut found.servers.get_mut("web").unwrap().tools[0];
+    search.annotations = json!({"x": [u64::MAX]});
+    let spec: ContractSpec = spec(&[WEB, "allowed_tools=[read_file]"]);
+    let text = "the annotations of `web__search` at \"/x/0\": \
+                an integer of 2^53 or more has no exact canonical form";
+    assert_eq!(
+        tool_faults(&ContractFactory.make(&spec, &found, None).unwrap()),
+        [(ToolFault::Unavailable, text.to_owned())]
     );
 }
 

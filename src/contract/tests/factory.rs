@@ -387,6 +387,29 @@ fn no_derived_count_outgrows_what_a_json_number_holds() {
 }
 
 #[test]
+fn the_definitions_of_all_tools_are_bounded_together() {
+    let offered = |tools: usize| {
+        let mut found = manifest();
+        let mut told = tool("t", json!({"type": "object"}));
+        told.description = "x".repeat(250_000);
+        let named = |n| ToolCapability {
+            name: format!("t{n}"),
+            ..told.clone()
+        };
+        found.servers.get_mut("web").unwrap().tools = (0..tools).map(named).collect();
+        let spec = spec(&["tools.mcp.web={url: 'https://example.org'}"]);
+        ContractFactory.make(&spec, &found, None)
+    };
+    assert!(offered(16).is_ok());
+    let fault = offered(17).unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "the definitions of all tools up to `web__t16` are longer than 4194304 bytes; \
+         name fewer tool servers"
+    );
+}
+
+#[test]
 fn what_cannot_be_a_contract_is_refused_by_name() {
     let mut out: Vec<String> = Vec::new();
     for sets in [

@@ -1,11 +1,14 @@
+use std::sync::Arc;
+
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
-use super::{folder, open, write};
+use super::{bytes_of, create, folder, open, write};
 use crate::message::Digest;
-use crate::store::{RunFilter, StoreReader};
+use crate::store::{NewCheckpoint, RunFilter, StoreReader, wait};
 use crate::transcript::FlawKind::{self, Extended, MissingBlob, Tampered, Truncated};
 use crate::transcript::sample::SampleRun;
+use crate::transcript::{Chain, Checkpoint, SecretKey, Trust};
 
 /// A column that carries evidence, and how to tell which of its rows are which.
 struct Column {
@@ -221,4 +224,122 @@ fn two_runs_that_swap_rows_are_both_found() {
         let bad = report.first_bad.unwrap();
         assert_eq!((bad.kind, bad.seq), (Tampered, Some(6)));
     }
+}
+
+/// A store with one run that is signed at its seal, and the trust of whoever has the key.
+fn signed() -> (TempDir, StoreReader, SampleRun, Arc<Trust>) {
+    let (folder, path) = folder();
+    let run = SampleRun::new("r-1");
+    let key = SecretKey::from_seed("local", &[3; 32]).unwrap();
+    {
+        let store = open(&path);
+        let mut handle = create(&store, &run, 1);
+        let last = run.entries.last().unwrap();
+        let outcome = last.decode_action().unwrap().outcome;
+        let chain = Chain::resumed(run.contract.contract_hash(), last.hash, last.seq + 1);
+        let checkpoint = NewCheckpoint {
+            entries: last.seq + 1,
+            note: Checkpoint::of(&chain, &run.run_id, outcome)
+                .sign(&key)
+                .to_string(),
+        };
+        let entries = run.entries.clone();
+        let appended = store.append_signed(&mut handle, entries, bytes_of(&run), Some(checkpoint));
+        wait(appended).unwrap();
+    }
+    let trust = Trust {
+        keys: vec![key.public()],
+        signature_required: true,
+        ..Trust::default()
+    };
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF")
+        .unwrap();
+    (folder, StoreReader { conn, path }, run, Arc::new(trust))
+}
+
+#[test]
+fn every_changed_byte_of_a_checkpoint_and_of_a_leaf_is_found_in_its_table() {
+    let (_folder, mut reader, run, trust) = signed();
+    for (table, column) in [("checkpoints", "note"), ("log_leaves", "leaf")] {
+        let select = format!("SELECT CAST({column} AS BLOB) FROM {table}");
+        let bytes: Vec<u8> = reader
+            .conn
+            .query_row(&select, [], |row| row.get(0))
+            .unwrap();
+        let update = format!("UPDATE {table} SET {column} = CAST(?1 AS TEXT)");
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            reader.conn.execute(&update, [flipped]).unwrap();
+            let report = reader
+                .verify_run_trusting(&run.run_id, false, &trust)
+                .unwrap();
+            let what = format!("{table}.{column} byte {at}: {report:?}");
+            let bad = report.first_bad.as_ref().expect(&what);
+            // Another name or id makes it somebody else's signature: then the one that was asked for is lacking.
+            let unsigned = table == "checkpoints" && bad.kind == FlawKind::Unsigned;
+            assert!(bad.table == Some(table) || unsigned, "{what}");
+        }
+        reader.conn.execute(&update, [bytes]).unwrap();
+    }
+    let report = reader
+        .verify_run_trusting(&run.run_id, false, &trust)
+        .unwrap();
+    assert_eq!((report.level, report.first_bad), ("L1", None));
+}
+
+#[test]
+fn numbers_and_rows_of_checkpoints_and_leaves_are_evidence() {
+    let check = |sql: &str, kind: FlawKind| {
+        let (_folder, mut reader, run, trust) = signed();
+        assert!(reader.conn.execute(sql, []).unwrap() > 0, "{sql}");
+        let report = reader
+            .verify_run_trusting(&run.run_id, false, &trust)
+            .unwrap();
+        let bad = report.first_bad.unwrap_or_else(|| panic!("{sql}"));
+        assert_eq!(bad.kind, kind, "{sql}: {bad:?}");
+    };
+    check("UPDATE checkpoints SET entries = 3", Tampered);
+    check("UPDATE checkpoints SET entries = -1", Tampered);
+    check("DELETE FROM checkpoints", FlawKind::Unsigned);
+    check("DELETE FROM log_leaves", Tampered);
+    check("UPDATE log_leaves SET run = 2", Tampered);
+    let (_folder, reader, ..) = signed();
+    reader
+        .conn
+        .execute("UPDATE log_leaves SET idx = 1", [])
+        .unwrap();
+    let report = reader.verify_log(&Trust::default()).unwrap();
+    assert_eq!(report.first_bad.map(|bad| bad.kind), Some(Tampered));
+}
+
+#[test]
+fn a_store_of_before_the_log_gets_its_leaves_when_it_is_next_written() {
+    let (_folder, path) = folder();
+    let runs = ["r-1", "r-2", "r-3"].map(SampleRun::new);
+    let logged = {
+        let store = open(&path);
+        for (run, at) in runs.iter().zip(1..) {
+            write(&store, run, at);
+        }
+        store.reader().unwrap().run_log().unwrap().unwrap()
+    };
+    assert_eq!(logged.leaves.len(), 3);
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("DROP TABLE log_name; DROP TABLE log_leaves; DROP TABLE checkpoints")
+        .unwrap();
+    drop(conn);
+    let mut before = StoreReader::open(&path).unwrap();
+    assert_eq!(before.run_log().unwrap(), None);
+    assert!(before.verify_run(&runs[0].run_id, false).unwrap().holds());
+    let store = open(&path);
+    let reader = store.reader().unwrap();
+    let again = reader.run_log().unwrap().unwrap();
+    assert_eq!(again.leaves, logged.leaves);
+    assert_ne!(again.name, logged.name);
+    assert_eq!(
+        reader.verify_log(&Trust::default()).unwrap().first_bad,
+        None
+    );
 }

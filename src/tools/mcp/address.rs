@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -6,10 +7,17 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use crate::tools::ToolServerError;
 
+/// How long a connection may take to come about.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// The most bytes of one event of an answer.
+const MAX_EVENT_BYTES: usize = 16 << 20;
+/// What monolith calls itself.
+const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
+
 /// A transport to a server's address.
 ///
-/// It follows no redirect, so headers go nowhere but there, and it never repeats a request on a session that expired:
-/// a repeated call would be executed twice.
+/// It follows no redirect and takes no proxy from the environment, so headers go nowhere but there, and it never repeats
+/// a request, on a session that expired neither: a repeated call would be executed twice.
 pub(super) fn connect(
     url: &str,
     headers: &BTreeMap<String, String>,
@@ -31,14 +39,26 @@ pub(super) fn connect(
         value.set_sensitive(true);
         custom.insert(header, value);
     }
-    let client = reqwest::Client::builder()
-        .redirect(reqwest::redirect::Policy::none())
+    let client = client()
         .build()
-        .map_err(|error| refuse(error.to_string()))?;
+        .map_err(|error| refuse(error.without_url().to_string()))?;
+    // A body that is no stream is bounded by rmcp itself: at 16 MiB, and at 64 KiB where the status is an error's.
     let config = StreamableHttpClientTransportConfig::with_uri(url)
         .custom_headers(custom)
+        .max_sse_event_size(MAX_EVENT_BYTES)
         .reinit_on_expired_session(false);
     Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+/// As for inferences: where bytes go is decided by the contract alone, and a request is sent once.
+fn client() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .retry(reqwest::retry::never())
+        .user_agent(USER_AGENT)
 }
 
 /// The address without user, password and query.
@@ -59,7 +79,20 @@ fn without_secrets(url: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::connect;
+    use super::{client, connect};
+
+    /// What reqwest tells of its client: no proxy where none is told, the rest where it differs from its default.
+    #[test]
+    fn bytes_go_to_the_address_and_nowhere_else() {
+        let set = format!("{:?}", client());
+        assert!(set.contains("connect_timeout: 30s"), "{set}");
+        let built = format!("{:?}", client().build().unwrap());
+        assert!(!built.contains("proxies"), "{built}");
+        assert!(built.contains("redirect_policy"), "{built}");
+        assert!(!built.contains("referer"), "{built}");
+        let with_proxy = format!("{:?}", reqwest::Client::new());
+        assert!(with_proxy.contains("proxies"), "{with_proxy}");
+    }
 
     #[tokio::test]
     async fn an_address_is_refused_without_showing_its_secrets() {

@@ -3,6 +3,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::message::char_prefix;
 use crate::tools::envelope::ToolAnswer;
 
 /// Most blocks of one result that are not text.
@@ -124,7 +125,7 @@ fn take_block(answer: &mut ToolAnswer, block: &RawValue) -> Result<bool, String>
             answer.push_resource(block.get().as_bytes().to_vec(), LINK_MIME_TYPE);
         }
         other => {
-            let other = crate::tools::envelope::prefix(other, 80);
+            let other = char_prefix(other, 80);
             return Err(format!("unknown type {other:?}"));
         }
     }

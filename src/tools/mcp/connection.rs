@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::answer::{Answer, RpcError, Slot};
 use super::listener::{Changes, Listener};
 use super::stderr_tail::StderrTail;
+use crate::message::char_prefix;
 use crate::tools::ToolServerError;
-use crate::tools::envelope::prefix;
 
 /// How long a cancellation may take to be sent.
 const CANCEL_GRACE: Duration = Duration::from_millis(500);
@@ -174,13 +174,13 @@ fn words(error: &ClientInitializeError) -> String {
             "its answer is not the result of initialize".to_owned()
         }
         ClientInitializeError::JsonRpcError(error) => {
-            let message = prefix(&error.message, REASON_BYTES);
+            let message = char_prefix(&error.message, REASON_BYTES);
             format!("it refused: {message} ({})", error.code.0)
         }
         ClientInitializeError::TransportError { error, .. } => {
-            prefix(&error.error.to_string(), REASON_BYTES).to_owned()
+            char_prefix(&error.error.to_string(), REASON_BYTES).to_owned()
         }
-        other => prefix(&other.to_string(), REASON_BYTES).to_owned(),
+        other => char_prefix(&other.to_string(), REASON_BYTES).to_owned(),
     }
 }
 

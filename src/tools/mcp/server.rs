@@ -20,8 +20,8 @@ use super::stderr_tail::StderrTail;
 use super::{address, call_result, tool_list};
 use crate::contract::ToolPin;
 use crate::kernel::CallOrder;
-use crate::message::ToolOutcome;
-use crate::tools::envelope::{ToolAnswer, prefix};
+use crate::message::{ToolOutcome, char_prefix};
+use crate::tools::envelope::ToolAnswer;
 use crate::tools::offer::{self, Offer};
 use crate::tools::{CallTerms, ToolServerError};
 
@@ -277,7 +277,7 @@ impl McpServer {
                 ToolOutcome::Returned(answer.into_envelope(order, terms, started_at_ms))
             }
             Err(malformed) => ToolOutcome::Malformed {
-                detail: prefix(&malformed.detail, DETAIL_BYTES).to_owned(),
+                detail: char_prefix(&malformed.detail, DETAIL_BYTES).to_owned(),
                 raw_hash: malformed.raw.map(|raw| terms.blobs.put(raw)),
             },
         }
@@ -321,6 +321,6 @@ fn deadline(timeout_ms: u64) -> Instant {
 
 fn lost(detail: &str) -> ToolOutcome {
     ToolOutcome::ConnectionLost {
-        detail: prefix(detail, DETAIL_BYTES).to_owned(),
+        detail: char_prefix(detail, DETAIL_BYTES).to_owned(),
     }
 }

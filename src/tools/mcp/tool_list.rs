@@ -2,6 +2,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::message::{ObjectFault, ObjectText, char_prefix, inexact_integer};
 use crate::tools::offer::{Described, Offer};
 
 /// Most tools of one server.
@@ -18,14 +19,16 @@ struct Page<'a> {
     tools: Vec<&'a RawValue>,
 }
 
+/// Schema and annotations stay text: what is pinned must be what was said, and a parsed value has lost a key that stood
+/// twice and the digits of a long integer.
 #[derive(Deserialize)]
-struct Tool {
-    #[serde(default)]
-    annotations: Value,
+struct Tool<'a> {
+    #[serde(borrow, default)]
+    annotations: Option<&'a RawValue>,
     #[serde(default)]
     description: Option<String>,
-    #[serde(rename = "inputSchema")]
-    input_schema: Value,
+    #[serde(borrow, rename = "inputSchema")]
+    input_schema: &'a RawValue,
     name: String,
 }
 
@@ -41,17 +44,9 @@ pub(super) struct Next {
 pub(super) fn take_page(offer: &mut Offer, prefix: &str, page: &RawValue) -> Result<Next, String> {
     let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
     for (index, tool) in page.tools.iter().enumerate() {
-        match serde_json::from_str::<Tool>(tool.get()) {
-            Ok(tool) => offer.add(
-                prefix,
-                Described {
-                    annotations: tool.annotations,
-                    description: tool.description.unwrap_or_default(),
-                    input_schema: tool.input_schema,
-                    name: tool.name,
-                },
-            ),
-            Err(error) => offer.leave_out(&name_of(index, tool), &error.to_string()),
+        match described(tool) {
+            Ok(described) => offer.add(prefix, described),
+            Err(reason) => offer.leave_out(&name_of(index, tool), &reason),
         }
     }
     Ok(Next {
@@ -60,10 +55,100 @@ pub(super) fn take_page(offer: &mut Offer, prefix: &str, page: &RawValue) -> Res
     })
 }
 
+fn described(tool: &RawValue) -> Result<Described, String> {
+    let tool: Tool<'_> = serde_json::from_str(tool.get()).map_err(|error| error.to_string())?;
+    Ok(Described {
+        annotations: tool
+            .annotations
+            .map_or(Ok(Value::Null), |raw| exact("annotations", raw))?,
+        description: tool.description.unwrap_or_default(),
+        input_schema: exact("inputSchema", tool.input_schema)?,
+        name: tool.name,
+    })
+}
+
+/// The value of a text of which nothing is lost by parsing it.
+fn exact(what: &str, raw: &RawValue) -> Result<Value, String> {
+    match ObjectText::parse(raw.get()) {
+        // Whether another type will do is judged with the rest of the tool.
+        Ok(_) | Err(ObjectFault::NotObject) => {}
+        Err(fault) => return Err(format!("its {what}: {fault}")),
+    }
+    if let Some(integer) = inexact_integer(raw.get()) {
+        let shown = char_prefix(integer, 40);
+        return Err(format!(
+            "its {what}: the integer {shown} has no exact canonical form, being 2^53 or more"
+        ));
+    }
+    serde_json::from_str(raw.get()).map_err(|error| format!("its {what}: {error}"))
+}
+
 /// Its name, or its place on the page where it has none.
 fn name_of(index: usize, tool: &RawValue) -> String {
     serde_json::from_str::<Value>(tool.get())
         .ok()
         .and_then(|tool| tool.get("name").and_then(Value::as_str).map(str::to_owned))
         .unwrap_or_else(|| format!("#{}", index + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::{Offer, take_page};
+
+    /// What becomes of a tool `t` with these members beside its name.
+    fn check(members: &str, expect: Result<(), &str>) {
+        let page = format!(r#"{{"tools": [{{"name": "t", {members}}}]}}"#);
+        let page = RawValue::from_string(page).unwrap();
+        let mut offer = Offer::default();
+        take_page(&mut offer, "s__", &page).unwrap();
+        let found = match (offer.tools.as_slice(), offer.unusable.as_slice()) {
+            ([tool], []) if tool.name == "t" => Ok(()),
+            ([], [reason]) => Err(reason.as_str()),
+            other => panic!("{other:?}"),
+        };
+        let expect = expect.map_err(|rule| format!("tool \"t\" left out: {rule}"));
+        assert_eq!(found, expect.as_ref().map(|()| ()).map_err(String::as_str));
+    }
+
+    #[test]
+    fn a_tool_whose_definition_would_change_by_parsing_is_left_out_by_name() {
+        let schema = r#""inputSchema": {"type": "object"}"#;
+        check(schema, Ok(()));
+        check(&format!(r#"{schema}, "annotations": null"#), Ok(()));
+        let twice = "the same key stands twice in one object";
+        check(
+            r#""inputSchema": {"type": "object", "properties": {"a": {}, "a": {"type": "string"}}}"#,
+            Err(&format!("its inputSchema: {twice}")),
+        );
+        check(
+            &format!(r#"{schema}, "annotations": {{"readOnlyHint": false, "readOnlyHint": true}}"#),
+            Err(&format!("its annotations: {twice}")),
+        );
+        let long = "has no exact canonical form, being 2^53 or more";
+        for integer in [
+            "9007199254740992",
+            "-9223372036854775808",
+            "123456789012345678901234",
+        ] {
+            check(
+                &format!(r#""inputSchema": {{"type": "object", "maximum": {integer}}}"#),
+                Err(&format!("its inputSchema: the integer {integer} {long}")),
+            );
+            check(
+                &format!(r#"{schema}, "annotations": {{"x": {integer}}}"#),
+                Err(&format!("its annotations: the integer {integer} {long}")),
+            );
+        }
+        let form = "an integer of 2^53 or more has no exact canonical form";
+        check(
+            r#""inputSchema": {"type": "object", "maximum": 1e18}"#,
+            Err(&format!("its inputSchema at \"/maximum\": {form}")),
+        );
+        check(
+            r#""inputSchema": {"type": "object", "maximum": 1.7976931348623157e308}"#,
+            Ok(()),
+        );
+    }
 }

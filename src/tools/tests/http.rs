@@ -22,7 +22,9 @@ fn respond(request: &Request) -> ResponseTemplate {
         })),
         ("tools/list", _) => {
             let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
-            let names = ["say", "event", "refuse", "malformed", "garbage", "gone", "moved"];
+            let names = [
+                "say", "event", "refuse", "malformed", "garbage", "gone", "moved", "huge", "huge_event",
+            ];
             ok(json!({"tools": names.map(tool)}))
         }
         ("tools/call", "say") => {
@@ -33,6 +35,16 @@ fn respond(request: &Request) -> ResponseTemplate {
             let result = reply(&json!({"content": [{"type": "text", "text": "streamed"}]}));
             ResponseTemplate::new(200)
                 .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
+        }
+        ("tools/call", tool @ ("huge" | "huge_event")) => {
+            let text = "x".repeat(17 << 20);
+            let result = reply(&json!({"content": [{"type": "text", "text": text}]}));
+            let (body, mime_type) = if tool == "huge" {
+                (result.to_string(), "application/json")
+            } else {
+                (format!("data: {result}\n\n"), "text/event-stream")
+            };
+            ResponseTemplate::new(200).set_body_raw(body, mime_type)
         }
         ("tools/call", "refuse") => ResponseTemplate::new(200).set_body_json(
             json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32603, "message": "not today"}}),
@@ -92,7 +104,13 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         matches!(outcome, ToolOutcome::Malformed { raw_hash: None, .. }),
         "{outcome:?}"
     );
-    for tool in ["h__garbage", "h__gone", "h__moved"] {
+    for tool in [
+        "h__garbage",
+        "h__gone",
+        "h__moved",
+        "h__huge",
+        "h__huge_event",
+    ] {
         let outcome = bench.call(tool, "{}").await;
         assert!(
             matches!(outcome, ToolOutcome::ConnectionLost { .. }),

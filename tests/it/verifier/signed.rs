@@ -42,11 +42,11 @@ fn checkpoint(bytes: &[u8], entries: u64) -> Checkpoint {
     }
 }
 
-fn entries(bytes: &[u8]) -> u64 {
+fn entries(bytes: &[u8]) -> usize {
     let entries = lines(bytes).into_iter();
     entries
         .filter(|line| line.starts_with(b"{\"action\":"))
-        .count() as u64
+        .count()
 }
 
 fn line(checkpoint: &Checkpoint, key: &SecretKey) -> Vec<u8> {
@@ -57,7 +57,7 @@ fn line(checkpoint: &Checkpoint, key: &SecretKey) -> Vec<u8> {
 pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     let last = entries(bytes);
     let early = line(&checkpoint(bytes, 3), &key());
-    let seal = line(&checkpoint(bytes, last), &key());
+    let seal = line(&checkpoint(bytes, last as u64), &key());
     let at = lines(bytes).len() as u64 + 1;
     let with = |more: &[&[u8]]| [bytes, &more.concat()].concat();
     let mut cases = vec![
@@ -77,20 +77,20 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     );
     put(
         "an entry behind it",
-        with(&[&seal, lines(bytes)[last as usize]]),
+        with(&[&seal, lines(bytes)[last]]),
         at + 1,
     );
     put(
         "a checkpoint before the blobs",
         {
             let mut lines = lines(bytes);
-            lines.insert(last as usize + 1, &seal);
+            lines.insert(last + 1, &seal);
             lines.concat()
         },
-        last + 3,
+        last as u64 + 3,
     );
     let change = |edit: &dyn Fn(&mut Checkpoint)| {
-        let mut changed = checkpoint(bytes, last);
+        let mut changed = checkpoint(bytes, last as u64);
         edit(&mut changed);
         with(&[&line(&changed, &key())])
     };
@@ -123,6 +123,6 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
 
 /// What nobody known has signed says nothing, and breaks nothing.
 pub(super) fn by_others(bytes: &[u8]) -> Vec<Case> {
-    let seal = line(&checkpoint(bytes, entries(bytes)), &stranger());
+    let seal = line(&checkpoint(bytes, entries(bytes) as u64), &stranger());
     vec![Case::whole("signed by a stranger", [bytes, &seal].concat())]
 }

@@ -1,0 +1,279 @@
+//! What crossed the boundary to models and tools, made again from the stored bytes.
+
+use super::pointer::first_difference;
+use super::replayer::{Replayer, text_of};
+use super::{Attribution, BlobSource};
+use crate::adapter::{Adapter, Decoded, ResponseMeta};
+use crate::kernel::{
+    Event, EventKind, InferenceFailed, InferenceReturned, Run, ToolReturned, observation_text,
+};
+use crate::message::{AgentMessage, Digest, InferenceSeq, ToolOutcome, estimate_tokens};
+use crate::transcript::SealedEntry;
+
+/// A request that the machine issued, as this build encodes it.
+pub(super) struct Issued {
+    pub(super) body: Digest,
+    pub(super) expected_tokens: u64,
+    pub(super) target: usize,
+}
+
+impl Replayer {
+    /// Encodes and decodes again what crossed the boundary to the model.
+    pub(super) fn check_boundary(
+        &mut self,
+        entry: &SealedEntry,
+        event: &Event,
+        blobs: &dyn BlobSource,
+    ) {
+        match &event.event {
+            EventKind::InferenceReturned(returned) => {
+                let hash = returned.request_hash;
+                self.check_request(entry, returned.inference, hash);
+                self.check_decoding(entry, returned, blobs);
+            }
+            EventKind::InferenceFailed(failed) => {
+                if let Some(hash) = failed.request_hash {
+                    self.check_request(entry, failed.inference, hash);
+                }
+                self.check_failure(entry, failed, blobs);
+            }
+            EventKind::ToolReturned(returned) => self.check_tokens(entry, returned),
+            EventKind::RunStarted(_)
+            | EventKind::Probed(_)
+            | EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(_)
+            | EventKind::Resumed(_) => {}
+        }
+    }
+
+    fn check_request(&mut self, entry: &SealedEntry, inference: InferenceSeq, recorded: Digest) {
+        // A late answer's request was compared when it was issued; one that this build never issued has no body to compare.
+        let Some(encoded) = self.requests.get(&inference).map(|issued| issued.body) else {
+            return;
+        };
+        if encoded != recorded {
+            self.differ_at(
+                entry,
+                "/event/event/value/request_hash",
+                &recorded.to_string(),
+                &encoded.to_string(),
+                Attribution::Adapter,
+            );
+        }
+    }
+
+    fn check_decoding(
+        &mut self,
+        entry: &SealedEntry,
+        returned: &InferenceReturned,
+        blobs: &dyn BlobSource,
+    ) {
+        let recorded = &returned.result;
+        self.check_usage(entry, returned);
+        let Some(raw) = blobs.blob(recorded.raw_hash) else {
+            if returned.gated {
+                self.check_withheld(entry, returned);
+            } else {
+                let pointer = "/event/event/value/result/raw_hash";
+                let hash = recorded.raw_hash.to_string();
+                self.differ_at(
+                    entry,
+                    pointer,
+                    &hash,
+                    "no such bytes",
+                    Attribution::Truncated,
+                );
+            }
+            return;
+        };
+        let actual_hash = Digest::of(&raw);
+        if actual_hash != recorded.raw_hash {
+            let pointer = "/event/event/value/result/raw_hash";
+            let (expected, actual) = (recorded.raw_hash.to_string(), actual_hash.to_string());
+            self.differ_at(entry, pointer, &expected, &actual, Attribution::Tampered);
+            return;
+        }
+        let Some(run) = &self.run else { return };
+        let target = self
+            .requests
+            .get(&returned.inference)
+            .map_or(0, |issued| issued.target);
+        let model = self
+            .contract
+            .targets
+            .get(target)
+            .map_or("", |target| target.model.as_str());
+        let decoded = Adapter::by_version(&recorded.adapter_version).map(|adapter| {
+            let meta = ResponseMeta {
+                status: 200,
+                ..ResponseMeta::default()
+            };
+            let mut decoder = adapter.decoder(meta, model);
+            decoder.push(&raw);
+            decoder.finish()
+        });
+        let again = match decoded {
+            Ok(Decoded::Message(result)) => {
+                let admitted = run.admit(*result);
+                if admitted.gated != returned.gated {
+                    let (expected, actual) =
+                        (returned.gated.to_string(), admitted.gated.to_string());
+                    let pointer = "/event/event/value/gated";
+                    self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
+                }
+                text_of(&admitted.result)
+            }
+            Ok(Decoded::Fault { fault, .. }) => text_of(&fault),
+            Err(fault) => {
+                let pointer = "/event/event/value/result/adapter_version";
+                let version = &recorded.adapter_version;
+                let actual = fault.to_string();
+                self.differ_at(
+                    entry,
+                    pointer,
+                    version,
+                    &actual,
+                    Attribution::UnknownVersion,
+                );
+                return;
+            }
+        };
+        let found = first_difference("/event/event/value/result", &text_of(recorded), &again);
+        if let Some((pointer, expected, actual)) = found {
+            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
+        }
+    }
+
+    /// A response whose bytes were left out: it can only be one that the token gate held back, and then it opens nothing and
+    /// shows no text.
+    fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
+        let Some(run) = &self.run else { return };
+        let again = run.admit(returned.result.clone());
+        let shows = |message: &AgentMessage| !message.content.is_empty();
+        let shown = returned
+            .result
+            .canonical_message
+            .as_ref()
+            .is_some_and(shows);
+        if !again.gated || shown {
+            let pointer = "/event/event/value/gated";
+            self.differ_at(entry, pointer, "true", "false", Attribution::Kernel);
+            return;
+        }
+        let seq = entry.seq;
+        self.not_compared.push(format!(
+            "entry {seq}: the response is withheld and was left out"
+        ));
+    }
+
+    /// What an inference is said to have used must be what the response says, or the estimate.
+    fn check_usage(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
+        let Some(issued) = self.requests.get(&returned.inference) else {
+            return;
+        };
+        // The estimate counts text that is withheld, which only the bytes can show.
+        if returned.result.usage.is_none() && returned.gated {
+            return;
+        }
+        let again = text_of(&returned.result.usage_or_estimate(issued.expected_tokens));
+        let recorded = text_of(&returned.usage);
+        let found = first_difference("/event/event/value/usage", &recorded, &again);
+        if let Some((pointer, expected, actual)) = found {
+            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
+        }
+    }
+
+    /// Decodes a failed answer again, where it was the provider's. A transport fault has no status, and its bytes broke off.
+    fn check_failure(
+        &mut self,
+        entry: &SealedEntry,
+        failed: &InferenceFailed,
+        blobs: &dyn BlobSource,
+    ) {
+        let recorded = &failed.fault;
+        let pointer = "/event/event/value/fault/raw_hash";
+        let raw = match recorded.raw_hash {
+            None => Vec::new(),
+            Some(hash) => match blobs.blob(hash) {
+                Some(raw) if Digest::of(&raw) == hash => raw,
+                Some(raw) => {
+                    let (expected, actual) = (hash.to_string(), Digest::of(&raw).to_string());
+                    self.differ_at(entry, pointer, &expected, &actual, Attribution::Tampered);
+                    return;
+                }
+                None if failed.gated && self.run.as_ref().is_some_and(Run::holds_back) => {
+                    let seq = entry.seq;
+                    self.not_compared.push(format!(
+                        "entry {seq}: the failed answer is withheld and was left out"
+                    ));
+                    return;
+                }
+                None => {
+                    let hash = hash.to_string();
+                    self.differ_at(
+                        entry,
+                        pointer,
+                        &hash,
+                        "no such bytes",
+                        Attribution::Truncated,
+                    );
+                    return;
+                }
+            },
+        };
+        let (Some(status), Some(issued)) = (recorded.status, self.requests.get(&failed.inference))
+        else {
+            return;
+        };
+        let target = self.contract.targets.get(issued.target);
+        let adapter = Adapter::of_target(&self.contract, issued.target);
+        let (Some(target), Ok(adapter)) = (target, adapter) else {
+            return;
+        };
+        let meta = ResponseMeta {
+            status,
+            ..ResponseMeta::default()
+        };
+        let mut decoder = adapter.decoder(meta, &target.model);
+        decoder.push(&raw);
+        let again = match decoder.finish() {
+            Decoded::Fault { mut fault, .. } => {
+                // What the headers asked is recorded, the headers are not.
+                fault.raw_hash = recorded.raw_hash;
+                fault.retry_after_ms = recorded.retry_after_ms;
+                text_of(&fault)
+            }
+            Decoded::Message(result) => text_of(&result),
+        };
+        let found = first_difference("/event/event/value/fault", &text_of(recorded), &again);
+        if let Some((pointer, expected, actual)) = found {
+            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
+        }
+    }
+
+    /// Without a tokenizer, the tokens of a result follow from its text.
+    fn check_tokens(&mut self, entry: &SealedEntry, returned: &ToolReturned) {
+        let ToolOutcome::Returned(envelope) = &returned.outcome else {
+            return;
+        };
+        if self.contract.tokenizer.is_some() {
+            return;
+        }
+        let budget = &self.contract.tool_output_budget;
+        let text = observation_text(
+            envelope,
+            budget.max_bytes_per_call,
+            &budget.truncation_marker,
+        );
+        let again = estimate_tokens(&text);
+        if again != envelope.tokens {
+            let pointer = "/event/event/value/outcome/value/tokens";
+            let (expected, actual) = (envelope.tokens.to_string(), again.to_string());
+            self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Diagnostics: off by default, on stderr where they are asked for.
+
+use assert_cmd::Command;
+
+fn machine(log: Option<&str>) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+    command.arg("machine").env_remove("MONOLITH_LOG");
+    if let Some(log) = log {
+        command.env("MONOLITH_LOG", log);
+    }
+    let output = command.output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stdout).unwrap(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn diagnostics_go_to_stderr_and_only_where_they_are_asked_for() {
+    let (code, table, silent) = machine(None);
+    assert_eq!((code, silent.as_str()), (Some(0), ""));
+    let (code, out, log) = machine(Some("debug"));
+    assert_eq!((code, &out), (Some(0), &table));
+    assert!(log.contains("DEBUG monolith::cli::log: started"), "{log}");
+    assert_eq!(machine(Some("warn")), (Some(0), table, String::new()));
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_is_the_callers_fault() {
+    let (code, out, said) = machine(Some("monolith=loud"));
+    assert_eq!((code, out.as_str()), (Some(4), ""));
+    assert!(
+        said.contains("failed to read MONOLITH_LOG: \"monolith=loud\""),
+        "{said}"
+    );
+}
