@@ -6,13 +6,13 @@
 mod damage;
 mod forge;
 mod python;
+mod signed;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::{fmt, fs};
 
-use monolith::transcript::{
-    Chain, Checkpoint, LineReader, Record, SecretKey, VerifyOptions, checkpoint_line, verify_lines,
-};
+use monolith::transcript::{LineVerifier, PublicKey, Trust, VerifyOptions};
 
 use self::damage::Case;
 
@@ -57,12 +57,22 @@ fn golden(name: &str) -> Vec<u8> {
     fs::read(path).unwrap()
 }
 
-fn library(case: &Case, open: bool) -> Verdict {
+fn library(case: &Case, open: bool, keys: &[PublicKey]) -> Verdict {
     let options = VerifyOptions {
         open,
         ..VerifyOptions::default()
     };
-    let report = verify_lines(case.bytes.split_inclusive(|b| *b == b'\n'), options);
+    let trust = Trust {
+        keys: keys.to_vec(),
+        ..Trust::default()
+    };
+    let mut verifier = LineVerifier::new(options).trusting(Arc::new(trust));
+    for line in damage::lines(&case.bytes) {
+        if !verifier.line(line) {
+            break;
+        }
+    }
+    let report = verifier.finish();
     Verdict {
         holds: report.holds(),
         line: report.first_bad.as_ref().and_then(|bad| bad.line),
@@ -72,12 +82,19 @@ fn library(case: &Case, open: bool) -> Verdict {
 
 /// Both verifiers say of every case what it expects, and the same line where both name one.
 fn check(cases: &[Case], open: bool) {
-    let Some(others) = python::verdicts(cases, open) else {
+    compare(cases, open, &[]);
+}
+
+fn compare(cases: &[Case], open: bool, keys: &[PublicKey]) {
+    let given: Vec<String> = keys.iter().map(|key| format!("--key={key}")).collect();
+    let mut options: Vec<&str> = given.iter().map(String::as_str).collect();
+    options.extend(open.then_some("--open"));
+    let Some(others) = python::verdicts(cases, &options) else {
         return;
     };
     let mut wrong = Vec::new();
     for (case, python) in cases.iter().zip(others) {
-        let library = library(case, open);
+        let library = library(case, open, keys);
         let same_line = match (library.line, python.line) {
             (Some(a), Some(b)) => a == b,
             _ => true,
@@ -174,6 +191,15 @@ fn unusual_numbers_and_keys_in_a_contract_hold_for_both_verifiers() {
 }
 
 #[test]
+fn signed_checkpoints_are_judged_alike_by_both_verifiers() {
+    let cases = signed::cases(&golden("core.valid_call"));
+    compare(&cases, false, &[signed::key().public()]);
+    let by_others = signed::by_others(&golden("core.valid_call"));
+    compare(&by_others, false, &[signed::key().public()]);
+    compare(&by_others, false, &[]);
+}
+
+#[test]
 fn a_run_in_progress_holds_only_where_that_is_asked_for() {
     let name = "core.valid_call";
     let cases = damage::in_progress(name, &golden(name));
@@ -186,61 +212,4 @@ fn a_run_in_progress_holds_only_where_that_is_asked_for() {
         })
         .collect();
     check(&closed, false);
-}
-
-/// The text of the signed checkpoint of a golden's seal.
-fn checkpoint_of(bytes: &[u8]) -> String {
-    let mut reader = LineReader::new();
-    let (mut header, mut checkpoint) = (None, None);
-    for line in damage::lines(bytes) {
-        match reader.read(line).unwrap() {
-            Record::Header(found) => {
-                let contract = monolith::contract::ExecutionContract::decode(found.contract);
-                header = Some((contract.unwrap().contract_hash(), found.run_id));
-            }
-            Record::Entry(entry) => {
-                let (contract, run_id) = header.as_ref().unwrap();
-                let chain = Chain::resumed(*contract, entry.hash, entry.seq + 1);
-                let outcome = entry.decoded_action.outcome;
-                checkpoint = Some(Checkpoint::of(&chain, run_id, outcome));
-            }
-            Record::Blob(_) | Record::Checkpoint(_) => {}
-        }
-    }
-    let key = SecretKey::from_seed("local", &[5; 32]).unwrap();
-    checkpoint.unwrap().sign(&key).to_string()
-}
-
-#[test]
-fn checkpoints_are_held_against_the_chain_by_both_verifiers() {
-    let mut cases = Vec::new();
-    for name in DAMAGED {
-        let bytes = golden(name);
-        let note = checkpoint_of(&bytes);
-        let with = |note: &str| [bytes.as_slice(), checkpoint_line(note).as_bytes()].concat();
-        cases.push(Case::whole(name, with(&note)));
-        let line = damage::lines(&bytes).len() as u64 + 1;
-        let twice = [with(&note).as_slice(), checkpoint_line(&note).as_bytes()].concat();
-        cases.push(Case::damaged(format!("{name}: twice"), twice, line + 1));
-        let (text, signatures) = note.split_once("\n\n").unwrap();
-        // The text alone: to find a changed signature takes its key.
-        for at in 0..text.len() {
-            let mut changed = text.as_bytes().to_vec();
-            changed[at] ^= 1;
-            let changed = String::from_utf8(changed).unwrap();
-            let changed = with(&format!("{changed}\n\n{signatures}"));
-            cases.push(Case::damaged(format!("{name}: {at}"), changed, line));
-        }
-        let unsigned = with(&format!("{text}\n\n"));
-        cases.push(Case::damaged(format!("{name}: unsigned"), unsigned, line));
-        let first = damage::lines(&with(&note)).last().unwrap().to_vec();
-        let mut lines = damage::lines(&bytes);
-        lines.insert(lines.len() - 1, &first);
-        cases.push(Case::damaged(
-            format!("{name}: early"),
-            lines.concat(),
-            None,
-        ));
-    }
-    check(&cases, false);
 }

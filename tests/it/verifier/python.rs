@@ -58,7 +58,7 @@ fn install() -> Result<PathBuf, String> {
 }
 
 /// What verify.py says of each case; nothing where it cannot run here.
-pub(super) fn verdicts(cases: &[Case], open: bool) -> Option<Vec<Verdict>> {
+pub(super) fn verdicts(cases: &[Case], options: &[&str]) -> Option<Vec<Verdict>> {
     let packages = match &*PACKAGES {
         Ok(packages) => packages,
         Err(reason) => {
@@ -73,7 +73,7 @@ pub(super) fn verdicts(cases: &[Case], open: bool) -> Option<Vec<Verdict>> {
     }
     let output = Command::new("python3")
         .arg(script())
-        .args(open.then_some("--open"))
+        .args(options)
         .args(&names)
         .current_dir(folder.path())
         .env("PYTHONPATH", packages)
