@@ -1,8 +1,8 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::accounting::AccountingLine;
 use super::Ledger;
+use super::accounting::AccountingLine;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, Role, RunId};
 

@@ -7,9 +7,9 @@ use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, Validators,
 };
 use crate::kernel::{
-    Action, AgentOutcome, Effect, EffectRecord, EntryKind, Event, EventKind, InferenceFailed, InferenceReturned,
-    Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run, RunStarted, State,
-    ToolReturned,
+    Action, AgentOutcome, Effect, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
+    InferenceReturned, Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run,
+    RunStarted, State, ToolReturned,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus,
