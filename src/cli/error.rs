@@ -40,6 +40,18 @@ pub(super) enum CliError {
     /// Whoever changed the file.
     #[error("read the transcript {}: it does not begin with its contract", path.display())]
     NoHeader { path: PathBuf },
+    /// The caller: a file of another kind.
+    #[error("read {}: not a monolith transcript", path.display())]
+    NotATranscript { path: PathBuf },
+    /// The caller: the store that the caller names is not there.
+    #[error("read the store {}: there is no such file", path.display())]
+    NoSuchStore { path: PathBuf },
+    /// The caller: there is a file already.
+    #[error("write {}: there is a file of that name", path.display())]
+    FileExists { path: PathBuf },
+    /// The caller: the transcript does not hold.
+    #[error("show {asked}: the transcript is not verified: {place}")]
+    NotVerified { asked: String, place: String },
     /// Whoever changed the transcript.
     #[error("read entry {seq}: {flaw}")]
     Entry { seq: u64, flaw: Flaw },
@@ -101,7 +113,10 @@ impl CliError {
                 DriverError::Randomness(_) => "internal",
                 _ => "contract_invalid",
             },
-            Self::Store(_) | Self::StateFolder { .. } | Self::NoStateFolder => "store",
+            Self::Store(_)
+            | Self::NoSuchStore { .. }
+            | Self::StateFolder { .. }
+            | Self::NoStateFolder => "store",
             Self::Panic { .. } => "internal",
             _ => "error",
         }
@@ -124,6 +139,10 @@ impl CliError {
                 "monolith verify RUN|FILE says what still holds"
             }
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
+            Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
+            Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
+            Self::FileExists { .. } => "--force replaces it",
+            Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::NoDemoRun => "monolith demo makes one",
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",

@@ -69,6 +69,7 @@ impl From<&CliError> for Exit {
             | CliError::ContractUnreadable { .. }
             | CliError::TranscriptUnreadable { .. }
             | CliError::NoSuchEntry { .. }
+            | CliError::FileExists { .. }
             | CliError::NoDemoRun
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
@@ -79,9 +80,12 @@ impl From<&CliError> for Exit {
             CliError::Line { .. }
             | CliError::Entry { .. }
             | CliError::NoHeader { .. }
+            | CliError::NotATranscript { .. }
+            | CliError::NotVerified { .. }
             | CliError::NothingTampered
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }
+            | CliError::NoSuchStore { .. }
             | CliError::NoStateFolder
             | CliError::CannotWrite { .. }
             | CliError::CurrentFolder { .. }

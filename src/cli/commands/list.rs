@@ -41,7 +41,11 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         let runs = rows.into_iter().map(Listed::from).collect();
         home.screen.out_json(&Listing { runs })?;
     } else if rows.is_empty() {
-        home.screen.note("no runs yet; `monolith demo` makes one");
+        let path = home.store_path()?;
+        let place = crate::cli::escape::line(&path.display().to_string());
+        home.screen.note(&format!(
+            "no runs yet in {place}; `monolith demo` makes one"
+        ));
     } else {
         home.screen.out(&told(&rows))?;
     }

@@ -70,7 +70,7 @@ pub(super) fn told(screen: Screen, report: &VerifyReport) -> String {
 }
 
 /// Where the first flaw is, and what it is.
-fn place(bad: &FirstBad) -> String {
+pub(super) fn place(bad: &FirstBad) -> String {
     let mut at = Vec::new();
     at.extend(bad.seq.map(|seq| format!("entry {seq}")));
     at.extend(bad.line.map(|line| format!("line {line}")));
