@@ -14,7 +14,6 @@ use crate::message::RunId;
              anyone can verify and replay.",
     after_help = "New here? `monolith demo` needs no key and no network.",
     max_term_width = 100,
-    disable_help_subcommand = true,
     arg_required_else_help = true
 )]
 pub(super) struct Cli {
@@ -60,10 +59,14 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("file").required(true).args(["given", "contract"]))]
 pub(super) struct RunArgs {
     /// The contract file (YAML or JSON)
+    #[arg(value_name = "FILE")]
+    pub(super) given: Option<PathBuf>,
+    /// The contract file, named
     #[arg(long, value_name = "FILE")]
-    pub(super) contract: PathBuf,
+    pub(super) contract: Option<PathBuf>,
     /// Change a value of the file, such as max_turns=3; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) sets: Vec<String>,
@@ -231,7 +234,7 @@ pub(super) struct ShowForm {
     #[arg(long)]
     pub(super) raw: bool,
     /// Print everything about one entry
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = entry_number)]
     pub(super) step: Option<u64>,
     /// Say why the run ended as it did
     #[arg(long)]
@@ -262,6 +265,9 @@ pub(super) struct ExportArgs {
     /// The file to write; stdout by default
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+    /// Replace the file that is there
+    #[arg(long, requires = "output")]
+    pub(super) force: bool,
     /// Include the text that the token gate held back
     #[arg(long)]
     pub(super) withheld: bool,
@@ -341,6 +347,11 @@ pub(super) struct DemoArgs {
 pub(super) enum DemoAct {
     /// Change one byte of a copy of the last demo run, and let verify find it
     Tamper,
+}
+
+fn entry_number(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
 }
 
 fn run_id(text: &str) -> Result<RunId, String> {

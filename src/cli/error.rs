@@ -41,6 +41,18 @@ pub(super) enum CliError {
     /// Whoever changed the file.
     #[error("read the transcript {}: it does not begin with its contract", path.display())]
     NoHeader { path: PathBuf },
+    /// The caller: a file of another kind.
+    #[error("read {}: not a monolith transcript", path.display())]
+    NotATranscript { path: PathBuf },
+    /// The caller: the store that the caller names is not there.
+    #[error("read the store {}: there is no such file", path.display())]
+    NoSuchStore { path: PathBuf },
+    /// The caller: there is a file already.
+    #[error("write {}: there is a file of that name", path.display())]
+    FileExists { path: PathBuf },
+    /// The caller: the transcript does not hold.
+    #[error("show {asked}: the transcript is not verified: {place}")]
+    NotVerified { asked: String, place: String },
     /// Whoever changed the transcript.
     #[error("read entry {seq}: {flaw}")]
     Entry { seq: u64, flaw: Flaw },
@@ -133,7 +145,10 @@ impl CliError {
                 | DriverError::ServerDown { .. } => "resume_refused",
                 _ => "contract_invalid",
             },
-            Self::Store(_) | Self::StateFolder { .. } | Self::NoStateFolder => "store",
+            Self::Store(_)
+            | Self::NoSuchStore { .. }
+            | Self::StateFolder { .. }
+            | Self::NoStateFolder => "store",
             Self::Key(_) => "key",
             Self::Panic { .. } => "internal",
             _ => "error",
@@ -177,6 +192,10 @@ impl CliError {
             Self::Key(_) => "name a folder with MONOLITH_HOME, or run with --no-sign",
             Self::NoLog => "the first run that ends begins it",
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
+            Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
+            Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
+            Self::FileExists { .. } => "--force replaces it",
+            Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"

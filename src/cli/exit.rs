@@ -76,6 +76,7 @@ impl From<&CliError> for Exit {
             | CliError::NotInLog { .. }
             | CliError::NoSuchLogSize { .. }
             | CliError::LogFilter { .. }
+            | CliError::FileExists { .. }
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
@@ -87,9 +88,12 @@ impl From<&CliError> for Exit {
             CliError::Line { .. }
             | CliError::Entry { .. }
             | CliError::NoHeader { .. }
+            | CliError::NotATranscript { .. }
+            | CliError::NotVerified { .. }
             | CliError::NothingTampered
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }
+            | CliError::NoSuchStore { .. }
             | CliError::NoStateFolder
             | CliError::CannotWrite { .. }
             | CliError::CurrentFolder { .. }

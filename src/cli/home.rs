@@ -31,7 +31,7 @@ pub(super) struct Home {
 
 impl Home {
     /// The file that keeps runs: the caller's, else `runs.db` in `MONOLITH_HOME`, else in the platform's state folder.
-    fn store_path(&self) -> Result<PathBuf, CliError> {
+    pub(super) fn store_path(&self) -> Result<PathBuf, CliError> {
         if let Some(path) = &self.store {
             return Ok(self.cwd.join(path));
         }
@@ -142,8 +142,11 @@ impl Home {
     /// Opens the store for reading; none where nothing was ever kept.
     pub(super) fn reader(&self) -> Result<Option<StoreReader>, CliError> {
         let path = self.store_path()?;
-        if self.store.is_none() && !path.exists() {
-            return Ok(None);
+        if !path.exists() {
+            return match self.store {
+                Some(_) => Err(CliError::NoSuchStore { path }),
+                None => Ok(None),
+            };
         }
         Ok(Some(StoreReader::open(&path)?))
     }

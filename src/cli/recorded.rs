@@ -13,6 +13,14 @@ use crate::store::StoreReader;
 use crate::telemetry::Ledger;
 use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
 
+/// How the lines of a transcript begin. A file that begins otherwise never was one.
+const FIRST_KEYS: [&str; 4] = [
+    "{\"action\":",
+    "{\"blob\":",
+    "{\"checkpoint\":",
+    "{\"contract\":",
+];
+
 /// Where a transcript is.
 #[derive(Debug)]
 pub(super) enum Source {
@@ -118,6 +126,12 @@ pub(super) fn each_line(
         reason: fault.to_string(),
     };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let first = file.fill_buf().map_err(unreadable)?;
+    if first.is_empty() || !FIRST_KEYS.iter().any(|key| begins(first, key)) {
+        return Err(CliError::NotATranscript {
+            path: path.to_owned(),
+        });
+    }
     let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
     let mut line = Vec::new();
     loop {
@@ -129,6 +143,12 @@ pub(super) fn each_line(
             return Ok(());
         }
     }
+}
+
+/// Whether `bytes`, as far as they were read, begin with `key`.
+fn begins(bytes: &[u8], key: &str) -> bool {
+    let (bytes, key) = (bytes.iter(), key.as_bytes().iter());
+    bytes.zip(key).all(|(byte, expect)| byte == expect)
 }
 
 fn load_file(path: &Path) -> Result<Recorded, CliError> {

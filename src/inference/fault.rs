@@ -25,7 +25,7 @@ pub enum TransportFaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct TransportFault {
-    /// What the system said, for people; holds neither key nor URL.
+    /// What the system said, for people; holds no key, and of the address neither user nor query.
     pub detail: String,
     /// What kind of fault.
     pub kind: TransportFaultKind,

@@ -32,6 +32,8 @@ pub struct HttpTarget {
 pub struct HttpBackend {
     base: Url,
     client: reqwest::Client,
+    /// The address for people, without user, password, query and fragment.
+    place: String,
 }
 
 /// A body that is arriving.
@@ -62,7 +64,12 @@ impl HttpBackend {
             .user_agent(USER_AGENT)
             .build()
             .map_err(|e| BackendError::Client(chain(&e)))?;
-        Ok(Self { base, client })
+        let place = place(&base);
+        Ok(Self {
+            base,
+            client,
+            place,
+        })
     }
 
     pub(super) async fn probe(&self, patience: &Patience) -> Probe {
@@ -79,7 +86,7 @@ impl HttpBackend {
                 responsive: true,
             },
             Err(fault) => Probe {
-                detail: fault.detail,
+                detail: self.placed(fault).detail,
                 responsive: false,
             },
         }
@@ -96,7 +103,8 @@ impl HttpBackend {
             .post(self.at(path))
             .header(CONTENT_TYPE, "application/json")
             .body(body);
-        let response = wait(patience, async { request.send().await.map_err(fault) }).await?;
+        let sent = wait(patience, async { request.send().await.map_err(fault) }).await;
+        let response = sent.map_err(|fault| self.placed(fault))?;
         let head = ResponseHead {
             headers: response
                 .headers()
@@ -109,6 +117,16 @@ impl HttpBackend {
             status: response.status().as_u16(),
         };
         Ok((head, Body::Http(HttpReply(response))))
+    }
+
+    /// The fault, with the address that it is about.
+    fn placed(&self, fault: TransportFault) -> TransportFault {
+        let said = match fault.kind {
+            TransportFaultKind::Cancelled => return fault,
+            TransportFaultKind::Refused => "connection refused",
+            _ => &fault.detail,
+        };
+        TransportFault::new(fault.kind, format!("{}: {said}", self.place))
     }
 
     fn at(&self, path: &str) -> Url {
@@ -131,6 +149,18 @@ impl HttpReply {
             }
         }
     }
+}
+
+/// An address that may stand in a transcript: it holds no secret but for what its path says.
+fn place(base: &Url) -> String {
+    let path = base.path().trim_end_matches('/');
+    let port = base.port().map(|port| format!(":{port}"));
+    format!(
+        "{}://{}{}{path}",
+        base.scheme(),
+        base.host_str().unwrap_or_default(),
+        port.unwrap_or_default()
+    )
 }
 
 fn headers(target: &HttpTarget) -> Result<HeaderMap, BackendError> {

@@ -4,7 +4,7 @@ use super::accounting::{AccountingLine, AccountingStatus, AccountingTokens, LlmL
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, AgentOutcome, CheckName, Counters, EffectRecord, Event, EventKind, InferenceReturned,
-    LostEffect, Outcome, OutcomeCode,
+    LostEffect, Outcome, OutcomeCode, Probed,
 };
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, InferenceSeq, ProviderFault, RunId, ToolOutcome, Usage,
@@ -34,6 +34,8 @@ pub struct Ledger {
     /// Calls that messages asked for, started or not.
     requested: u64,
     run_id: Option<RunId>,
+    /// The targets that did not answer the probe, each with what was seen.
+    silent: Vec<String>,
     started_unix_ms: u64,
 }
 
@@ -64,6 +66,9 @@ impl Ledger {
         if let Some(event) = event {
             self.at_ms = event.at_ms;
             self.event(&event.event);
+            if let EventKind::Probed(probed) = &event.event {
+                self.silent = silent(contract, probed);
+            }
         }
         for effect in &action.effects {
             self.effect(contract, effect);
@@ -79,7 +84,10 @@ impl Ledger {
                 CheckName::Tools => details.chain(faults).collect(),
                 _ => details.collect(),
             };
-            self.cause = Some(details.join("; "));
+            self.cause = Some(match failed.name {
+                CheckName::Backend if !self.silent.is_empty() => self.silent.join("; "),
+                _ => details.join("; "),
+            });
         }
     }
 
@@ -382,6 +390,22 @@ impl Ledger {
             _ => None,
         }
     }
+}
+
+/// The targets that did not answer, by name.
+fn silent(contract: &ExecutionContract, probed: &Probed) -> Vec<String> {
+    let targets = contract.targets.iter().zip(&probed.targets);
+    targets
+        .filter(|(_, probed)| !probed.responsive)
+        .map(|(target, probed)| {
+            let at = if probed.detail.starts_with("http") {
+                " at "
+            } else {
+                ": "
+            };
+            format!("{}/{}{at}{}", target.provider, target.model, probed.detail)
+        })
+        .collect()
 }
 
 fn size(text: &str) -> u64 {

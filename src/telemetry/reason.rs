@@ -1,4 +1,4 @@
-use super::{AccountingLine, Ledger};
+use super::{AccountingLine, AccountingStatus, Ledger};
 use crate::kernel::OutcomeCode;
 
 /// How many calls that failed are named.
@@ -21,6 +21,13 @@ impl Ledger {
             Some(cause) => format!("{said} ({cause})"),
             None => said,
         })
+    }
+
+    /// How many of the calls that were started did not succeed, those without an answer yet included.
+    #[must_use]
+    pub fn failed_calls_count(&self) -> usize {
+        let failed = |line: &&AccountingLine| matches!(line, AccountingLine::Tool(call) if call.status == AccountingStatus::Failed);
+        self.lines().iter().filter(failed).count()
     }
 
     /// What became of the calls of a run that executed none.

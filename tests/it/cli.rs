@@ -283,6 +283,8 @@ fn an_endpoint_that_nobody_serves_ends_in_preflight() {
         "{}",
         left.stderr
     );
+    let named = "p/m at http://127.0.0.1:1/v1: connection refused";
+    assert!(left.stderr.contains(named), "{}", left.stderr);
     assert!(left.stderr.contains("monolith show "), "{}", left.stderr);
     assert_eq!(desk.run(&["verify", "last"]).code, 0);
 }
@@ -360,6 +362,80 @@ fn names_of_runs_are_unique_and_may_be_cut() {
 }
 
 #[test]
+fn what_does_not_verify_is_shown_as_such_and_claims_no_success() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    desk.run(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    desk.run(&["export", "r1", "-o", "r1.jsonl"]);
+    let whole = std::fs::read_to_string(desk.path().join("r1.jsonl")).unwrap();
+    desk.write("bad.jsonl", &whole.replace("Hello.", "Hullo."));
+    let left = desk.run(&["show", "bad.jsonl"]);
+    assert_eq!(left.code, 7);
+    assert!(
+        left.stdout.starts_with("NOT VERIFIED: tampered at "),
+        "{}",
+        left.stdout
+    );
+    let left = desk.run(&["show", "bad.jsonl", "--json"]);
+    assert_eq!((left.code, left.stdout.as_str()), (7, ""));
+    assert!(left.stderr.contains("is not verified"), "{}", left.stderr);
+    let left = desk.run(&["show", "bad.jsonl", "--raw"]);
+    assert_eq!(left.code, 7);
+    assert!(left.stderr.contains("NOT VERIFIED: "), "{}", left.stderr);
+
+    let cut: Vec<&str> = whole.split_inclusive('\n').take(3).collect();
+    desk.write("open.jsonl", &cut.concat());
+    let left = desk.run(&["show", "open.jsonl"]);
+    assert_eq!(left.code, 0, "a run in progress: {}", left.stderr);
+}
+
+#[test]
+fn a_file_that_is_no_transcript_is_not_called_tampered_with() {
+    let desk = Desk::new();
+    for (name, text) in [
+        ("c.yaml", "task: hi\n"),
+        ("empty.jsonl", ""),
+        ("b.bin", "\0\u{1}\n"),
+    ] {
+        desk.write(name, text);
+        for command in ["show", "verify", "replay"] {
+            let left = desk.run(&[command, &format!("./{name}")]);
+            assert_eq!(left.code, 7, "{command} {name}");
+            let said = "not a monolith transcript";
+            assert!(left.stderr.contains(said), "{}", left.stderr);
+            let all = format!("{}{}", left.stdout, left.stderr);
+            assert!(!all.contains("tamper"), "{all}");
+        }
+    }
+}
+
+#[test]
+fn an_export_replaces_no_file_unless_forced() {
+    let desk = Desk::new();
+    desk.script("", &[&says("Hello.")]);
+    desk.run(&["run", "c.yaml", "--run-id", "r1"]);
+    desk.write("r1.jsonl", "mine");
+    let left = desk.run(&["export", "r1", "-o", "r1.jsonl"]);
+    assert_eq!(left.code, 4);
+    assert!(left.stderr.contains("--force"), "{}", left.stderr);
+    let kept = std::fs::read_to_string(desk.path().join("r1.jsonl")).unwrap();
+    assert_eq!(kept, "mine");
+    let forced = desk.run(&["export", "r1", "-o", "r1.jsonl", "--force"]);
+    assert_eq!(forced.code, 0, "{}", forced.stderr);
+    assert_eq!(desk.run(&["verify", "r1.jsonl"]).code, 0);
+}
+
+#[test]
+fn a_store_that_the_caller_names_must_be_there() {
+    let desk = Desk::new();
+    let left = desk.run(&["list", "--store", "none.db"]);
+    assert_eq!(left.code, 1);
+    let said = "none.db: there is no such file";
+    assert!(left.stderr.contains(said), "{}", left.stderr);
+    assert!(!desk.path().join("none.db").exists());
+}
+
+#[test]
 fn no_runs_is_no_fault() {
     let desk = Desk::new();
     let (code, listing) = desk.json(&["list", "--json"]);
@@ -375,6 +451,10 @@ fn bad_arguments_are_four_and_questions_are_answered() {
     check(&["frob"], 4);
     check(&["run"], 4);
     check(&["run", "--contract"], 4);
+    check(&["run", "a.yaml", "--contract", "b.yaml"], 4);
+    check(&["show", "last", "--step", "x"], 4);
+    check(&["help"], 0);
+    check(&["help", "run"], 0);
     check(&["show", "last", "--json", "--raw"], 4);
     check(&["machine", "--format", "svg"], 4);
     check(&["corpus", "run", "--filter", "no case is called so"], 4);

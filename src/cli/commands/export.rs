@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::cli::args::{ExportArgs, ExportFormat};
 use crate::cli::error::CliError;
+use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
@@ -19,9 +20,19 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
     } else {
         WithheldBlobs::MayLack
     };
-    let source = home.run(&args.run)?;
+    let mut source = home.run(&args.run)?;
+    let sealed = is_sealed(&mut source)?;
     let left_out = match &args.output {
-        Some(path) => write_file(source, &home.cwd.join(path), withheld)?,
+        Some(path) if !args.force && home.cwd.join(path).exists() => {
+            return Err(CliError::FileExists { path: path.clone() });
+        }
+        Some(path) => {
+            let left_out = write_file(source, &home.cwd.join(path), withheld)?;
+            let place = line(&path.display().to_string());
+            home.screen
+                .note(&format!("wrote run {} to {place}", args.run));
+            left_out
+        }
         None if home.screen.is_shown() => {
             let mut file = Vec::new();
             let left_out = write_to(source, &mut file, withheld)?;
@@ -38,6 +49,11 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
             written => written?,
         },
     };
+    if !sealed {
+        home.screen.write_err(
+            "note: the run has no seal: it is in progress, or its process was cut off (verify --open accepts it)\n",
+        );
+    }
     if left_out > 0 {
         home.screen.note(&format!(
             "{} held back by the token gate left out; --withheld includes them",
@@ -45,6 +61,14 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
         ));
     }
     Ok(Exit::OK)
+}
+
+/// Whether the run has its last entry; a file is refused later.
+fn is_sealed(source: &mut Source) -> Result<bool, CliError> {
+    match source {
+        Source::Run(run_id, reader) => Ok(reader.read_run(run_id)?.row().outcome.is_some()),
+        Source::File(_) => Ok(true),
+    }
 }
 
 /// Writes beside the file first, so that a failed export leaves what was there.

@@ -48,7 +48,11 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     } else if rows.is_empty() && args.open {
         home.screen.note("every run has ended");
     } else if rows.is_empty() {
-        home.screen.note("no runs yet; `monolith demo` makes one");
+        let path = home.store_path()?;
+        let place = crate::cli::escape::line(&path.display().to_string());
+        home.screen.note(&format!(
+            "no runs yet in {place}; `monolith demo` makes one"
+        ));
     } else {
         home.screen.out(&told(&rows))?;
         if rows.iter().any(|row| row.outcome.is_none()) {

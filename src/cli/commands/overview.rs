@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
 use crate::cli::narrator::{Narrator, outcome, target_name};
-use crate::cli::numbers::{grouped, seconds, utc};
+use crate::cli::numbers::{counted, grouped, seconds, utc};
 use crate::cli::recorded::Recorded;
 use crate::cli::screen::{Screen, Style};
 use crate::contract::{Completion, Grounds, ToolPolicy};
@@ -47,7 +47,8 @@ pub(super) fn overview(
         out.push_str(&row.line(screen));
     }
     if !calls.is_empty() {
-        out.push_str("\ncalls\n");
+        let failed = ledger.failed_calls_count();
+        let _ = writeln!(out, "\n{}, {failed} failed", counted(calls.len(), "call"));
     }
     for (call, told) in &calls {
         let ended = told.ended.as_deref().unwrap_or("no result");

@@ -5,7 +5,7 @@ use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::numbers::grouped;
+use crate::cli::numbers::{counted, grouped};
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::replay::{ReplayReport, Replayer};
@@ -42,8 +42,8 @@ pub(super) fn told(home: &Home, report: &ReplayReport) -> String {
         format!("{same}: {entries} entries decided again, byte for byte as recorded\n")
     } else {
         let other = home.screen.paint_out(Style::Bad, "not the same");
-        let count = grouped(report.differences.len() as u64);
-        format!("{other}: {count} differences in {entries} entries\n")
+        let count = counted(report.differences.len(), "difference");
+        format!("{other}: {count} in {entries} entries\n")
     };
     for difference in report.differences.iter().take(MOST) {
         let _ = writeln!(out, "  {}", line(&difference.to_string()));

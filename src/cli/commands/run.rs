@@ -104,8 +104,10 @@ pub(super) fn tell(
 }
 
 fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
-    let path = home.cwd.join(&args.contract);
-    let mut spec = read_spec(&args.contract, &path, &args.sets)?;
+    // The command line has exactly one of them.
+    let file = args.contract.or(args.given).unwrap_or_default();
+    let path = home.cwd.join(&file);
+    let mut spec = read_spec(&file, &path, &args.sets)?;
     if args.task.is_some() {
         spec.task = args.task;
     }

@@ -2,12 +2,13 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::overview;
+use super::{overview, verify};
 use crate::cli::args::ShowArgs;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::{Recorded, Source};
+use crate::cli::screen::Style;
 use crate::kernel::State;
 use crate::message::Digest;
 use crate::telemetry::AgentResult;
@@ -25,6 +26,39 @@ struct Step<'e> {
 
 /// `monolith show`.
 pub(in crate::cli) fn show(home: &Home, args: &ShowArgs) -> Result<Exit, CliError> {
+    let trust = home.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(home.source(&args.run)?, true, &trust)?;
+    if let Some(bad) = &report.first_bad {
+        tell_unverified(home, args, &verify::place(bad))?;
+        return Ok(Exit::EVIDENCE);
+    }
+    told(home, args)?;
+    Ok(Exit::OK)
+}
+
+/// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
+fn tell_unverified(home: &Home, args: &ShowArgs, place: &str) -> Result<(), CliError> {
+    if args.form.json {
+        return Err(CliError::NotVerified {
+            asked: args.run.clone(),
+            place: place.to_owned(),
+        });
+    }
+    let line = format!("NOT VERIFIED: {place}");
+    if args.form.raw || args.form.step.is_some() {
+        // Stdout is for programs here.
+        home.screen.write_err(&format!("{line}\n"));
+    } else {
+        home.screen
+            .out(&format!("{}\n", home.screen.paint_out(Style::Bad, &line)))?;
+    }
+    if let Err(fault) = told(home, args) {
+        home.screen.error(&fault);
+    }
+    Ok(())
+}
+
+fn told(home: &Home, args: &ShowArgs) -> Result<(), CliError> {
     let source = home.source(&args.run)?;
     let stored = matches!(source, Source::Run(..));
     let recorded = source.load()?;
@@ -54,7 +88,7 @@ pub(in crate::cli) fn show(home: &Home, args: &ShowArgs) -> Result<Exit, CliErro
             home.screen.out(&format!("Go on with it: {resume}\n"))?;
         }
     }
-    Ok(Exit::OK)
+    Ok(())
 }
 
 impl<'e> Step<'e> {
