@@ -5,6 +5,8 @@ mod bench;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod contract_file;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod evidence;
