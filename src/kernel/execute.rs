@@ -66,13 +66,18 @@ impl Machine {
                     },
                 }
             }
-            other => other.clone(),
+            other @ (ToolOutcome::Malformed { .. }
+            | ToolOutcome::ConnectionLost { .. }
+            | ToolOutcome::TimedOut
+            | ToolOutcome::Cancelled
+            | ToolOutcome::ToolChanged) => other.clone(),
         };
         let malformed = matches!(outcome, ToolOutcome::Malformed { .. });
         // Only a result can overflow; what monolith answers for a failed call is counted when it is observed.
-        let result = match &outcome {
-            ToolOutcome::Returned(envelope) => Some(envelope.tokens),
-            _ => None,
+        let result = if let ToolOutcome::Returned(envelope) = &outcome {
+            Some(envelope.tokens)
+        } else {
+            None
         };
         let tokens = result.unwrap_or(0);
         let mut with_result = ledger;

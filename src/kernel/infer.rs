@@ -77,7 +77,14 @@ impl Machine {
         self.verdict = Verdict::Failed(match failed.fault.class {
             ProviderFaultClass::Refusal => Failure::Refused(OutcomeCode::Refusal),
             ProviderFaultClass::ContentFilter => Failure::Refused(OutcomeCode::ContentFilter),
-            class => Failure::Provider {
+            class @ (ProviderFaultClass::RateLimit
+            | ProviderFaultClass::Auth
+            | ProviderFaultClass::Quota
+            | ProviderFaultClass::Timeout
+            | ProviderFaultClass::Network
+            | ProviderFaultClass::Model
+            | ProviderFaultClass::ContextOverflow
+            | ProviderFaultClass::InvalidResponse) => Failure::Provider {
                 class,
                 retry_after_ms: failed.fault.retry_after_ms,
             },

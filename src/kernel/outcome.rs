@@ -196,17 +196,11 @@ impl Outcome {
     pub const fn exit_code(self) -> u8 {
         match self.class {
             AgentOutcome::CompletedWithTools | AgentOutcome::CompletedChatOnly => 0,
-            AgentOutcome::FailedPreflight => match self.code {
-                OutcomeCode::ToolUnavailable
-                | OutcomeCode::ToolChanged
-                | OutcomeCode::BackendUnavailable => 3,
-                OutcomeCode::ProviderAuth | OutcomeCode::ProviderQuota => 1,
-                _ => 4,
-            },
-            AgentOutcome::FailedValidation => match self.code {
-                OutcomeCode::Refusal | OutcomeCode::ContentFilter => 1,
-                _ => 5,
-            },
+            AgentOutcome::FailedPreflight if self.code.is_absence() => 3,
+            AgentOutcome::FailedPreflight if self.code.is_providers_refusal() => 1,
+            AgentOutcome::FailedPreflight => 4,
+            AgentOutcome::FailedValidation if self.code.is_models_refusal() => 1,
+            AgentOutcome::FailedValidation => 5,
             AgentOutcome::FailedProtocolNoTools
             | AgentOutcome::FailedProtocolMalformed
             | AgentOutcome::FailedBudgetExhausted
@@ -214,6 +208,24 @@ impl Outcome {
             | AgentOutcome::FailedContractViolation
             | AgentOutcome::Interrupted => 1,
         }
+    }
+}
+
+impl OutcomeCode {
+    /// Whether something that the run needs is not there, or is not what it was.
+    const fn is_absence(self) -> bool {
+        matches!(
+            self,
+            Self::ToolUnavailable | Self::ToolChanged | Self::BackendUnavailable
+        )
+    }
+
+    const fn is_providers_refusal(self) -> bool {
+        matches!(self, Self::ProviderAuth | Self::ProviderQuota)
+    }
+
+    const fn is_models_refusal(self) -> bool {
+        matches!(self, Self::Refusal | Self::ContentFilter)
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::contract::{
     CONTRACT_FORMAT, SEMANTICS_VERSION, ToolFault, context_feasible, profile_faults,
-    structure_faults, tool_faults,
+    structure_faults, tool_faults_with,
 };
 use crate::message::{AgentMessage, Role};
 
@@ -26,7 +26,7 @@ impl Machine {
             && !contract.model_profile_id.is_empty()
             && !contract.targets.is_empty();
         let hash_ok = stated == computed && stated == inputs.contract_hash;
-        let tools = tool_faults(contract);
+        let tools = tool_faults_with(contract, &self.validators);
         let profile = profile_faults(contract);
         let context = context_feasible(contract);
         vec![
@@ -170,7 +170,7 @@ impl Machine {
             CheckName::Provenance => OutcomeCode::ProvenanceMissing,
             CheckName::Hash => OutcomeCode::ContractHashMismatch,
             CheckName::Format | CheckName::Semantics => OutcomeCode::FormatVersion,
-            CheckName::Tools => match tool_faults(&self.contract).first() {
+            CheckName::Tools => match tool_faults_with(&self.contract, &self.validators).first() {
                 Some((ToolFault::Changed, _)) => OutcomeCode::ToolChanged,
                 Some((ToolFault::Unavailable, _)) | None => OutcomeCode::ToolUnavailable,
             },

@@ -62,7 +62,7 @@ impl Machine {
                 },
                 next,
             },
-            other => other,
+            other @ (Decision::Continue { .. } | Decision::End { .. }) => other,
         }
     }
 
@@ -92,10 +92,12 @@ impl Machine {
 
     /// Item 2: a budget is already exceeded, or a message would have passed a call limit.
     fn decide_exceeded(&self) -> Option<Decision> {
-        let code = self.budget_exceeded().or(match self.verdict {
-            Verdict::Limit(code) => Some(code),
-            _ => None,
-        })?;
+        let passed = if let Verdict::Limit(code) = self.verdict {
+            Some(code)
+        } else {
+            None
+        };
+        let code = self.budget_exceeded().or(passed)?;
         let outcome = Outcome::new(AgentOutcome::FailedBudgetExhausted, code);
         Some(Decision::end(2, PredicateName::BudgetExceeded, outcome))
     }
