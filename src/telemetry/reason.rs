@@ -1,7 +1,7 @@
-use super::{AccountingLine, AccountingStatus, Ledger};
+use super::{AccountingLine, AccountingStatus, Ledger, LlmLine};
 use crate::kernel::OutcomeCode;
 
-/// How many calls that failed are named.
+/// How many faults are named.
 const MOST_NAMED: usize = 3;
 
 impl Ledger {
@@ -14,6 +14,7 @@ impl Ledger {
             OutcomeCode::NoCallResponse if self.requested() > 0 => {
                 (self.not_executed(), self.failed_calls())
             }
+            OutcomeCode::AttemptsExhausted => (sentence(code).to_owned(), self.failed_attempts()),
             OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), self.failed_calls()),
             _ => (sentence(code).to_owned(), self.cause().map(str::to_owned)),
         };
@@ -42,21 +43,34 @@ impl Ledger {
         format!("The contract requires an executed tool call: {what}.")
     }
 
+    /// Why the requests at the end failed, each text once, with its model where several were asked.
+    fn failed_attempts(&self) -> Option<String> {
+        let attempts = self.lines().iter().rev().map_while(|line| match line {
+            AccountingLine::Llm(line) if line.status == AccountingStatus::Failed => Some(line),
+            AccountingLine::Llm(_) | AccountingLine::Tool(_) => None,
+        });
+        let mut attempts: Vec<&LlmLine> = attempts.collect();
+        attempts.reverse();
+        let asked = |line: &LlmLine| (line.provider.clone(), line.model.clone());
+        let first = attempts.first().map(|line| asked(line));
+        let several = attempts.iter().any(|line| Some(asked(line)) != first);
+        let told = attempts.into_iter().filter_map(|line| {
+            let error = line.error.as_deref()?;
+            Some(if several {
+                format!("{}/{}: {error}", line.provider, line.model)
+            } else {
+                error.to_owned()
+            })
+        });
+        brief(told)
+    }
+
     /// The calls that failed, each with its tool's name and words, and each text once.
     fn failed_calls(&self) -> Option<String> {
-        let mut told: Vec<String> = Vec::new();
-        for (tool, error) in self.tool_errors() {
-            let text = format!("{tool}: {}", error.unwrap_or("failed"));
-            if !told.contains(&text) {
-                told.push(text);
-            }
-        }
-        let more = told.len().saturating_sub(MOST_NAMED);
-        told.truncate(MOST_NAMED);
-        if more > 0 {
-            told.push(format!("{more} more"));
-        }
-        (!told.is_empty()).then(|| told.join("; "))
+        brief(
+            self.tool_errors()
+                .map(|(tool, error)| format!("{tool}: {}", error.unwrap_or("failed"))),
+        )
     }
 
     /// Every call that was started: the tool, and its error where it has one.
@@ -66,6 +80,22 @@ impl Ledger {
             AccountingLine::Llm(_) => None,
         })
     }
+}
+
+/// Each text once, and how many more there are; none where there is nothing to tell.
+fn brief(texts: impl Iterator<Item = String>) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    for text in texts {
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    let more = told.len().saturating_sub(MOST_NAMED);
+    told.truncate(MOST_NAMED);
+    if more > 0 {
+        told.push(format!("{more} more"));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Why a run ended, in one sentence for people. Nothing ever matches on it.
