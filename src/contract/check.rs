@@ -2,8 +2,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::grammar::grammar_faults;
 use super::schema_bounds::{SchemaFault, inexact_integer_at};
-use super::{Completion, ModelProfile, ProviderType, Terms, ToolPolicy, ToolTransport, Validators};
+use super::{
+    Completion, GrammarLanguage, ModelProfile, ProviderType, TargetTerms, Terms, ToolPolicy,
+    ToolTransport, Validators,
+};
 
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -200,9 +204,13 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             format!("tokenizer {tokenizer}: not built yet; null estimates bytes / 4"),
         );
     }
-    for (n, target) in terms.targets.iter().enumerate() {
+    let is_local = |target: &TargetTerms| {
         let provider = terms.providers.get(&target.provider);
-        let local = provider.is_some_and(|p| p.provider_type == ProviderType::Local);
+        provider.is_some_and(|p| p.provider_type == ProviderType::Local)
+    };
+    let some_local = terms.targets.iter().any(is_local);
+    for (n, target) in terms.targets.iter().enumerate() {
+        let local = is_local(target);
         rule(
             terms.logits_mask.is_some() && !local,
             format!("logits_mask: targets.{n} is remote, a mask needs a local model"),
@@ -216,8 +224,15 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             continue;
         };
         if let Some(grammar) = &terms.grammar_profile {
+            let embedded = grammar == GrammarLanguage::Lark.profile();
+            // An embedded model decodes under our own engine, whatever the model; remote ones beside it have no use for it.
+            let supported = if local {
+                embedded
+            } else {
+                embedded && some_local || profile.grammar_profiles.contains(grammar)
+            };
             rule(
-                !profile.grammar_profiles.contains(grammar),
+                !supported,
                 format!(
                     "grammar_profile {grammar}: targets.{n}, profile {id}, supports none of it"
                 ),
@@ -226,6 +241,7 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
         let exposes = terms.exposed_tools().next().is_some();
         rule(
             exposes
+                && !local
                 && terms.tool_transport == ToolTransport::Native
                 && !profile.supports_native_tools,
             format!("tool_transport native: targets.{n}, profile {id}, has no calls of its own"),
@@ -237,6 +253,7 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             "logits_mask holds a value that is not finite".to_owned(),
         );
     }
+    faults.extend(grammar_faults(terms));
     faults
 }
 

@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::execution_contract::canonical;
 use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FactoryError, IntentPolicyResolver, McpTransport, ModelProfile,
-    PolicyDecision, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling,
-    SamplingSpec, ServerCapability, ServerKind, ServerTerms, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
+    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
+    SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms,
+    TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms,
+    ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -59,7 +60,7 @@ impl ContractFactory {
             .or(profile.map(|p| p.max_format_retries))
             .unwrap_or(1);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
-        Ok(ExecutionContract::seal(Terms {
+        let mut terms = Terms {
             adapter_version,
             allowed_tools: spec.allowed_tools.clone(),
             approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
@@ -69,7 +70,7 @@ impl ContractFactory {
             cycle_forbid: spec.cycle_forbid.clone(),
             format: CONTRACT_FORMAT.to_owned(),
             grammar: spec.grammar.clone(),
-            grammar_profile: spec.grammar_profile.clone(),
+            grammar_profile: grammar_profile(spec),
             idempotent: spec.idempotent.clone(),
             llm_timeout_ms: spec.llm_timeout_ms.unwrap_or(600_000),
             logits_mask: spec.logits_mask.clone(),
@@ -115,8 +116,30 @@ impl ContractFactory {
             tool_transport: spec.tool_transport.unwrap_or(ToolTransport::Native),
             tools: tools(spec, manifest)?,
             total_timeout_ms: spec.total_timeout_ms.unwrap_or(3_600_000),
-        }))
+        };
+        if terms.grammar.is_none() {
+            terms.grammar = gate_grammar(&terms);
+        }
+        Ok(ExecutionContract::seal(terms))
     }
+}
+
+/// The language of the gate's grammar: as given, and for an embedded model what the embedded engine reads.
+fn grammar_profile(spec: &ContractSpec) -> Option<String> {
+    let local = |target: &TargetSpec| {
+        let provider = spec.providers.get(&target.provider);
+        provider.is_some_and(|p| p.provider_type == ProviderType::Local)
+    };
+    let embedded = spec.targets.iter().any(local);
+    let usual = embedded.then(|| GrammarLanguage::Lark.profile().to_owned());
+    spec.grammar_profile.clone().or(usual)
+}
+
+/// The text of the closed gate; None where there is none to be made, and where none can be: PRECHECK then says why.
+fn gate_grammar(terms: &Terms) -> Option<String> {
+    let language = GrammarLanguage::by_profile(terms.grammar_profile.as_deref()?)?;
+    let grammar = GateGrammar::closed(terms, language).ok();
+    grammar.filter(|_| terms.needs_grammar()).map(|g| g.text)
 }
 
 /// The nearest count that a JSON number holds exactly (semantics §8).
@@ -145,8 +168,8 @@ pub(super) const fn adapter_of(provider_type: ProviderType) -> Option<&'static s
         ProviderType::OpenaiResponses
         | ProviderType::Anthropic
         | ProviderType::Google
-        | ProviderType::Ollama
-        | ProviderType::Local => None,
+        | ProviderType::Ollama => None,
+        ProviderType::Local => Some("local-hermes/1"),
     }
 }
 

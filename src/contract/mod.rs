@@ -17,6 +17,7 @@ mod document_schema;
 mod execution_contract;
 mod factory;
 mod factory_error;
+mod grammar;
 mod intent;
 mod manifest;
 mod profile;
@@ -36,6 +37,7 @@ pub use document_schema::contract_schema;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
+pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarFault, GrammarLanguage};
 pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,

@@ -123,7 +123,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-fn join(at: &str, key: &str) -> String {
+pub(super) fn join(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 

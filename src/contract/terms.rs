@@ -406,6 +406,12 @@ impl Terms {
             .is_none_or(|allowed| allowed.iter().any(|a| a == name))
     }
 
+    /// Whether a grammar may have to keep a model from talking instead of acting: the token gate (semantics §7).
+    #[must_use]
+    pub fn needs_grammar(&self) -> bool {
+        self.token_gate && self.tool_policy == ToolPolicy::Required
+    }
+
     /// The tools a request offers outside the closing turn: none under `forbidden`.
     pub fn exposed_tools(&self) -> impl Iterator<Item = &ToolTerms> {
         let none = self.tool_policy == ToolPolicy::Forbidden;

@@ -1,0 +1,220 @@
+use std::fmt;
+
+use super::compiler::{Compiler, Limits};
+use super::expr::{Closing, Expr};
+use super::print::{self, prose};
+use crate::contract::Terms;
+use crate::contract::schema_bounds::SchemaFault;
+
+/// What begins a call in the model's text.
+pub const CALL_OPEN: &str = "<tool_call>";
+/// What ends a call in the model's text.
+pub const CALL_CLOSE: &str = "</tool_call>";
+
+/// The longest grammar in bytes.
+const MAX_TEXT_BYTES: usize = 512 * 1024;
+/// The most calls of one message behind a closed gate.
+const MAX_CALLS: u64 = 8;
+
+/// A language that grammars are written in; each has its engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GrammarLanguage {
+    /// What the embedded engine, llguidance, reads.
+    Lark,
+    /// What a llama-server reads in its `grammar` field.
+    Gbnf,
+}
+
+/// A grammar of one phase of the token gate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateGrammar {
+    /// The most bytes, and so tokens, that ending the message may still take at any point of it, where every choice that
+    /// can end something does.
+    pub closing_bytes: u64,
+    /// The grammar.
+    pub text: String,
+}
+
+/// Why no grammar can be made of a tool's schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrammarFault {
+    /// RFC 6901, into the tool's input schema.
+    pub pointer: String,
+    /// What cannot be said.
+    pub rule: String,
+    /// The exposed name.
+    pub tool: String,
+}
+
+impl fmt::Display for GrammarFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pointer,
+            rule,
+            tool,
+        } = self;
+        write!(
+            f,
+            "the token gate: the input schema of `{tool}` at {pointer:?}: {rule}"
+        )
+    }
+}
+
+impl GrammarLanguage {
+    const ALL: [Self; 2] = [Self::Lark, Self::Gbnf];
+
+    /// The language of a contract's `grammar_profile`.
+    #[must_use]
+    pub fn by_profile(profile: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|known| known.profile() == profile)
+    }
+
+    /// Its name and the version of what this build writes in it, as contracts state it.
+    #[must_use]
+    pub const fn profile(self) -> &'static str {
+        match self {
+            Self::Lark => "lark/1",
+            Self::Gbnf => "gbnf/1",
+        }
+    }
+
+    /// A server unfolds every repetition into rules, and asks the whole vocabulary of each: there bounds are dear.
+    const fn limits(self) -> Limits {
+        match self {
+            Self::Lark => Limits {
+                array_items: 64,
+                string_characters: 2048,
+            },
+            Self::Gbnf => Limits {
+                array_items: 16,
+                string_characters: 256,
+            },
+        }
+    }
+}
+
+impl GateGrammar {
+    /// The grammar of the closed phase: calls of exposed tools and nothing else.
+    ///
+    /// # Errors
+    /// Every tool whose schema cannot be compiled; also where no tool is exposed, for no call can then be made.
+    pub fn closed(terms: &Terms, language: GrammarLanguage) -> Result<Self, Vec<GrammarFault>> {
+        let mut rules = Vec::new();
+        let mut closings: Vec<Closing> = Vec::new();
+        let mut tools = Vec::new();
+        let mut faults = Vec::new();
+        for tool in terms.exposed_tools() {
+            let (kept_rules, kept_closings) = (rules.clone(), closings.clone());
+            let mut compiler =
+                Compiler::new(&tool.input_schema, language.limits(), rules, closings);
+            match compiler.arguments() {
+                Ok(arguments) => {
+                    let head = Expr::literal(format!("{}\",\"arguments\":", tool.name));
+                    tools.push(Expr::seq(vec![head, arguments]));
+                    (rules, closings) = (compiler.rules, compiler.closings);
+                }
+                Err(SchemaFault { pointer, rule }) => {
+                    let tool = tool.name.clone();
+                    faults.push(GrammarFault {
+                        pointer,
+                        rule,
+                        tool,
+                    });
+                    (rules, closings) = (kept_rules, kept_closings);
+                }
+            }
+        }
+        if faults.is_empty() && tools.is_empty() {
+            faults.push(whole("no tool is exposed"));
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let call = Expr::seq(vec![
+            Expr::literal(format!("{CALL_OPEN}\n{{\"name\":\"")),
+            Expr::alt(tools),
+            Expr::literal(format!("}}\n{CALL_CLOSE}")),
+        ]);
+        closings.push(call.closing(&closings));
+        rules.push(call);
+        let call = Expr::Rule(rules.len() - 1);
+        let start = match calls_at_once(terms) {
+            1 => call,
+            most => {
+                let next = Expr::seq(vec![Expr::literal("\n"), call.clone()]);
+                Expr::seq(vec![call, next.repeat(0, most - 1)])
+            }
+        };
+        let closing_bytes = start.closing(&closings).rest;
+        let text = print::grammar(language, &rules, &start);
+        if text.len() > MAX_TEXT_BYTES {
+            let rule = format!("the grammar of all tools is longer than {MAX_TEXT_BYTES} bytes");
+            return Err(vec![whole(&rule)]);
+        }
+        Ok(Self {
+            closing_bytes,
+            text,
+        })
+    }
+
+    /// The grammar of a message without calls: any text in which no call begins.
+    #[must_use]
+    pub fn prose(language: GrammarLanguage) -> Self {
+        Self {
+            closing_bytes: 0,
+            text: prose(language, CALL_OPEN),
+        }
+    }
+}
+
+fn whole(rule: &str) -> GrammarFault {
+    GrammarFault {
+        pointer: String::new(),
+        rule: rule.to_owned(),
+        tool: "*".to_owned(),
+    }
+}
+
+fn calls_at_once(terms: &Terms) -> u32 {
+    if terms.parallel_tool_calls {
+        let most = terms.max_tool_calls_per_turn.clamp(1, MAX_CALLS);
+        u32::try_from(most).unwrap_or(1)
+    } else {
+        1
+    }
+}
+
+/// What keeps the grammar of a contract's closed gate from being made or from ending in time; empty is good.
+pub(in crate::contract) fn grammar_faults(terms: &Terms) -> Vec<String> {
+    let Some(language) = terms
+        .grammar_profile
+        .as_deref()
+        .and_then(GrammarLanguage::by_profile)
+    else {
+        return Vec::new();
+    };
+    if !terms.needs_grammar() {
+        return Vec::new();
+    }
+    let grammar = match GateGrammar::closed(terms, language) {
+        Ok(grammar) => grammar,
+        Err(faults) => return faults.iter().map(ToString::to_string).collect(),
+    };
+    let too_short = |(n, target): (usize, &crate::contract::TargetTerms)| {
+        let most = target.sampling.max_output_tokens;
+        let needed = grammar.closing_bytes.saturating_add(1);
+        (needed > most).then(|| {
+            format!(
+                "the token gate: ending a call may take {needed} tokens, but targets.{n}.sampling.max_output_tokens is {most}"
+            )
+        })
+    };
+    terms
+        .targets
+        .iter()
+        .enumerate()
+        .filter_map(too_short)
+        .collect()
+}

@@ -1,0 +1,174 @@
+//! The two languages: the same grammar, other signs.
+
+use std::fmt::Write as _;
+
+use super::GrammarLanguage;
+use super::expr::Expr;
+
+/// The grammar's text: one rule a line, the start rule first.
+pub(super) fn grammar(language: GrammarLanguage, rules: &[Expr], start: &Expr) -> String {
+    let (name, is) = match language {
+        GrammarLanguage::Lark => ("start", ":"),
+        GrammarLanguage::Gbnf => ("root", " ::="),
+    };
+    let mut text = format!("{name}{is} {}\n", shown(language, start, Place::Rule));
+    for (n, rule) in rules.iter().enumerate() {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "r{n}{is} {}", shown(language, rule, Place::Rule));
+    }
+    text
+}
+
+/// The grammar of any text in which `marker` does not occur.
+pub(super) fn prose(language: GrammarLanguage, marker: &str) -> String {
+    match language {
+        GrammarLanguage::Lark => {
+            let marker = regex_literal(marker);
+            format!("start: PROSE\nPROSE: /(?s:.*)/ & ~/(?s:.*){marker}(?s:.*)/\n")
+        }
+        GrammarLanguage::Gbnf => automaton(marker),
+    }
+}
+
+/// One rule for each beginning of the marker that the text may have ended with so far. Only the marker's first character
+/// begins it anew: none of its other characters is the same.
+fn automaton(marker: &str) -> String {
+    let signs: Vec<char> = marker.chars().collect();
+    let Some(first) = signs.first().copied() else {
+        return "root ::= \"\"\n".to_owned();
+    };
+    let mut text = "root ::= p0\n".to_owned();
+    for (n, next) in signs.iter().copied().enumerate() {
+        let again = class_text(first);
+        let sign = class_text(next);
+        let onward = if n > 0 && n + 1 < signs.len() {
+            format!(" | [{sign}] p{}", n + 1)
+        } else {
+            String::new()
+        };
+        let others = if n > 0 {
+            format!("{again}{sign}")
+        } else {
+            again.clone()
+        };
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            text,
+            "p{n} ::= \"\" | [^{others}] p0 | [{again}] p1{onward}"
+        );
+    }
+    text
+}
+
+fn class_text(sign: char) -> String {
+    match sign {
+        '\\' | ']' | '[' | '^' | '-' | '"' => format!("\\{sign}"),
+        _ => sign.to_string(),
+    }
+}
+
+/// Where a part stands: it decides whether it needs brackets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Rule,
+    Seq,
+    Repeat,
+}
+
+fn shown(language: GrammarLanguage, expr: &Expr, place: Place) -> String {
+    match expr {
+        Expr::Literal(text) => quoted(language, text),
+        Expr::Rule(index) => format!("r{index}"),
+        Expr::Lexeme(inner) => match language {
+            GrammarLanguage::Lark => format!("/{}/", regex(inner, Place::Rule)),
+            GrammarLanguage::Gbnf => shown(language, inner, place),
+        },
+        Expr::Class(class) => match language {
+            GrammarLanguage::Lark => format!("/[{class}]/"),
+            GrammarLanguage::Gbnf => format!("[{class}]"),
+        },
+        Expr::Repeat(inner, least, most) => {
+            format!(
+                "{}{{{least},{most}}}",
+                shown(language, inner, Place::Repeat)
+            )
+        }
+        Expr::Alt(parts) => {
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|part| shown(language, part, Place::Seq))
+                .collect();
+            bracketed(parts.join(" | "), place != Place::Rule)
+        }
+        Expr::Seq(parts) if parts.is_empty() => "\"\"".to_owned(),
+        Expr::Seq(parts) => {
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|part| shown(language, part, Place::Seq))
+                .collect();
+            bracketed(parts.join(" "), place == Place::Repeat)
+        }
+    }
+}
+
+fn bracketed(text: String, brackets: bool) -> String {
+    if brackets { format!("({text})") } else { text }
+}
+
+fn regex(expr: &Expr, place: Place) -> String {
+    match expr {
+        Expr::Literal(text) => {
+            let many = text.chars().nth(1).is_some();
+            bracketed(regex_literal(text), many && place == Place::Repeat)
+        }
+        Expr::Class(class) => format!("[{class}]"),
+        // A lexeme names no rule.
+        Expr::Rule(_) => String::new(),
+        Expr::Lexeme(inner) => regex(inner, place),
+        Expr::Repeat(inner, least, most) => {
+            format!("{}{{{least},{most}}}", regex(inner, Place::Repeat))
+        }
+        Expr::Alt(parts) => {
+            let parts: Vec<String> = parts.iter().map(|part| regex(part, Place::Seq)).collect();
+            bracketed(parts.join("|"), place != Place::Rule)
+        }
+        Expr::Seq(parts) => {
+            let parts: Vec<String> = parts.iter().map(|part| regex(part, Place::Seq)).collect();
+            bracketed(parts.concat(), place == Place::Repeat)
+        }
+    }
+}
+
+/// The text as a regular expression that matches nothing else.
+fn regex_literal(text: &str) -> String {
+    let mut out = String::new();
+    for sign in text.chars() {
+        if sign.is_ascii_punctuation() && !matches!(sign, '<' | '>' | '_') {
+            out.push('\\');
+        }
+        out.push(sign);
+    }
+    out
+}
+
+fn quoted(language: GrammarLanguage, text: &str) -> String {
+    let mut out = "\"".to_owned();
+    for sign in text.chars() {
+        match sign {
+            '"' | '\\' => out.extend(['\\', sign]),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            control if control.is_ascii_control() => {
+                let code = u32::from(control);
+                let _ = match language {
+                    GrammarLanguage::Lark => write!(out, "\\u{code:04x}"),
+                    GrammarLanguage::Gbnf => write!(out, "\\x{code:02X}"),
+                };
+            }
+            _ => out.push(sign),
+        }
+    }
+    out.push('"');
+    out
+}
