@@ -14,6 +14,7 @@
 //! Also here, because it is the same recorded format: [`Script`], the parsed file of a scripted provider.
 
 mod error;
+mod local_hermes;
 mod openai_chat;
 mod protocol;
 mod request;
@@ -23,6 +24,7 @@ mod script;
 mod sse;
 
 pub use error::AdapterError;
+pub use local_hermes::{GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment};
 pub use protocol::Adapter;
 pub use request::{RequestEncoder, RequestShape};
 pub use response::{Decoded, ResponseDecoder, ResponseMeta};

@@ -1,5 +1,5 @@
-use super::openai_chat;
 use super::{AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta};
+use super::{local_hermes, openai_chat};
 use crate::contract::{TargetTerms, Terms};
 
 /// One wire protocol in one version: what encodes requests for a target and judges its responses.
@@ -9,15 +9,18 @@ pub struct Adapter(Protocol);
 /// The protocols of this build. A later one is a variant here and a folder beside `openai_chat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
+    /// The embedded model, first version.
+    LocalHermes,
     /// OpenAI chat completions, first version.
     OpenaiChat,
 }
 
 impl Protocol {
-    const ALL: [Self; 1] = [Self::OpenaiChat];
+    const ALL: [Self; 2] = [Self::OpenaiChat, Self::LocalHermes];
 
     const fn version(self) -> &'static str {
         match self {
+            Self::LocalHermes => local_hermes::VERSION,
             Self::OpenaiChat => openai_chat::VERSION,
         }
     }
@@ -57,6 +60,7 @@ impl Adapter {
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self.0 {
+            Protocol::LocalHermes => local_hermes::PATH,
             Protocol::OpenaiChat => openai_chat::PATH,
         }
     }

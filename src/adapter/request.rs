@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use super::AdapterError;
-use super::openai_chat;
 use super::protocol::{Protocol, encoder};
+use super::{local_hermes, openai_chat};
 use crate::contract::{TargetTerms, Terms};
 use crate::kernel::{InferRequest, ToolExposure};
 use crate::message::AgentMessage;
@@ -34,6 +34,7 @@ pub struct RequestEncoder(Encoder);
 
 #[derive(Debug)]
 enum Encoder {
+    LocalHermes(Box<local_hermes::Encoder>),
     OpenaiChat(Box<openai_chat::Encoder>),
 }
 
@@ -48,6 +49,9 @@ impl RequestEncoder {
 
     pub(super) fn with(protocol: Protocol, terms: &Terms, target: &TargetTerms) -> Self {
         match protocol {
+            Protocol::LocalHermes => Self(Encoder::LocalHermes(Box::new(
+                local_hermes::Encoder::new(terms, target),
+            ))),
             Protocol::OpenaiChat => Self(Encoder::OpenaiChat(Box::new(openai_chat::Encoder::new(
                 terms, target,
             )))),
@@ -62,6 +66,7 @@ impl RequestEncoder {
         shape: &RequestShape<'_>,
     ) -> Vec<u8> {
         match &mut self.0 {
+            Encoder::LocalHermes(encoder) => encoder.encode(conversation, shape),
             Encoder::OpenaiChat(encoder) => encoder.encode(conversation, shape),
         }
     }

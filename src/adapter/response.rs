@@ -1,5 +1,5 @@
-use super::openai_chat;
 use super::protocol::Protocol;
+use super::{local_hermes, openai_chat};
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
 /// What came before the body of a response.
@@ -39,12 +39,16 @@ pub struct ResponseDecoder(Decoder);
 
 #[derive(Debug)]
 enum Decoder {
+    LocalHermes(Box<local_hermes::Decoder>),
     OpenaiChat(Box<openai_chat::Decoder>),
 }
 
 impl ResponseDecoder {
     pub(super) fn new(protocol: Protocol, meta: ResponseMeta, model: &str) -> Self {
         match protocol {
+            Protocol::LocalHermes => Self(Decoder::LocalHermes(Box::new(
+                local_hermes::Decoder::new(meta, model),
+            ))),
             Protocol::OpenaiChat => Self(Decoder::OpenaiChat(Box::new(openai_chat::Decoder::new(
                 meta, model,
             )))),
@@ -54,6 +58,7 @@ impl ResponseDecoder {
     /// Takes the next bytes of the body.
     pub fn push(&mut self, bytes: &[u8]) {
         match &mut self.0 {
+            Decoder::LocalHermes(decoder) => decoder.push(bytes),
             Decoder::OpenaiChat(decoder) => decoder.push(bytes),
         }
     }
@@ -63,6 +68,7 @@ impl ResponseDecoder {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         match &self.0 {
+            Decoder::LocalHermes(decoder) => decoder.is_settled(),
             Decoder::OpenaiChat(decoder) => decoder.is_settled(),
         }
     }
@@ -71,6 +77,7 @@ impl ResponseDecoder {
     #[must_use]
     pub fn finish(self) -> Decoded {
         match self.0 {
+            Decoder::LocalHermes(decoder) => decoder.finish(),
             Decoder::OpenaiChat(decoder) => decoder.finish(),
         }
     }

@@ -1,0 +1,113 @@
+use std::sync::Arc;
+
+use super::hermes;
+use super::wire::{GatePhase, LocalRequest, LocalSampling, Segment};
+use crate::adapter::RequestShape;
+use crate::contract::{GateGrammar, GrammarLanguage, TargetTerms, Terms};
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, Role};
+
+/// Ends of the grammar's own text, where a contract's author wrote it and nothing is known of it.
+const UNKNOWN_CLOSING: u64 = 64;
+
+/// Lays conversations out for an embedded model.
+#[derive(Debug)]
+pub(in crate::adapter) struct Encoder {
+    closed: Option<GateGrammar>,
+    max_tokens: u64,
+    prose: GateGrammar,
+    sampling: LocalSampling,
+    tools: Option<String>,
+}
+
+impl Encoder {
+    pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
+        let sampling = &target.sampling;
+        let closing_bytes = || {
+            GateGrammar::closed(terms, GrammarLanguage::Lark)
+                .map_or(UNKNOWN_CLOSING, |made| made.closing_bytes)
+        };
+        Self {
+            closed: terms.grammar.clone().map(|text| GateGrammar {
+                closing_bytes: closing_bytes(),
+                text,
+            }),
+            max_tokens: sampling.max_output_tokens,
+            prose: GateGrammar::prose(GrammarLanguage::Lark),
+            sampling: LocalSampling {
+                repeat_penalty: sampling.repeat_penalty,
+                seed: sampling.seed.0,
+                temperature: sampling.temperature,
+                top_p: sampling.top_p,
+            },
+            tools: hermes::tools_prompt(terms),
+        }
+    }
+
+    pub(in crate::adapter) fn encode(
+        &self,
+        conversation: &[Arc<AgentMessage>],
+        shape: &RequestShape<'_>,
+    ) -> Vec<u8> {
+        let (gate, grammar) = match (shape.tools, &self.closed) {
+            (ToolExposure::Forced, Some(closed)) => (GatePhase::Closed, Some(closed)),
+            (ToolExposure::Withheld, _) => (GatePhase::Prose, Some(&self.prose)),
+            (ToolExposure::Auto, _) | (ToolExposure::Forced, None) => (GatePhase::Open, None),
+        };
+        let request = LocalRequest {
+            closing_tokens: grammar.map_or(0, |grammar| grammar.closing_bytes),
+            gate,
+            grammar: grammar.map(|grammar| grammar.text.clone()),
+            max_tokens: self.max_tokens,
+            sampling: self.sampling.clone(),
+            segments: self.prompt(conversation, shape.notices),
+        };
+        let body = serde_json::to_vec(&request);
+        debug_assert!(body.is_ok(), "a request did not serialise");
+        body.unwrap_or_default()
+    }
+
+    /// ChatML: every message between two control tokens, the role first; then the beginning of the answer. What is said of
+    /// tools stays also where they are withheld: so the beginning of the prompt stays the same over the whole run.
+    fn prompt(&self, conversation: &[Arc<AgentMessage>], notices: &[AgentMessage]) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        let mut say = |text: String| {
+            segments.push(Segment::Control("<|im_start|>".to_owned()));
+            segments.push(Segment::Text(text));
+        };
+        let mut messages: Vec<&AgentMessage> = conversation.iter().map(AsRef::as_ref).collect();
+        messages.extend(notices);
+        let mut turns: Vec<String> = Vec::with_capacity(messages.len() + 1);
+        let opening = messages.first().filter(|first| first.role == Role::System);
+        let system = opening.map(|first| first.content.as_str());
+        if system.is_some() {
+            messages.remove(0);
+        }
+        let parts: Vec<&str> = system.into_iter().chain(self.tools.as_deref()).collect();
+        if !parts.is_empty() {
+            turns.push(format!("system\n{}", parts.join("\n\n")));
+        }
+        for message in messages {
+            let role = match message.role {
+                Role::System => "system",
+                Role::User => "user",
+                Role::Assistant => "assistant",
+                Role::Tool => "tool",
+            };
+            turns.push(format!("{role}\n{}", hermes::body(message)));
+        }
+        turns.into_iter().for_each(&mut say);
+        say("assistant\n".to_owned());
+        let mut closed = Vec::with_capacity(segments.len() * 2);
+        let last = segments.len();
+        for (n, segment) in segments.into_iter().enumerate() {
+            let ends = matches!(segment, Segment::Text(_)) && n + 1 < last;
+            closed.push(segment);
+            if ends {
+                closed.push(Segment::Control("<|im_end|>".to_owned()));
+                closed.push(Segment::Text("\n".to_owned()));
+            }
+        }
+        closed
+    }
+}

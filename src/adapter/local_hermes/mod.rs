@@ -1,0 +1,27 @@
+//! The embedded model's own protocol, version 1: a rendered prompt in, text in pieces out.
+//!
+//! Knows how a conversation is laid out for a model in ChatML with Hermes calls, and how calls are told from text. Nothing
+//! here depends on how the engine is built: requests and answers are bytes like those of any provider, so a transcript of an
+//! embedded model is decoded again by every build. It deliberately does not know tokens.
+//!
+//! ```text
+//! request  {"segments":[{"control":"<|im_start|>"},{"text":"user\nHi"},…],"gate":"closed","grammar":…,…}
+//! answer   {"text":"<tool_call>\n"}⏎{"text":"…"}⏎…{"stop":"end","usage":{"input":40,"output":9}}⏎
+//! fault    {"fault":"context_overflow","message":"…"}⏎      with a status of 400
+//! ```
+//!
+//! A segment is a control token or text, and text is never read for control tokens: what a tool returned reaches the model as
+//! what it is, whatever stands in it.
+
+mod decoder;
+mod encoder;
+mod hermes;
+#[cfg(test)]
+mod tests;
+mod version;
+mod wire;
+
+pub(super) use decoder::Decoder;
+pub(super) use encoder::Encoder;
+pub(super) use version::{PATH, VERSION};
+pub use wire::{GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment};
