@@ -56,6 +56,13 @@ impl Adapter {
         self.0.version()
     }
 
+    /// Whether what it asks decodes under the grammar of the token gate itself, so that text through a closed gate is the
+    /// backend's fault and not the model's.
+    #[must_use]
+    pub const fn is_embedded(self) -> bool {
+        matches!(self.0, Protocol::LocalHermes)
+    }
+
     /// Where a request goes, below the provider's base URL, without a leading slash.
     #[must_use]
     pub const fn path(self) -> &'static str {

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::local_models::{LocalModel, file_of, is_local};
 use super::{DriverError, Environment};
 use crate::adapter::Script;
 use crate::contract::{
@@ -10,15 +11,28 @@ use crate::contract::{
 use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
 use crate::message::Digest;
 
-/// The scripts of scripted providers, by provider.
+/// What the files of scripted and local providers hold, by provider.
 #[derive(Debug, Default)]
-pub(super) struct Scripts(BTreeMap<String, (Script, Digest)>);
+pub(super) struct Sources {
+    models: BTreeMap<String, LocalModel>,
+    scripts: BTreeMap<String, (Script, Digest)>,
+}
 
-impl Scripts {
-    /// Reads the script of every scripted provider that a target names. Paths are taken from the contract's folder.
-    pub(super) async fn read(spec: &ContractSpec, folder: &Path) -> Result<Self, DriverError> {
+impl Sources {
+    /// Reads the file of every scripted and local provider that a target names. Paths are taken from the contract's folder.
+    pub(super) async fn read(
+        spec: &ContractSpec,
+        folder: &Path,
+        environment: &Environment,
+    ) -> Result<Self, DriverError> {
+        let mut models = BTreeMap::new();
         let mut scripts = BTreeMap::new();
         for (name, provider) in used_providers(spec) {
+            if is_local(provider.provider_type) {
+                let path = file_of(folder, provider.file.as_deref());
+                let model = LocalModel::inspect(path, environment).await;
+                models.insert(name.to_owned(), model);
+            }
             if provider.provider_type != ProviderType::Scripted {
                 continue;
             }
@@ -37,20 +51,25 @@ impl Scripts {
             })?;
             scripts.insert(name.to_owned(), (script, Digest::of(text.as_bytes())));
         }
-        Ok(Self(scripts))
+        Ok(Self { models, scripts })
     }
 
     /// What is known of each target's model. A script is its own fingerprint.
     pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
+        let one = |provider: &str| match (self.models.get(provider), self.scripts.get(provider)) {
+            (Some(model), _) => TargetCapability {
+                context_window: model.context_window,
+                fingerprint: model.fingerprint.clone(),
+            },
+            (None, Some((_, digest))) => TargetCapability {
+                context_window: None,
+                fingerprint: Some(format!("scripted:{digest}")),
+            },
+            (None, None) => TargetCapability::default(),
+        };
         spec.targets
             .iter()
-            .map(|target| TargetCapability {
-                context_window: None,
-                fingerprint: self
-                    .0
-                    .get(&target.provider)
-                    .map(|(_, digest)| format!("scripted:{digest}")),
-            })
+            .map(|target| one(&target.provider))
             .collect()
     }
 }
@@ -61,12 +80,15 @@ impl Scripts {
 pub(super) fn backends(
     spec: &ContractSpec,
     contract: &ExecutionContract,
-    scripts: Scripts,
+    sources: Sources,
     environment: &Environment,
     with_keys: bool,
     answered: &[usize],
 ) -> Result<Vec<Arc<Backend>>, DriverError> {
-    let mut scripts = scripts.0;
+    let Sources {
+        models,
+        mut scripts,
+    } = sources;
     let mut by_provider: BTreeMap<&str, Arc<Backend>> = BTreeMap::new();
     for (name, provider) in used_providers(spec) {
         let backend = if let Some((script, _)) = scripts.remove(name) {
@@ -74,6 +96,8 @@ pub(super) fn backends(
             let played = targets.filter(|(target, _)| target.provider == name);
             let played = played.fold(0, |sum: usize, (_, count)| sum.saturating_add(*count));
             Backend::Scripted(ScriptedBackend::new(script, played))
+        } else if let Some(model) = models.get(name) {
+            model.backend(name, spec, contract, environment)
         } else {
             let target = http_target(name, provider, contract, environment, with_keys)?;
             let http = HttpBackend::new(&target).map_err(|fault| DriverError::Backend {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::backends::{Scripts, backends};
+use super::backends::{Sources, backends};
 use super::clock::unix_ms;
 use super::resume::Resumption;
 use super::{DriverError, Environment};
@@ -93,7 +93,7 @@ pub async fn prepare(
         None => random_run_id()?,
     };
     let workspace = workspace(spec, &request.base_dir).await?;
-    let scripts = Scripts::read(spec, &request.contract_dir).await?;
+    let sources = Sources::read(spec, &request.contract_dir, &request.environment).await?;
     let servers = server_specs(spec, &request.environment)?;
     let BringUp {
         capabilities,
@@ -107,14 +107,14 @@ pub async fn prepare(
     let tools_are_up = capabilities.values().all(|server| server.available);
     let manifest = CapabilityManifest {
         servers: capabilities,
-        targets: scripts.capabilities(spec),
+        targets: sources.capabilities(spec),
     };
     let made = ContractFactory
         .make(spec, &manifest, None)
         .map_err(DriverError::from)
         .and_then(|contract| {
             let environment = &request.environment;
-            let backends = backends(spec, &contract, scripts, environment, tools_are_up, &[])?;
+            let backends = backends(spec, &contract, sources, environment, tools_are_up, &[])?;
             Ok((contract, backends))
         });
     let (contract, backends) = match made {

@@ -400,13 +400,16 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
             let usage = result.usage_or_estimate(answer.expected_tokens);
+            let is_message = result.canonical_message.is_some();
             let admitted = run.admit(*result);
+            // A message without a valid call, through a mask that allows nothing else.
+            let gate_breached = is_message && admitted.gated;
             recorder.keep(answer.raw);
             if let Some(text) = admitted.withheld {
                 recorder.keep(text.into_bytes());
             }
             return EventKind::InferenceReturned(Box::new(InferenceReturned {
-                gate_breached: false,
+                gate_breached: answer.closed && gate_breached,
                 gated: admitted.gated,
                 inference: answer.inference,
                 request_hash: answer.request_hash,

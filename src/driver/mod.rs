@@ -20,6 +20,7 @@ mod drive;
 mod environment;
 mod error;
 mod key_files;
+mod local_models;
 mod perform;
 mod preview;
 mod recorder;

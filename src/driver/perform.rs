@@ -9,7 +9,9 @@ use super::clock::{RunClock, unix_ms};
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience, TransportFault};
-use crate::kernel::{CallOrder, InferRequest, Probed, ProbedTarget, observation_text};
+use crate::kernel::{
+    CallOrder, InferRequest, Probed, ProbedTarget, ToolExposure, observation_text,
+};
 use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, estimate_tokens};
 use crate::tools::{BlobSink, CallTerms, ToolServers};
 
@@ -28,6 +30,8 @@ pub(super) enum Answer {
 /// What came of one request.
 #[derive(Debug)]
 pub(super) struct InferenceAnswer {
+    /// Whether the backend itself kept the gate closed.
+    pub(super) closed: bool,
     pub(super) expected_tokens: u64,
     pub(super) inference: InferenceSeq,
     /// The body as far as it arrived.
@@ -71,6 +75,7 @@ pub(super) async fn infer(
     let mut raw = Vec::new();
     let response = exchange(&backend, adapter, model, body, &patience, &mut raw).await;
     Answer::Inference(InferenceAnswer {
+        closed: adapter.is_embedded() && request.tools == ToolExposure::Forced,
         expected_tokens: request.expected_tokens,
         inference: request.inference,
         raw,

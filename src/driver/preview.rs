@@ -1,6 +1,6 @@
 use tokio_util::sync::CancellationToken;
 
-use super::backends::Scripts;
+use super::backends::Sources;
 use super::bring_up::{server_specs, workspace};
 use super::{DriverError, RunRequest};
 use crate::contract::{
@@ -45,7 +45,7 @@ pub async fn preview(
         started.tools.mcp.clear();
     }
     let folder = workspace(spec, &request.base_dir).await?;
-    let scripts = Scripts::read(spec, &request.contract_dir).await?;
+    let sources = Sources::read(spec, &request.contract_dir, &request.environment).await?;
     let specs = server_specs(&started, &request.environment)?;
     let BringUp {
         mut capabilities,
@@ -72,7 +72,7 @@ pub async fn preview(
     }
     let manifest = CapabilityManifest {
         servers: capabilities,
-        targets: scripts.capabilities(spec),
+        targets: sources.capabilities(spec),
     };
     Ok(Preview {
         contract: ContractFactory.make(spec, &manifest, None)?,

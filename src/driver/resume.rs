@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::backends::{Scripts, backends};
+use super::backends::{Sources, backends};
 use super::bring_up::{Prepared, RunRequest, Start, server_specs, workspace, workspace_digest};
 use super::{DriverError, Environment};
 use crate::contract::{
@@ -136,9 +136,9 @@ impl Reopened {
 
     /// Refuses a file from which another contract would come than the one under which the run was begun. What the tool
     /// servers offer now does not matter here: calls are held to the pins.
-    fn check_contract(&self, spec: &ContractSpec, scripts: &Scripts) -> Result<(), DriverError> {
+    fn check_contract(&self, spec: &ContractSpec, sources: &Sources) -> Result<(), DriverError> {
         let manifest = CapabilityManifest {
-            targets: scripts.capabilities(spec),
+            targets: sources.capabilities(spec),
             ..CapabilityManifest::recorded_in(&self.contract)
         };
         let given = ContractFactory.make(spec, &manifest, self.contract.parent_contract_hash)?;
@@ -188,8 +188,8 @@ pub async fn prepare_resume(
     spec.task = reopened.task().map(str::to_owned);
     let environment: &Environment = &request.environment;
     let run_id = reopened.started.run_id.clone();
-    let scripts = Scripts::read(&spec, &request.contract_dir).await?;
-    reopened.check_contract(&spec, &scripts)?;
+    let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+    reopened.check_contract(&spec, &sources)?;
     let workspace = workspace(&spec, &request.base_dir).await?;
     if reopened.started.workspace != Some(workspace_digest(&workspace)) {
         let path = workspace;
@@ -198,7 +198,7 @@ pub async fn prepare_resume(
     let contract = Arc::clone(&reopened.contract);
     let with_keys = contract.servers.values().all(|server| server.available);
     let answered = &reopened.unfinished.answered;
-    let backends = backends(&spec, &contract, scripts, environment, with_keys, answered)?;
+    let backends = backends(&spec, &contract, sources, environment, with_keys, answered)?;
     let servers = server_specs(&spec, environment)?;
     let up = tokio::select! {
         biased;

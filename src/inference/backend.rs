@@ -3,8 +3,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::http::HttpReply;
+#[cfg(feature = "local")]
+use super::local::{LocalBackend, LocalReply};
 use super::scripted::ScriptedReply;
-use super::{HttpBackend, ScriptedBackend, TransportFault, TransportFaultKind};
+use super::{HttpBackend, ScriptedBackend, TransportFault, TransportFaultKind, UnavailableBackend};
 
 /// The most bytes of one response that a backend hands out.
 pub(super) const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
@@ -20,6 +22,11 @@ pub enum Backend {
     Http(HttpBackend),
     /// A file of canned responses.
     Scripted(ScriptedBackend),
+    /// The embedded model.
+    #[cfg(feature = "local")]
+    Local(LocalBackend),
+    /// A backend that cannot be there.
+    Unavailable(UnavailableBackend),
 }
 
 /// Why a backend cannot be built: the author of the configuration is to blame.
@@ -83,6 +90,8 @@ pub struct Reply {
 #[derive(Debug)]
 pub(super) enum Body {
     Http(HttpReply),
+    #[cfg(feature = "local")]
+    Local(LocalReply),
     Scripted(ScriptedReply),
 }
 
@@ -96,6 +105,9 @@ impl Backend {
         match self {
             Self::Http(backend) => backend.probe(&patience).await,
             Self::Scripted(backend) => backend.probe(),
+            #[cfg(feature = "local")]
+            Self::Local(backend) => backend.probe(&patience).await,
+            Self::Unavailable(backend) => backend.probe(),
         }
     }
 
@@ -112,6 +124,9 @@ impl Backend {
         let (head, body) = match self {
             Self::Http(backend) => backend.send(path, body, patience).await?,
             Self::Scripted(backend) => backend.send(patience).await?,
+            #[cfg(feature = "local")]
+            Self::Local(backend) => backend.send(&body, patience).await?,
+            Self::Unavailable(backend) => return Err(backend.fault()),
         };
         let bound = if head.status >= 400 {
             MAX_ERROR_BODY_BYTES
@@ -152,6 +167,8 @@ impl Reply {
         }
         let next = match &mut self.body {
             Body::Http(reply) => wait(&self.patience, reply.chunk()).await?,
+            #[cfg(feature = "local")]
+            Body::Local(reply) => wait(&self.patience, reply.chunk()).await?,
             Body::Scripted(reply) => wait(&self.patience, reply.chunk()).await?,
         };
         if let Some(chunk) = &next {

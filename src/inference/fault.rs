@@ -17,6 +17,8 @@ pub enum TransportFaultKind {
     Cancelled,
     /// A script was asked for more responses than it has lines.
     ScriptExhausted,
+    /// The embedded model or its token gate failed, or cannot be there.
+    Engine,
     /// Anything else that kept the answer from arriving.
     Other,
 }
@@ -46,7 +48,9 @@ impl TransportFault {
     pub const fn class(&self) -> ProviderFaultClass {
         match self.kind {
             TransportFaultKind::Timeout => ProviderFaultClass::Timeout,
-            TransportFaultKind::ScriptExhausted => ProviderFaultClass::Model,
+            TransportFaultKind::ScriptExhausted | TransportFaultKind::Engine => {
+                ProviderFaultClass::Model
+            }
             TransportFaultKind::Refused
             | TransportFaultKind::Reset
             | TransportFaultKind::Dns

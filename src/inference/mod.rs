@@ -11,15 +11,25 @@
 
 mod backend;
 mod fault;
+mod gguf;
 mod http;
+#[cfg(feature = "local")]
+mod local;
+mod model_hash;
 mod scripted;
 mod secret;
+mod unavailable;
 
 pub use backend::{Backend, BackendError, Patience, Probe, Reply, ResponseHead};
 pub use fault::{TransportFault, TransportFaultKind};
+pub use gguf::{HeaderFault, ModelHeader};
 pub use http::{HttpBackend, HttpTarget};
+#[cfg(feature = "local")]
+pub use local::{LocalBackend, LocalOptions, engine_identity};
+pub use model_hash::ModelHash;
 pub use scripted::ScriptedBackend;
 pub use secret::Secret;
+pub use unavailable::UnavailableBackend;
 
 #[cfg(test)]
 mod http_tests;

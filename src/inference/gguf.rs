@@ -1,0 +1,456 @@
+use std::io::{BufRead, BufReader, Read, Seek as _};
+use std::path::Path;
+
+/// The most of anything that a header may count: metadata, tensors.
+const MAX_COUNT: u64 = 65_536;
+/// The longest name of a key or tensor in bytes.
+const MAX_NAME_BYTES: u64 = 1024;
+/// The longest string value in bytes.
+const MAX_STRING_BYTES: u64 = 1 << 20;
+/// The most items of one array.
+const MAX_ITEMS: u64 = 1 << 22;
+/// The longest header in bytes: vocabularies stand in it.
+const MAX_HEADER_BYTES: u64 = 256 << 20;
+/// The most dimensions of a tensor.
+const MAX_DIMENSIONS: u32 = 4;
+
+/// What is known of a model from its file's header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ModelHeader {
+    /// The family, such as `llama`.
+    pub architecture: String,
+    /// The template that lays conversations out, where the file has one.
+    pub chat_template: Option<String>,
+    /// Tokens that the model was made for.
+    pub context_length: Option<u64>,
+    /// Under what terms it may be used, as the file says.
+    pub license: Option<String>,
+    /// What it calls itself.
+    pub name: Option<String>,
+}
+
+/// Why a file is no model that can be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderFault {
+    /// The system could not read it.
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
+    /// It begins with something else.
+    #[error("it is no GGUF file: it does not begin with \"GGUF\"")]
+    NotGguf,
+    /// A version of the format that is not known.
+    #[error("its GGUF version is {0}; 2 and 3 are known")]
+    Version(u32),
+    /// A count or length beyond every honest file.
+    #[error("{what} at byte {at} is {got}, more than {max}")]
+    TooLarge {
+        /// Where the number stands.
+        at: u64,
+        /// What the file says.
+        got: u64,
+        /// The limit.
+        max: u64,
+        /// What is counted.
+        what: &'static str,
+    },
+    /// The file ends inside its header, or before its tensors do.
+    #[error("it is cut off: {what} ends at byte {needed}, the file at {size}")]
+    CutOff {
+        /// Where it would have to end.
+        needed: u64,
+        /// Bytes of the file.
+        size: u64,
+        /// What is cut off.
+        what: &'static str,
+    },
+    /// Anything else that breaks the format.
+    #[error("at byte {at}: {rule}")]
+    Broken {
+        /// Where.
+        at: u64,
+        /// The rule.
+        rule: &'static str,
+    },
+}
+
+impl ModelHeader {
+    /// Reads a file's header, in bounded time and memory whatever the file holds, and checks that every tensor lies in the
+    /// file.
+    ///
+    /// # Errors
+    /// The first rule that the file breaks.
+    pub fn read(path: &Path) -> Result<Self, HeaderFault> {
+        let unreadable = |fault: std::io::Error| HeaderFault::Unreadable(fault.to_string());
+        let mut file = std::fs::File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if !metadata.is_file() {
+            return Err(HeaderFault::Unreadable("it is not a file".to_owned()));
+        }
+        file.rewind().map_err(unreadable)?;
+        Self::parse(BufReader::new(file), metadata.len())
+    }
+
+    /// Reads a header from a source of `size` bytes.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn parse(source: impl BufRead, size: u64) -> Result<Self, HeaderFault> {
+        let mut reader = Reader {
+            at: 0,
+            size,
+            source,
+        };
+        if reader.array::<4>("the first word").ok() != Some(*b"GGUF") {
+            return Err(HeaderFault::NotGguf);
+        }
+        let version = reader.u32()?;
+        if !matches!(version, 2 | 3) {
+            return Err(HeaderFault::Version(version));
+        }
+        let tensors = reader.count("the number of tensors", MAX_COUNT)?;
+        let pairs = reader.count("the number of metadata entries", MAX_COUNT)?;
+        let mut header = Self::default();
+        let mut lengths: Vec<(String, u64)> = Vec::new();
+        let mut alignment = 32;
+        for _ in 0..pairs {
+            let key = reader.text(MAX_NAME_BYTES)?;
+            let value = reader.value()?;
+            match (key.as_str(), value) {
+                ("general.architecture", Kept::Text(text)) => header.architecture = text,
+                ("general.license", Kept::Text(text)) => header.license = Some(text),
+                ("general.name", Kept::Text(text)) => header.name = Some(text),
+                ("tokenizer.chat_template", Kept::Text(text)) => header.chat_template = Some(text),
+                ("general.alignment", Kept::Number(number)) => alignment = number,
+                (_, Kept::Number(number)) if key.ends_with(".context_length") => {
+                    lengths.push((key, number));
+                }
+                _ => {}
+            }
+        }
+        if !alignment.is_power_of_two() || alignment > 1 << 16 {
+            let rule = "the alignment is no power of two up to 65536";
+            return Err(HeaderFault::Broken {
+                at: reader.at,
+                rule,
+            });
+        }
+        let own = format!("{}.context_length", header.architecture);
+        let length = lengths.into_iter().find(|(key, _)| *key == own);
+        header.context_length = length
+            .map(|(_, length)| length)
+            .filter(|length| *length > 0);
+        let mut end = 0;
+        for _ in 0..tensors {
+            end = end.max(reader.tensor()?);
+        }
+        let data = reader.at.next_multiple_of(alignment);
+        let needed = data.saturating_add(end);
+        if needed > size {
+            let what = "the tensors' data";
+            return Err(HeaderFault::CutOff { needed, size, what });
+        }
+        Ok(header)
+    }
+}
+
+/// What of a value is of use here.
+enum Kept {
+    Number(u64),
+    Text(String),
+    Nothing,
+}
+
+struct Reader<R> {
+    at: u64,
+    size: u64,
+    source: R,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Takes the next `length` bytes out of what the file has.
+    fn advance(&mut self, length: u64, what: &'static str) -> Result<(), HeaderFault> {
+        let needed = self.at.saturating_add(length);
+        if needed > self.size {
+            let size = self.size;
+            return Err(HeaderFault::CutOff { needed, size, what });
+        }
+        if needed > MAX_HEADER_BYTES {
+            return Err(HeaderFault::TooLarge {
+                at: self.at,
+                got: needed,
+                max: MAX_HEADER_BYTES,
+                what: "the length of the header",
+            });
+        }
+        self.at = needed;
+        Ok(())
+    }
+
+    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], HeaderFault> {
+        self.advance(N as u64, what)?;
+        let mut bytes = [0; N];
+        self.source
+            .read_exact(&mut bytes)
+            .map_err(|fault| HeaderFault::Unreadable(fault.to_string()))?;
+        Ok(bytes)
+    }
+
+    fn skip(&mut self, length: u64) -> Result<(), HeaderFault> {
+        self.advance(length, "the metadata")?;
+        let skipped = std::io::copy(&mut (&mut self.source).take(length), &mut std::io::sink());
+        match skipped {
+            Ok(skipped) if skipped == length => Ok(()),
+            Ok(_) => Err(HeaderFault::Unreadable(
+                "it ended while it was read".to_owned(),
+            )),
+            Err(fault) => Err(HeaderFault::Unreadable(fault.to_string())),
+        }
+    }
+
+    fn u32(&mut self) -> Result<u32, HeaderFault> {
+        self.array("the header").map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, HeaderFault> {
+        self.array("the header").map(u64::from_le_bytes)
+    }
+
+    fn count(&mut self, what: &'static str, max: u64) -> Result<u64, HeaderFault> {
+        let at = self.at;
+        let got = self.u64()?;
+        if got > max {
+            return Err(HeaderFault::TooLarge { at, got, max, what });
+        }
+        Ok(got)
+    }
+
+    fn text(&mut self, max: u64) -> Result<String, HeaderFault> {
+        let length = self.count("the length of a string", max)?;
+        self.advance(length, "a string")?;
+        let mut bytes = Vec::new();
+        let read = (&mut self.source).take(length).read_to_end(&mut bytes);
+        match read {
+            Ok(read) if read as u64 == length => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(_) => Err(HeaderFault::Unreadable(
+                "it ended while it was read".to_owned(),
+            )),
+            Err(fault) => Err(HeaderFault::Unreadable(fault.to_string())),
+        }
+    }
+
+    fn value(&mut self) -> Result<Kept, HeaderFault> {
+        let at = self.at;
+        let kind = self.u32()?;
+        match kind {
+            4 => self.u32().map(|number| Kept::Number(number.into())),
+            10 => self.u64().map(Kept::Number),
+            8 => self.text(MAX_STRING_BYTES).map(Kept::Text),
+            9 => {
+                let at = self.at;
+                let item = self.u32()?;
+                let items = self.count("the number of an array's items", MAX_ITEMS)?;
+                match (item, width(item)) {
+                    (8, _) => {
+                        for _ in 0..items {
+                            let length = self.count("the length of a string", MAX_STRING_BYTES)?;
+                            self.skip(length)?;
+                        }
+                    }
+                    (_, Some(width)) => self.skip(items * width)?,
+                    (_, None) => {
+                        let rule = "an array of what is neither number nor string";
+                        return Err(HeaderFault::Broken { at, rule });
+                    }
+                }
+                Ok(Kept::Nothing)
+            }
+            _ => match width(kind) {
+                Some(width) => self.skip(width).map(|()| Kept::Nothing),
+                None => {
+                    let rule = "a value of an unknown type";
+                    Err(HeaderFault::Broken { at, rule })
+                }
+            },
+        }
+    }
+
+    /// One tensor's entry; where its data ends, from the beginning of all data.
+    fn tensor(&mut self) -> Result<u64, HeaderFault> {
+        self.text(MAX_NAME_BYTES)?;
+        let at = self.at;
+        let dimensions = self.u32()?;
+        if dimensions > MAX_DIMENSIONS {
+            return Err(HeaderFault::TooLarge {
+                at,
+                got: dimensions.into(),
+                max: MAX_DIMENSIONS.into(),
+                what: "the number of a tensor's dimensions",
+            });
+        }
+        let mut elements: u64 = 1;
+        for _ in 0..dimensions {
+            elements = elements.saturating_mul(self.u64()?);
+        }
+        let at = self.at;
+        let (block, bytes) = block(self.u32()?).ok_or(HeaderFault::Broken {
+            at,
+            rule: "a tensor of an unknown type",
+        })?;
+        let offset = self.u64()?;
+        let size = elements.div_ceil(block).saturating_mul(bytes);
+        Ok(offset.saturating_add(size))
+    }
+}
+
+/// Bytes of a plain value's type.
+const fn width(kind: u32) -> Option<u64> {
+    match kind {
+        0 | 1 | 7 => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
+    }
+}
+
+/// Elements and bytes of one block of a tensor's type, as ggml numbers them.
+const fn block(kind: u32) -> Option<(u64, u64)> {
+    Some(match kind {
+        0 | 26 => (1, 4),
+        1 | 25 | 30 => (1, 2),
+        2 | 20 => (32, 18),
+        3 => (32, 20),
+        6 => (32, 22),
+        7 => (32, 24),
+        8 => (32, 34),
+        9 => (32, 36),
+        10 => (256, 84),
+        11 | 21 => (256, 110),
+        12 => (256, 144),
+        13 => (256, 176),
+        14 => (256, 210),
+        15 => (256, 292),
+        16 | 35 => (256, 66),
+        17 => (256, 74),
+        18 => (256, 98),
+        19 => (256, 50),
+        22 => (256, 82),
+        23 => (256, 136),
+        24 => (1, 1),
+        27 | 28 => (1, 8),
+        29 => (256, 56),
+        34 => (256, 54),
+        39 => (32, 17),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(out: &mut Vec<u8>, text: &str) {
+        out.extend((text.len() as u64).to_le_bytes());
+        out.extend(text.as_bytes());
+    }
+
+    /// A small file: four metadata entries, one tensor of 64 numbers.
+    fn sample() -> Vec<u8> {
+        let mut out = b"GGUF".to_vec();
+        out.extend(3_u32.to_le_bytes());
+        out.extend(1_u64.to_le_bytes());
+        out.extend(4_u64.to_le_bytes());
+        text(&mut out, "general.architecture");
+        out.extend(8_u32.to_le_bytes());
+        text(&mut out, "llama");
+        text(&mut out, "llama.context_length");
+        out.extend(4_u32.to_le_bytes());
+        out.extend(8192_u32.to_le_bytes());
+        text(&mut out, "tokenizer.ggml.tokens");
+        out.extend(9_u32.to_le_bytes());
+        out.extend(8_u32.to_le_bytes());
+        out.extend(2_u64.to_le_bytes());
+        text(&mut out, "a");
+        text(&mut out, "b");
+        text(&mut out, "flag");
+        out.extend(7_u32.to_le_bytes());
+        out.push(1);
+        text(&mut out, "weight");
+        out.extend(2_u32.to_le_bytes());
+        out.extend(32_u64.to_le_bytes());
+        out.extend(2_u64.to_le_bytes());
+        out.extend(2_u32.to_le_bytes());
+        out.extend(0_u64.to_le_bytes());
+        let data = out.len().next_multiple_of(32) + 36;
+        out.resize(data, 0);
+        out
+    }
+
+    fn parse(bytes: &[u8]) -> Result<ModelHeader, HeaderFault> {
+        ModelHeader::parse(bytes, bytes.len() as u64)
+    }
+
+    #[test]
+    fn a_header_says_what_the_model_is() {
+        let header = parse(&sample()).unwrap();
+        assert_eq!(header.architecture, "llama");
+        assert_eq!(header.context_length, Some(8192));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_anywhere_is_refused() {
+        let whole = sample();
+        for cut in 0..whole.len() {
+            let fault = parse(&whole[..cut]).unwrap_err();
+            let expect = cut < 4;
+            assert_eq!(
+                fault == HeaderFault::NotGguf,
+                expect,
+                "cut at {cut}: {fault}"
+            );
+            if !expect {
+                assert!(
+                    matches!(fault, HeaderFault::CutOff { .. }),
+                    "cut at {cut}: {fault}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_counts_are_refused_before_anything_is_read_for_them() {
+        let huge = u64::MAX.to_le_bytes();
+        for (at, expect) in [
+            (
+                8,
+                "the number of tensors at byte 8 is 18446744073709551615, more than 65536",
+            ),
+            (
+                16,
+                "the number of metadata entries at byte 16 is 18446744073709551615, more than 65536",
+            ),
+            (
+                24,
+                "the length of a string at byte 24 is 18446744073709551615, more than 1024",
+            ),
+        ] {
+            let mut bytes = sample();
+            bytes[at..at + 8].copy_from_slice(&huge);
+            assert_eq!(parse(&bytes).unwrap_err().to_string(), expect);
+        }
+        let mut bytes = sample();
+        let at = bytes.windows(6).position(|w| w == b"weight").unwrap() + 6 + 4;
+        bytes[at..at + 8].copy_from_slice(&huge);
+        assert!(matches!(parse(&bytes), Err(HeaderFault::CutOff { .. })));
+    }
+
+    #[test]
+    fn what_is_no_model_is_refused_by_what_it_is() {
+        assert_eq!(parse(b"PK\x03\x04 and more"), Err(HeaderFault::NotGguf));
+        assert_eq!(parse(b"GGUF\x09\0\0\0"), Err(HeaderFault::Version(9)));
+        let fault = ModelHeader::read(Path::new("/nowhere/at/all")).unwrap_err();
+        assert!(matches!(fault, HeaderFault::Unreadable(_)), "{fault}");
+        let fault = ModelHeader::read(Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap_err();
+        assert_eq!(fault.to_string(), "it cannot be read: it is not a file");
+    }
+}

@@ -1,0 +1,337 @@
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use llama_cpp_2::context::LlamaContext;
+use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use llama_cpp_2::token::LlamaToken;
+
+use super::LocalOptions;
+use super::draw::Draw;
+use super::gate::{Gate, Gates};
+use crate::adapter::{GatePhase, LocalRequest, LocalUsage, Segment};
+use crate::message::StopReason;
+
+/// Tokens that are decoded at once: between two batches a run can be cancelled.
+const BATCH: u32 = 128;
+/// The policy that turns flash attention off.
+const PLAIN_ATTENTION: i32 = 0;
+/// The only sequence of a context.
+const SEQUENCE: i32 = 0;
+
+/// llama.cpp, begun once in a process, without a word on the terminal.
+static LLAMA: LazyLock<Result<LlamaBackend, String>> = LazyLock::new(|| {
+    let mut backend = LlamaBackend::init().map_err(|fault| fault.to_string())?;
+    backend.void_logs();
+    Ok(backend)
+});
+/// Models and contexts are made one after another: making them at once is unsound.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// Why an answer did not come about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum EngineFault {
+    /// Nobody waits for it any more.
+    Cancelled,
+    /// The prompt does not fit.
+    Overflow(String),
+    /// The engine or the gate failed.
+    Failed(String),
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) stop: StopReason,
+    pub(super) usage: LocalUsage,
+}
+
+/// Who takes the text, and says whether it is still wanted.
+pub(super) trait Listener {
+    /// Whether to go on.
+    fn waits(&self) -> bool;
+    /// The next piece of text.
+    fn text(&mut self, text: &str);
+}
+
+/// Loads a model.
+pub(super) fn load(path: &Path) -> Result<Arc<LlamaModel>, String> {
+    let llama = LLAMA.as_ref().map_err(Clone::clone)?;
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let model = LlamaModel::load_from_file(llama, path, &LlamaModelParams::default());
+    model
+        .map(Arc::new)
+        .map_err(|fault| format!("llama.cpp does not load it: {fault}"))
+}
+
+/// A model with a context, and what the context holds.
+pub(super) struct Engine<'m> {
+    context: LlamaContext<'m>,
+    gates: Gates,
+    /// The tokens whose keys and values are in the cache, in their order.
+    held: Vec<LlamaToken>,
+    mask: Option<Arc<[f64]>>,
+    model: &'m LlamaModel,
+    reuse: bool,
+}
+
+impl<'m> Engine<'m> {
+    pub(super) fn new(model: &'m Arc<LlamaModel>, options: &LocalOptions) -> Result<Self, String> {
+        let llama = LLAMA.as_ref().map_err(Clone::clone)?;
+        let vocabulary = model.vocab().n_tokens();
+        if let Some(mask) = &options.logits_mask
+            && i32::try_from(mask.len()) != Ok(vocabulary)
+        {
+            let given = mask.len();
+            return Err(format!(
+                "logits_mask has {given} values, the model's vocabulary {vocabulary} tokens"
+            ));
+        }
+        let threads = i32::try_from(options.threads.max(1)).unwrap_or(1);
+        let params = LlamaContextParams::default()
+            .with_n_ctx(NonZeroU32::new(options.context_window))
+            .with_n_batch(BATCH)
+            .with_n_ubatch(BATCH)
+            .with_n_threads(threads)
+            .with_n_threads_batch(threads)
+            .with_flash_attention_policy(PLAIN_ATTENTION);
+        let context = {
+            let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+            model.new_context(llama, params)
+        };
+        Ok(Self {
+            context: context.map_err(|fault| format!("llama.cpp makes no context: {fault}"))?,
+            gates: Gates::new(model)?,
+            held: Vec::new(),
+            mask: options.logits_mask.clone(),
+            model,
+            reuse: options.reuse,
+        })
+    }
+
+    /// One answer.
+    pub(super) fn infer(
+        &mut self,
+        request: &LocalRequest,
+        listener: &mut dyn Listener,
+    ) -> Result<Ended, EngineFault> {
+        let prompt = self
+            .tokens(&request.segments)
+            .map_err(EngineFault::Failed)?;
+        let window = u64::from(self.context.n_ctx());
+        let length = prompt.len() as u64;
+        if length + 1 >= window {
+            return Err(EngineFault::Overflow(format!(
+                "the prompt has {length} tokens, the context {window}"
+            )));
+        }
+        let limit = request.max_tokens.min(window - length - 1);
+        let mut gate = match (&request.grammar, request.gate) {
+            (Some(grammar), _) => Some(self.gates.open(grammar).map_err(EngineFault::Failed)?),
+            (None, GatePhase::Open) => None,
+            (None, GatePhase::Closed | GatePhase::Prose) => {
+                let fault = "a phase that needs a grammar has none";
+                return Err(EngineFault::Failed(fault.to_owned()));
+            }
+        };
+        let ids: Vec<i32> = prompt.iter().map(|token| token.0).collect();
+        let mut answer = Answer {
+            draw: Draw::new(&request.sampling, &ids),
+            limit,
+            listener,
+            output: 0,
+            recent: ids,
+            undecoded: Vec::new(),
+        };
+        let common = self.keep_common(&prompt);
+        let mut next: Vec<LlamaToken> = prompt.get(common..).unwrap_or_default().to_vec();
+        let stop = loop {
+            if let Some(gate) = &mut gate {
+                let forced = gate.forced().map_err(EngineFault::Failed)?;
+                for token in forced {
+                    if self.gates.ends(token) {
+                        break;
+                    }
+                    self.write(token, &mut answer);
+                    next.push(LlamaToken(token));
+                }
+                if gate.is_over() {
+                    break StopReason::End;
+                }
+            }
+            answer.flush(false);
+            if answer.output >= limit {
+                break StopReason::Length;
+            }
+            self.decode(&next, answer.listener)?;
+            let token = self.draw(&mut gate, &mut answer, request)?;
+            if self.gates.ends(token) {
+                break StopReason::End;
+            }
+            if let Some(gate) = &mut gate {
+                gate.take(token).map_err(EngineFault::Failed)?;
+            }
+            self.write(token, &mut answer);
+            next = vec![LlamaToken(token)];
+        };
+        answer.flush(true);
+        Ok(Ended {
+            stop,
+            usage: LocalUsage {
+                input: length,
+                output: answer.output,
+            },
+        })
+    }
+
+    fn write(&self, token: i32, answer: &mut Answer<'_>) {
+        answer.output += 1;
+        answer.recent.push(token);
+        answer.undecoded.extend_from_slice(self.gates.bytes(token));
+    }
+
+    fn draw(
+        &self,
+        gate: &mut Option<Gate>,
+        answer: &mut Answer<'_>,
+        request: &LocalRequest,
+    ) -> Result<i32, EngineFault> {
+        let nothing = || EngineFault::Failed("no token can be drawn".to_owned());
+        let biased: Vec<f32>;
+        let mut logits = self.context.get_logits();
+        if let Some(mask) = &self.mask {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "logits are single precision"
+            )]
+            let add = |(logit, bias): (&f32, &f64)| (f64::from(*logit) + bias) as f32;
+            biased = logits.iter().zip(mask.iter()).map(add).collect();
+            logits = &biased;
+        }
+        let count = i32::try_from(logits.len()).unwrap_or(i32::MAX);
+        let Some(gate) = gate else {
+            return answer
+                .draw
+                .token(logits, 0..count, &answer.recent)
+                .ok_or_else(nothing);
+        };
+        let mask = gate.mask().map_err(EngineFault::Failed)?;
+        let left = answer.limit - answer.output;
+        if request.gate == GatePhase::Closed && left <= request.closing_tokens {
+            return self.gates.soonest_end(&mask).ok_or_else(nothing);
+        }
+        let allowed = mask.iter().map(u32::cast_signed);
+        answer
+            .draw
+            .token(logits, allowed, &answer.recent)
+            .ok_or_else(nothing)
+    }
+
+    /// Drops from the cache what the prompt does not begin with; how many of the prompt's tokens stay. The last one never
+    /// does: decoding it again gives the logits that the cache does not hold.
+    fn keep_common(&mut self, prompt: &[LlamaToken]) -> usize {
+        let same = self.held.iter().zip(prompt).take_while(|(a, b)| a == b);
+        let mut common = same.count().min(prompt.len().saturating_sub(1));
+        if !self.reuse {
+            common = 0;
+        }
+        if common < self.held.len() {
+            let from = u32::try_from(common).ok();
+            let dropped = self.context.clear_kv_cache_seq(Some(0), from, None);
+            if common == 0 || dropped != Ok(true) {
+                self.context.clear_kv_cache();
+                common = 0;
+            }
+            self.held.truncate(common);
+        }
+        common
+    }
+
+    /// Decodes tokens behind those that are held; the logits are then those of the last one.
+    fn decode(
+        &mut self,
+        tokens: &[LlamaToken],
+        listener: &dyn Listener,
+    ) -> Result<(), EngineFault> {
+        let mut batch = LlamaBatch::new(BATCH as usize, 1);
+        let pieces = tokens.chunks(BATCH as usize);
+        let last = pieces.len().saturating_sub(1);
+        for (n, piece) in pieces.enumerate() {
+            if !listener.waits() {
+                return Err(EngineFault::Cancelled);
+            }
+            batch.clear();
+            for (at, token) in piece.iter().enumerate() {
+                let position = i32::try_from(self.held.len() + at).unwrap_or(i32::MAX);
+                let wanted = n == last && at + 1 == piece.len();
+                batch
+                    .add(*token, position, &[SEQUENCE], wanted)
+                    .map_err(|fault| EngineFault::Failed(fault.to_string()))?;
+            }
+            if let Err(fault) = self.context.decode(&mut batch) {
+                // What the cache holds now is unknown.
+                self.context.clear_kv_cache();
+                self.held.clear();
+                return Err(EngineFault::Failed(format!("llama.cpp failed: {fault}")));
+            }
+            self.held.extend_from_slice(piece);
+        }
+        Ok(())
+    }
+
+    /// The prompt's tokens, segment by segment.
+    pub(super) fn tokens(&self, segments: &[Segment]) -> Result<Vec<LlamaToken>, String> {
+        let vocab = self.model.vocab();
+        let mut tokens = Vec::new();
+        if vocab.should_add_bos() {
+            tokens.push(vocab.bos());
+        }
+        for segment in segments {
+            match segment {
+                Segment::Text(text) => tokens.extend(vocab.tokenize(text.as_bytes(), false, false)),
+                Segment::Control(name) => {
+                    match vocab.tokenize(name.as_bytes(), false, true).as_slice() {
+                        [token] => tokens.push(*token),
+                        _ => return Err(format!("the model has no control token {name}")),
+                    }
+                }
+            }
+        }
+        Ok(tokens)
+    }
+}
+
+/// What is written of one answer.
+struct Answer<'a> {
+    draw: Draw,
+    limit: u64,
+    listener: &'a mut dyn Listener,
+    output: u64,
+    /// Prompt and answer.
+    recent: Vec<i32>,
+    /// Bytes that are not handed on yet.
+    undecoded: Vec<u8>,
+}
+
+impl Answer<'_> {
+    /// Hands on whole characters; at the end also what is none, as the sign for it.
+    fn flush(&mut self, all: bool) {
+        let whole = match std::str::from_utf8(&self.undecoded) {
+            Ok(text) => text.len(),
+            Err(_) if all => self.undecoded.len(),
+            // An error without a length is a character that is not whole yet.
+            Err(fault) => match fault.error_len() {
+                None => fault.valid_up_to(),
+                Some(length) => fault.valid_up_to() + length,
+            },
+        };
+        if whole > 0 {
+            let bytes: Vec<u8> = self.undecoded.drain(..whole).collect();
+            self.listener.text(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+use super::{TransportFault, TransportFaultKind};
+use crate::inference::Probe;
+
+/// A backend that cannot be there, and why: it never answers.
+#[derive(Clone, Debug)]
+pub struct UnavailableBackend {
+    /// For people.
+    pub reason: String,
+}
+
+impl UnavailableBackend {
+    pub(super) fn probe(&self) -> Probe {
+        Probe {
+            detail: self.reason.clone(),
+            responsive: false,
+        }
+    }
+
+    pub(super) fn fault(&self) -> TransportFault {
+        TransportFault::new(TransportFaultKind::Engine, self.reason.clone())
+    }
+}
