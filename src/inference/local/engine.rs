@@ -17,7 +17,7 @@ use crate::adapter::{GatePhase, LocalRequest, LocalUsage, Segment};
 use crate::message::StopReason;
 
 /// Tokens that are decoded at once: between two batches a run can be cancelled.
-const BATCH: u32 = 128;
+const BATCH: usize = 128;
 /// The policy that turns flash attention off.
 const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.
@@ -77,6 +77,8 @@ pub(super) struct Engine<'m> {
     mask: Option<Arc<[f64]>>,
     model: &'m LlamaModel,
     reuse: bool,
+    /// How many of `held`, from the first, were decoded beside others.
+    solid: usize,
 }
 
 impl<'m> Engine<'m> {
@@ -92,10 +94,11 @@ impl<'m> Engine<'m> {
             ));
         }
         let threads = i32::try_from(options.threads.max(1)).unwrap_or(1);
+        let batch = u32::try_from(BATCH).unwrap_or(u32::MAX);
         let params = LlamaContextParams::default()
             .with_n_ctx(NonZeroU32::new(options.context_window))
-            .with_n_batch(BATCH)
-            .with_n_ubatch(BATCH)
+            .with_n_batch(batch)
+            .with_n_ubatch(batch)
             .with_n_threads(threads)
             .with_n_threads_batch(threads)
             .with_flash_attention_policy(PLAIN_ATTENTION);
@@ -110,6 +113,7 @@ impl<'m> Engine<'m> {
             mask: options.logits_mask.clone(),
             model,
             reuse: options.reuse,
+            solid: 0,
         })
     }
 
@@ -231,14 +235,20 @@ impl<'m> Engine<'m> {
             .ok_or_else(nothing)
     }
 
-    /// Drops from the cache what the prompt does not begin with; how many of the prompt's tokens stay. The last one never
-    /// does: decoding it again gives the logits that the cache does not hold.
+    /// Drops from the cache what the prompt does not begin with; how many of the prompt's tokens stay.
+    ///
+    /// The last one never does: decoding it again gives the logits that the cache does not hold. Tokens that were decoded one
+    /// by one do not stay either: llama.cpp multiplies single columns in another order than several, so their values differ
+    /// in the last bits from those of a run that keeps nothing.
     fn keep_common(&mut self, prompt: &[LlamaToken]) -> usize {
         let same = self.held.iter().zip(prompt).take_while(|(a, b)| a == b);
-        let mut common = same.count().min(prompt.len().saturating_sub(1));
-        if !self.reuse {
-            common = 0;
-        }
+        let mut common = if self.reuse {
+            same.count()
+                .min(self.solid)
+                .min(prompt.len().saturating_sub(2))
+        } else {
+            0
+        };
         if common < self.held.len() {
             let from = u32::try_from(common).ok();
             let dropped = self.context.clear_kv_cache_seq(Some(0), from, None);
@@ -246,28 +256,31 @@ impl<'m> Engine<'m> {
                 self.context.clear_kv_cache();
                 common = 0;
             }
-            self.held.truncate(common);
         }
+        self.held.truncate(common);
+        self.solid = common;
         common
     }
 
     /// Decodes tokens behind those that are held; the logits are then those of the last one.
     fn decode(
         &mut self,
-        tokens: &[LlamaToken],
+        mut tokens: &[LlamaToken],
         listener: &dyn Listener,
     ) -> Result<(), EngineFault> {
-        let mut batch = LlamaBatch::new(BATCH as usize, 1);
-        let pieces = tokens.chunks(BATCH as usize);
-        let last = pieces.len().saturating_sub(1);
-        for (n, piece) in pieces.enumerate() {
+        let mut batch = LlamaBatch::new(BATCH, 1);
+        while !tokens.is_empty() {
             if !listener.waits() {
                 return Err(EngineFault::Cancelled);
             }
+            // None is left to be decoded alone.
+            let alone = tokens.len() == BATCH + 1;
+            let (piece, rest) = tokens.split_at(tokens.len().min(BATCH - usize::from(alone)));
+            tokens = rest;
             batch.clear();
             for (at, token) in piece.iter().enumerate() {
                 let position = i32::try_from(self.held.len() + at).unwrap_or(i32::MAX);
-                let wanted = n == last && at + 1 == piece.len();
+                let wanted = rest.is_empty() && at + 1 == piece.len();
                 batch
                     .add(*token, position, &[SEQUENCE], wanted)
                     .map_err(|fault| EngineFault::Failed(fault.to_string()))?;
@@ -276,7 +289,11 @@ impl<'m> Engine<'m> {
                 // What the cache holds now is unknown.
                 self.context.clear_kv_cache();
                 self.held.clear();
+                self.solid = 0;
                 return Err(EngineFault::Failed(format!("llama.cpp failed: {fault}")));
+            }
+            if piece.len() > 1 && self.solid == self.held.len() {
+                self.solid += piece.len();
             }
             self.held.extend_from_slice(piece);
         }
