@@ -74,6 +74,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Key(command) => commands::key::key(&home, &command),
         Command::Log(command) => commands::log::log(&home, &command),
         Command::Corpus(command) => commands::corpus::corpus(&home, &command),
+        Command::Model(command) => commands::model::model(&home, &command),
         Command::Demo(args) => commands::demo::demo(&home, &args),
     }
 }

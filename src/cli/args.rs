@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::commands::model::ModelCommand;
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
 
@@ -54,6 +55,9 @@ pub(super) enum Command {
     /// Play the conformance cases against this build
     #[command(subcommand)]
     Corpus(CorpusCommand),
+    /// Try embedded models
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
 }

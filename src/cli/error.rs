@@ -68,6 +68,12 @@ pub(super) enum CliError {
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },
+    /// The operator: the embedded model cannot answer.
+    #[error("use the model: {reason}")]
+    ModelUnavailable { reason: String },
+    /// The caller, or monolith: a trial cannot be begun.
+    #[error("try the model: {reason}")]
+    ModelTrial { reason: String },
     /// A key cannot be used or made.
     #[error(transparent)]
     Key(#[from] KeyFileError),

@@ -17,6 +17,7 @@ mod control;
 mod drive;
 mod error;
 mod expect;
+mod gate_proof;
 mod invariants;
 mod model;
 mod played;
@@ -27,5 +28,6 @@ mod tool;
 mod wire;
 
 pub use error::CaseError;
+pub use gate_proof::{GateTrial, GateVerdict, gate_contract, try_gate};
 pub use report::{CaseRow, CorpusReport, CorpusTotals, run_cases, run_corpus};
 pub use source::{CaseSource, Corpus, CorpusReadError};

@@ -63,6 +63,21 @@ impl LocalModel {
     }
 }
 
+/// What answers requests to the embedded models of a file's targets, which are all one model: that of `path`.
+pub async fn embedded_model(
+    path: PathBuf,
+    spec: &ContractSpec,
+    contract: &ExecutionContract,
+    environment: &Environment,
+) -> Backend {
+    let provider = spec
+        .targets
+        .first()
+        .map_or("", |target| target.provider.as_str());
+    let model = LocalModel::inspect(path, environment).await;
+    model.backend(provider, spec, contract, environment)
+}
+
 /// Where the hashes of model files are kept, where there is such a place.
 fn hash_cache(environment: &Environment) -> Option<PathBuf> {
     let below = |variable: &str, rest: &str| {

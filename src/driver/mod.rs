@@ -35,5 +35,6 @@ pub use drive::{Control, Finished, Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
 pub use key_files::{KeyFileError, KeyFolder};
+pub use local_models::embedded_model;
 pub use preview::{Preview, ServersToStart, preview};
 pub use resume::{Reopened, prepare_resume, reopen};

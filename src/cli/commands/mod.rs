@@ -8,6 +8,7 @@ pub(super) mod key;
 pub(super) mod list;
 pub(super) mod log;
 pub(super) mod machine;
+pub(super) mod model;
 mod overview;
 pub(super) mod replay;
 pub(super) mod resume;

@@ -1,0 +1,167 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
+use crate::driver::embedded_model;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ModelCommand {
+    /// Ask an embedded model many times, with the token gate closed and without it, and count what comes first
+    Prove(ProveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ProveArgs {
+    /// The model, a GGUF file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// How many seeds are tried
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    seeds: u64,
+    /// The temperature
+    #[arg(long, value_name = "T", default_value_t = 1.5)]
+    temperature: f64,
+    /// Print the counts as one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// How often what came first.
+#[derive(Debug, Default, Serialize)]
+struct Tally {
+    /// A call that fits its tool's schema, with no byte before it.
+    valid: u64,
+    /// Text before any call.
+    free_text: u64,
+    /// A call that is none, or does not fit.
+    invalid: u64,
+    /// No answer.
+    failed: u64,
+    /// The first that was not valid, in words.
+    first_other: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Document {
+    seeds: u64,
+    temperature: f64,
+    gate: Tally,
+    no_gate: Tally,
+}
+
+/// `monolith model`.
+pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit, CliError> {
+    match command {
+        ModelCommand::Prove(args) => prove(home, args),
+    }
+}
+
+fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|fault| CliError::ModelTrial {
+            reason: fault.to_string(),
+        })?;
+    let document = runtime.block_on(async {
+        Ok::<_, CliError>(Document {
+            seeds: args.seeds,
+            temperature: args.temperature,
+            gate: tally(home, args, true).await?,
+            no_gate: tally(home, args, false).await?,
+        })
+    })?;
+    if args.json {
+        home.screen.out_json(&document)?;
+    } else {
+        home.screen.out(&told(&document))?;
+    }
+    Ok(if document.gate.valid == document.seeds {
+        Exit::OK
+    } else {
+        Exit::FAILED
+    })
+}
+
+async fn tally(home: &Home, args: &ProveArgs, gate: bool) -> Result<Tally, CliError> {
+    let broken = |reason: String| CliError::ModelTrial { reason };
+    let trial = |seed: u64| {
+        let temperature = args.temperature;
+        gate_contract(GateTrial {
+            gate,
+            seed,
+            temperature,
+        })
+        .map_err(broken)
+    };
+    let (spec, contract) = trial(0)?;
+    let path = home.cwd.join(&args.file);
+    let backend = embedded_model(path, &spec, &contract, &home.environment).await;
+    let probe = backend.probe(&CancellationToken::new()).await;
+    if !probe.responsive {
+        return Err(CliError::ModelUnavailable {
+            reason: probe.detail,
+        });
+    }
+    let mut tally = Tally::default();
+    for seed in 0..args.seeds {
+        let (spec, contract) = trial(seed)?;
+        let task = spec.task.unwrap_or_default();
+        let other = match try_gate(&backend, &contract, &task).await {
+            GateVerdict::Valid => {
+                tally.valid += 1;
+                None
+            }
+            GateVerdict::FreeText => {
+                tally.free_text += 1;
+                Some("free text".to_owned())
+            }
+            GateVerdict::Invalid(why) => {
+                tally.invalid += 1;
+                Some(why)
+            }
+            GateVerdict::Failed(why) => {
+                tally.failed += 1;
+                Some(why)
+            }
+        };
+        if let (None, Some(why)) = (&tally.first_other, other) {
+            tally.first_other = Some(format!("seed {seed}: {why}"));
+        }
+        if home.screen.is_watched() && (seed + 1) % 20 == 0 {
+            let which = if gate { "with the gate" } else { "without" };
+            home.screen
+                .note(&format!("{which}: {} of {}", seed + 1, args.seeds));
+        }
+    }
+    Ok(tally)
+}
+
+fn told(document: &Document) -> String {
+    let line = |name: &str, tally: &Tally| {
+        let Tally {
+            valid,
+            free_text,
+            invalid,
+            failed,
+            ..
+        } = tally;
+        format!("{name:<15}{valid:>9}{free_text:>12}{invalid:>10}{failed:>9}\n")
+    };
+    let mut out = format!(
+        "{} seeds at temperature {}, three tools; what comes first:\n{:<15}{:>9}{:>12}{:>10}{:>9}\n",
+        document.seeds, document.temperature, "", "a call", "free text", "no call", "nothing"
+    );
+    out.push_str(&line("gate closed", &document.gate));
+    out.push_str(&line("without it", &document.no_gate));
+    if let Some(other) = &document.gate.first_other {
+        out.push_str(&format!("gate closed, the first otherwise: {other}\n"));
+    }
+    out
+}
