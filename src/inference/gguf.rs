@@ -264,13 +264,11 @@ impl<R: BufRead> Reader<R> {
                 }
                 Ok(Kept::Nothing)
             }
-            _ => match width(kind) {
-                Some(width) => self.skip(width).map(|()| Kept::Nothing),
-                None => {
-                    let rule = "a value of an unknown type";
-                    Err(HeaderFault::Broken { at, rule })
-                }
-            },
+            _ => {
+                let rule = "a value of an unknown type";
+                let width = width(kind).ok_or(HeaderFault::Broken { at, rule })?;
+                self.skip(width).map(|()| Kept::Nothing)
+            }
         }
     }
 

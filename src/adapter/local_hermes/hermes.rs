@@ -1,5 +1,7 @@
 //! How Hermes models are told of tools, and how they write calls. The only part that another text profile would replace.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -52,9 +54,11 @@ pub(super) fn body(message: &AgentMessage) -> String {
         }
         let name = serde_json::Value::from(call.name.as_str());
         let arguments = call.arguments.as_str();
-        text.push_str(&format!(
+        // Writing to a string does not fail.
+        let _ = write!(
+            text,
             "{CALL_OPEN}\n{{\"name\":{name},\"arguments\":{arguments}}}\n{CALL_CLOSE}"
-        ));
+        );
     }
     text
 }

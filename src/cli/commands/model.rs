@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -161,7 +162,7 @@ fn told(document: &Document) -> String {
     out.push_str(&line("gate closed", &document.gate));
     out.push_str(&line("without it", &document.no_gate));
     if let Some(other) = &document.gate.first_other {
-        out.push_str(&format!("gate closed, the first otherwise: {other}\n"));
+        let _ = writeln!(out, "gate closed, the first otherwise: {other}");
     }
     out
 }
