@@ -50,7 +50,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     let cwd = std::env::current_dir().map_err(|fault| CliError::CurrentFolder {
         reason: fault.to_string(),
     })?;
-    let home = Home {
+    let mut home = Home {
         cwd,
         environment,
         screen,
@@ -61,6 +61,10 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
                 | Command::Resume(ResumeArgs { no_sign: true, .. })
         ),
     };
+    // Without a state folder nothing is stored, and whoever asks for a model is told.
+    if let Ok(folder) = home.models_folder() {
+        home.environment = home.environment.with_models(folder);
+    }
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),

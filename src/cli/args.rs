@@ -55,7 +55,7 @@ pub(super) enum Command {
     /// Play the conformance cases against this build
     #[command(subcommand)]
     Corpus(CorpusCommand),
-    /// Try embedded models
+    /// Fetch, store and try embedded models
     #[command(subcommand)]
     Model(ModelCommand),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript

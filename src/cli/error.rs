@@ -7,6 +7,7 @@ use miette::{Diagnostic, ReportHandler};
 use super::escape;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
+use crate::inference::ModelStoreError;
 use crate::message::RunId;
 use crate::store::{ExportError, StoreError};
 use crate::transcript::{BlockError, Flaw, LineError};
@@ -74,6 +75,15 @@ pub(super) enum CliError {
     /// The caller, or monolith: a trial cannot be begun.
     #[error("try the model: {reason}")]
     ModelTrial { reason: String },
+    /// The store of models.
+    #[error("use the store of models: {0}")]
+    ModelStore(#[from] ModelStoreError),
+    /// The caller: no model of that name is known.
+    #[error("pull the model {name}: only {known} can be pulled by name")]
+    NoKnownModel { name: String, known: String },
+    /// The world: a model could not be fetched.
+    #[error("pull the model {name}: {reason}")]
+    ModelPull { name: String, reason: String },
     /// A key cannot be used or made.
     #[error(transparent)]
     Key(#[from] KeyFileError),
@@ -208,6 +218,7 @@ impl CliError {
             }
             Self::NoDemoRun => "monolith demo makes one",
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
+            Self::NoKnownModel { .. } => "monolith model add NAME FILE takes any GGUF file",
             Self::NothingTampered | Self::Panic { .. } => {
                 "this is a bug in monolith: please report it"
             }

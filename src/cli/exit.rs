@@ -80,9 +80,11 @@ impl From<&CliError> for Exit {
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
+            | CliError::NoKnownModel { .. }
+            | CliError::ModelStore(_)
             | CliError::ModelTrial { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
-            CliError::ModelUnavailable { .. } => Self::SETUP,
+            CliError::ModelPull { .. } | CliError::ModelUnavailable { .. } => Self::SETUP,
             CliError::Driver(fault) => Self::from(fault),
             CliError::Store(fault) | CliError::Export(ExportError::Store(fault)) => {
                 Self::from(fault)

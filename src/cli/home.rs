@@ -50,6 +50,11 @@ impl Home {
         Ok(state.to_owned())
     }
 
+    /// Where models are stored: in the state folder, wherever the store of runs is.
+    pub(super) fn models_folder(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_folder()?.join("models"))
+    }
+
     /// This machine's keys: in the state folder, wherever the store is.
     pub(super) fn keys(&self) -> Result<KeyFolder, CliError> {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))

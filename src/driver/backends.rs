@@ -29,8 +29,12 @@ impl Sources {
         let mut scripts = BTreeMap::new();
         for (name, provider) in used_providers(spec) {
             if is_local(provider.provider_type) {
-                let path = file_of(folder, provider.file.as_deref());
-                let model = LocalModel::inspect(path, environment).await;
+                let asked = spec.targets.iter().find(|target| target.provider == *name);
+                let asked = asked.map_or("", |target| target.model.as_str());
+                let model = match file_of(folder, provider.file.as_deref(), asked, environment) {
+                    Ok(path) => LocalModel::inspect(path, environment).await,
+                    Err(fault) => LocalModel::missing(fault),
+                };
                 models.insert(name.to_owned(), model);
             }
             if provider.provider_type != ProviderType::Scripted {

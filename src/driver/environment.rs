@@ -1,25 +1,47 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::DriverError;
 
-/// Where variables come from. The command line hands in the process environment; tests hand in a map.
+/// Where variables come from, and where models are stored. The command line hands in the process environment; tests hand in
+/// a map.
 #[derive(Clone)]
-pub struct Environment(Arc<Lookup>);
+pub struct Environment {
+    lookup: Arc<Lookup>,
+    models: Option<PathBuf>,
+}
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Environment {
     /// An environment that asks `lookup`.
     pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(lookup))
+        Self {
+            lookup: Arc::new(lookup),
+            models: None,
+        }
+    }
+
+    /// The same, with models in that folder.
+    #[must_use]
+    pub fn with_models(self, folder: PathBuf) -> Self {
+        Self {
+            models: Some(folder),
+            ..self
+        }
+    }
+
+    /// The folder of models, where there is one.
+    pub(super) fn models(&self) -> Option<&Path> {
+        self.models.as_deref()
     }
 
     /// The value of a variable; none where it is not set or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
-        (self.0)(name).filter(|value| !value.is_empty())
+        (self.lookup)(name).filter(|value| !value.is_empty())
     }
 
     /// Replaces every `${NAME}` in `text`. `place` is where the text stands, for the error.
@@ -34,7 +56,7 @@ impl Environment {
                 .ok_or_else(|| DriverError::Placeholder {
                     place: place.to_owned(),
                 })?;
-            let value = (self.0)(name).ok_or_else(|| DriverError::MissingVariable {
+            let value = (self.lookup)(name).ok_or_else(|| DriverError::MissingVariable {
                 name: name.to_owned(),
                 place: place.to_owned(),
             })?;

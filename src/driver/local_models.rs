@@ -2,7 +2,9 @@ use std::path::{Path, PathBuf};
 
 use super::Environment;
 use crate::contract::{ContractSpec, ExecutionContract, ProviderType};
-use crate::inference::{Backend, ModelHash, ModelHeader, UnavailableBackend};
+use crate::inference::{
+    Backend, ModelHash, ModelHeader, ModelStore, ModelStoreError, UnavailableBackend,
+};
 
 /// What bring-up found out about the file of an embedded model.
 #[derive(Clone, Debug)]
@@ -19,7 +21,7 @@ pub(super) struct LocalModel {
 impl LocalModel {
     /// Reads a file's header and hash. A file that is no model is no error here: the run says so.
     pub(super) async fn inspect(path: PathBuf, environment: &Environment) -> Self {
-        let cache = hash_cache(environment);
+        let cache = environment.models().map(|models| models.join("hashes"));
         let read = path.clone();
         let read = tokio::task::spawn_blocking(move || {
             let header = ModelHeader::read(&read).map_err(|fault| fault.to_string())?;
@@ -43,6 +45,16 @@ impl LocalModel {
                 fault: Some(format!("{}: {fault}", path.display())),
                 path,
             },
+        }
+    }
+
+    /// A model that is not there, and why.
+    pub(super) fn missing(fault: String) -> Self {
+        Self {
+            context_window: None,
+            fingerprint: None,
+            path: PathBuf::new(),
+            fault: Some(fault),
         }
     }
 
@@ -78,22 +90,28 @@ pub async fn embedded_model(
     model.backend(provider, spec, contract, environment)
 }
 
-/// Where the hashes of model files are kept, where there is such a place.
-fn hash_cache(environment: &Environment) -> Option<PathBuf> {
-    let below = |variable: &str, rest: &str| {
-        let folder = environment.get(variable).map(PathBuf::from);
-        folder
-            .filter(|folder| folder.is_absolute())
-            .map(|folder| folder.join(rest))
+/// The file of a local provider: its own, else the stored one of the model's name.
+pub(super) fn file_of(
+    folder: &Path,
+    file: Option<&str>,
+    model: &str,
+    environment: &Environment,
+) -> Result<PathBuf, String> {
+    if let Some(file) = file {
+        return Ok(folder.join(file));
+    }
+    let missing = || {
+        format!(
+            "no model `{model}` is stored here: `monolith model pull {model}` fetches one that is known, `monolith model add` \
+             stores a file, `file:` names one"
+        )
     };
-    below("MONOLITH_HOME", "model-hashes")
-        .or_else(|| below("XDG_CACHE_HOME", "monolith/model-hashes"))
-        .or_else(|| below("HOME", ".cache/monolith/model-hashes"))
-}
-
-/// The file of a local provider.
-pub(super) fn file_of(folder: &Path, file: Option<&str>) -> PathBuf {
-    folder.join(file.unwrap_or_default())
+    let models = environment.models().ok_or_else(missing)?;
+    match ModelStore::new(models.to_owned()).find(model) {
+        Ok(path) => Ok(path),
+        Err(ModelStoreError::Unknown(_)) => Err(missing()),
+        Err(fault) => Err(fault.to_string()),
+    }
 }
 
 /// Whether a provider is the embedded model.

@@ -16,6 +16,7 @@ mod http;
 #[cfg(feature = "local")]
 mod local;
 mod model_hash;
+mod model_store;
 mod scripted;
 mod secret;
 mod unavailable;
@@ -27,6 +28,7 @@ pub use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]
 pub use local::{LocalBackend, LocalOptions, engine_identity};
 pub use model_hash::ModelHash;
+pub use model_store::{KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, StoredModel};
 pub use scripted::ScriptedBackend;
 pub use secret::Secret;
 pub use unavailable::UnavailableBackend;

@@ -13,6 +13,8 @@ mod evidence;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod local;
+#[cfg(test)]
 mod log;
 #[cfg(test)]
 mod resume;

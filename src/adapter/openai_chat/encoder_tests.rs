@@ -273,7 +273,7 @@ fn no_adapter_is_an_error_by_name() {
         Adapter::by_version("openai-chat/2")
             .unwrap_err()
             .to_string(),
-        "unknown adapter version \"openai-chat/2\"; this build has openai-chat/1"
+        "unknown adapter version \"openai-chat/2\"; this build has openai-chat/1, local-hermes/1"
     );
     let adapter = Adapter::by_version("openai-chat/1").unwrap();
     assert_eq!(

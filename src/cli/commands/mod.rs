@@ -9,6 +9,7 @@ pub(super) mod list;
 pub(super) mod log;
 pub(super) mod machine;
 pub(super) mod model;
+mod model_pull;
 mod overview;
 pub(super) mod replay;
 pub(super) mod resume;

@@ -5,23 +5,54 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::model_pull::{known, pull};
+use super::run::runtime;
 use crate::cli::error::CliError;
+use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
 use crate::driver::embedded_model;
+use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, StoredModel};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ModelCommand {
+    /// List the models that are stored here, and those that can be pulled
+    List,
+    /// Fetch a model by name and store it; says first under what licence
+    Pull(NamedModel),
+    /// Store a copy of a GGUF file under a name
+    Add(AddArgs),
+    /// Remove a model from the store
+    Remove(NamedModel),
+    /// Read a stored model's file again and compare its hash
+    Verify(NamedModel),
     /// Ask an embedded model many times, with the token gate closed and without it, and count what comes first
     Prove(ProveArgs),
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ProveArgs {
-    /// The model, a GGUF file
+pub(in crate::cli) struct NamedModel {
+    /// The model's name
+    #[arg(value_name = "NAME")]
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AddArgs {
+    /// What contracts are to call it
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// The GGUF file
     #[arg(value_name = "FILE")]
     file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ProveArgs {
+    /// The model: a name of the store, or a GGUF file
+    #[arg(value_name = "MODEL")]
+    model: String,
     /// How many seeds are tried
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     seeds: u64,
@@ -58,19 +89,73 @@ struct Document {
 
 /// `monolith model`.
 pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit, CliError> {
-    match command {
-        ModelCommand::Prove(args) => prove(home, args),
+    let store = ModelStore::new(home.models_folder()?);
+    let text = match command {
+        ModelCommand::Prove(args) => return prove(home, args),
+        ModelCommand::List => listed(&store.list()?),
+        ModelCommand::Pull(args) => {
+            let known = known(&args.name)?;
+            let (bytes, what, licence) = (known.bytes, known.what, known.licence);
+            home.screen.write_err(&format!(
+                "{what}: licence {licence}, {bytes} bytes, from {}\n",
+                known.package
+            ));
+            said("stored", &pull(home, &store, &known)?)
+        }
+        ModelCommand::Add(args) => {
+            let file = home.cwd.join(&args.file);
+            said("stored", &store.add(&args.name, &file, "a file", None)?)
+        }
+        ModelCommand::Remove(args) => said("removed", &store.remove(&args.name)?),
+        ModelCommand::Verify(args) => said("unchanged", &store.verify(&args.name)?),
+    };
+    home.screen.out(&text)?;
+    Ok(Exit::OK)
+}
+
+fn said(what: &str, model: &StoredModel) -> String {
+    let StoredModel {
+        blake3,
+        bytes,
+        name,
+        ..
+    } = model;
+    format!("{what}: {} {bytes} bytes, blake3 {blake3}\n", line(name))
+}
+
+fn listed(models: &[StoredModel]) -> String {
+    let mut out = String::new();
+    for model in models {
+        let licence = model.licence.as_deref().unwrap_or("licence unknown");
+        let hash = model.blake3.to_string();
+        let hash = hash.get(..16).unwrap_or_default();
+        let (name, licence, source) = (line(&model.name), line(licence), line(&model.source));
+        let _ = writeln!(
+            out,
+            "{name:<24}{:>14} bytes  {hash}  {licence}, from {source}",
+            model.bytes
+        );
     }
+    for known in KNOWN_MODELS {
+        if models.iter().all(|model| model.name != known.name) {
+            let KnownModel {
+                bytes,
+                licence,
+                name,
+                what,
+                ..
+            } = known;
+            let _ = writeln!(
+                out,
+                "{name:<24}{bytes:>14} bytes  not here: monolith model pull {name}  ({what}, {licence})"
+            );
+        }
+    }
+    out
 }
 
 fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|fault| CliError::ModelTrial {
-            reason: fault.to_string(),
-        })?;
-    let document = runtime.block_on(async {
+    let document = runtime()?.block_on(async {
         Ok::<_, CliError>(Document {
             seeds: args.seeds,
             temperature: args.temperature,
@@ -102,7 +187,10 @@ async fn tally(home: &Home, args: &ProveArgs, gate: bool) -> Result<Tally, CliEr
         .map_err(broken)
     };
     let (spec, contract) = trial(0)?;
-    let path = home.cwd.join(&args.file);
+    let path = match ModelStore::new(home.models_folder()?).find(&args.model) {
+        Ok(stored) => stored,
+        Err(_) => home.cwd.join(&args.model),
+    };
     let backend = embedded_model(path, &spec, &contract, &home.environment).await;
     let probe = backend.probe(&CancellationToken::new()).await;
     if !probe.responsive {

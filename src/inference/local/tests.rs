@@ -88,15 +88,12 @@ fn walk(matcher: &mut Matcher, choices: &[u16], budget: usize) -> (String, usize
         let allowed: Vec<u32> = mask.iter().collect();
         assert!(!allowed.is_empty(), "nothing allowed after {bytes:?}");
         let ending = [262, u32::from(b'}'), u32::from(b']'), u32::from(b'"')];
-        let token = match choices.get(step) {
-            Some(choice) => allowed[usize::from(*choice) % allowed.len()],
-            None => {
-                chosen.get_or_insert(bytes.len());
-                ending
-                    .into_iter()
-                    .find(|end| allowed.contains(end))
-                    .unwrap_or(allowed[0])
-            }
+        let token = if let Some(choice) = choices.get(step) {
+            allowed[usize::from(*choice) % allowed.len()]
+        } else {
+            chosen.get_or_insert(bytes.len());
+            let soonest = ending.into_iter().find(|end| allowed.contains(end));
+            soonest.unwrap_or(allowed[0])
         };
         let Ok(byte) = u8::try_from(token) else {
             let whole = String::from_utf8(bytes).unwrap();
@@ -345,10 +342,8 @@ fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long
     let fault = engine.infer(&request_of(&long), &mut Gather::default());
     assert!(matches!(fault, Err(EngineFault::Overflow(_))), "{fault:?}");
     // The engine goes on after both.
-    assert_eq!(
-        infer(&mut engine, &request_of("user\nHi")).1.usage.input > 0,
-        true
-    );
+    let (_, ended) = infer(&mut engine, &request_of("user\nHi"));
+    assert!(ended.usage.input > 0);
 }
 
 /// One answer behind the closed gate, through the backend and the adapter.
