@@ -24,7 +24,9 @@ mod script;
 mod sse;
 
 pub use error::AdapterError;
-pub use local_hermes::{GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment};
+pub use local_hermes::{
+    CONTROL_TOKENS, GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment,
+};
 pub use protocol::Adapter;
 pub use request::{RequestEncoder, RequestShape};
 pub use response::{Decoded, ResponseDecoder, ResponseMeta};

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use super::hermes;
-use super::wire::{GatePhase, LocalRequest, LocalSampling, Segment};
+use super::wire::{CONTROL_TOKENS, GatePhase, LocalRequest, LocalSampling, Segment};
 use crate::adapter::RequestShape;
 use crate::contract::{GateGrammar, GrammarLanguage, TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
-/// Ends of the grammar's own text, where a contract's author wrote it and nothing is known of it.
+/// What ending a message is taken to cost where a contract's author wrote the grammar.
 const UNKNOWN_CLOSING: u64 = 64;
 
 /// Lays conversations out for an embedded model.
@@ -70,9 +70,10 @@ impl Encoder {
     /// ChatML: every message between two control tokens, the role first; then the beginning of the answer. What is said of
     /// tools stays also where they are withheld: so the beginning of the prompt stays the same over the whole run.
     fn prompt(&self, conversation: &[Arc<AgentMessage>], notices: &[AgentMessage]) -> Vec<Segment> {
+        let [begin, end] = CONTROL_TOKENS;
         let mut segments = Vec::new();
         let mut say = |text: String| {
-            segments.push(Segment::Control("<|im_start|>".to_owned()));
+            segments.push(Segment::Control(begin.to_owned()));
             segments.push(Segment::Text(text));
         };
         let mut messages: Vec<&AgentMessage> = conversation.iter().map(AsRef::as_ref).collect();
@@ -104,7 +105,7 @@ impl Encoder {
             let ends = matches!(segment, Segment::Text(_)) && n + 1 < last;
             closed.push(segment);
             if ends {
-                closed.push(Segment::Control("<|im_end|>".to_owned()));
+                closed.push(Segment::Control(end.to_owned()));
                 closed.push(Segment::Text("\n".to_owned()));
             }
         }

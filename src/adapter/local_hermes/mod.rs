@@ -24,4 +24,6 @@ mod wire;
 pub(super) use decoder::Decoder;
 pub(super) use encoder::Encoder;
 pub(super) use version::{PATH, VERSION};
-pub use wire::{GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment};
+pub use wire::{
+    CONTROL_TOKENS, GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment,
+};

@@ -2,6 +2,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::{ProviderFaultClass, StopReason};
 
+/// The control tokens of every prompt: ChatML's.
+pub const CONTROL_TOKENS: [&str; 2] = ["<|im_start|>", "<|im_end|>"];
+
 /// Which text the model may write (semantics §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

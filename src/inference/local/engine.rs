@@ -13,7 +13,7 @@ use llama_cpp_2::token::LlamaToken;
 use super::LocalOptions;
 use super::draw::Draw;
 use super::gate::{Gate, Gates};
-use crate::adapter::{GatePhase, LocalRequest, LocalUsage, Segment};
+use crate::adapter::{CONTROL_TOKENS, GatePhase, LocalRequest, LocalUsage, Segment};
 use crate::message::StopReason;
 
 /// Tokens that are decoded at once: between two batches a run can be cancelled.
@@ -106,7 +106,7 @@ impl<'m> Engine<'m> {
             let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
             model.new_context(llama, params)
         };
-        Ok(Self {
+        let engine = Self {
             context: context.map_err(|fault| format!("llama.cpp makes no context: {fault}"))?,
             gates: Gates::new(model)?,
             held: Vec::new(),
@@ -114,7 +114,9 @@ impl<'m> Engine<'m> {
             model,
             reuse: options.reuse,
             solid: 0,
-        })
+        };
+        let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
+        engine.tokens(&used).map(|_| engine)
     }
 
     /// One answer.
@@ -313,7 +315,11 @@ impl<'m> Engine<'m> {
                 Segment::Control(name) => {
                     match vocab.tokenize(name.as_bytes(), false, true).as_slice() {
                         [token] => tokens.push(*token),
-                        _ => return Err(format!("the model has no control token {name}")),
+                        _ => {
+                            return Err(format!(
+                                "the model has no control token {name}: it is not made for ChatML"
+                            ));
+                        }
                     }
                 }
             }

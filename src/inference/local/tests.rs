@@ -277,7 +277,7 @@ fn text_never_becomes_a_control_token_and_only_control_segments_do() {
     let unknown = engine.tokens(&[Segment::Control("<|no such|>".to_owned())]);
     assert_eq!(
         unknown.unwrap_err(),
-        "the model has no control token <|no such|>"
+        "the model has no control token <|no such|>: it is not made for ChatML"
     );
 }
 
