@@ -13,8 +13,9 @@ use llguidance::{Matcher, ParserFactory};
 
 /// What begins a control token in the trie: no text has this byte.
 const CONTROL: u8 = TokTrie::SPECIAL_TOKEN_MARKER;
-/// What is drawn first where only the end counts, by the byte that a token is.
-const ENDING: &[u8] = b"}]\"";
+/// What is drawn first where only the end counts, by the byte that a token is. The quote comes first: within a string the
+/// others are characters like any other.
+pub(super) const ENDING: &[u8] = b"\"}]";
 
 /// A model's vocabulary as the grammar engine sees it.
 struct Vocabulary {

@@ -7,6 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::sampling::LlamaSampler;
+use llama_cpp_2::token::data::LlamaTokenData;
+use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, InferenceCapabilities};
 use llguidance::{Matcher, ParserFactory};
@@ -15,6 +18,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::{Ended, Engine, EngineFault, Listener, load};
+use super::gate::ENDING;
 use super::{LocalBackend, LocalOptions};
 use crate::adapter::{
     Adapter, Decoded, GatePhase, LocalRequest, LocalSampling, RequestEncoder, RequestShape,
@@ -39,6 +43,7 @@ fn contract(sets: &[&str]) -> ExecutionContract {
                 "required": ["size"],
                 "additionalProperties": false,
             }]},
+            "free": {"type": "string"},
             "kind": {"enum": ["exact", "fuzzy", 10, 1]},
             "limit": {"type": "integer", "minimum": 3, "maximum": 1234},
             "tags": {"type": "array", "minItems": 1, "maxItems": 3, "items": {"type": "string", "maxLength": 5}},
@@ -87,12 +92,15 @@ fn walk(matcher: &mut Matcher, choices: &[u16], budget: usize) -> (String, usize
         let mask = matcher.compute_mask_or_eos().unwrap();
         let allowed: Vec<u32> = mask.iter().collect();
         assert!(!allowed.is_empty(), "nothing allowed after {bytes:?}");
-        let ending = [262, u32::from(b'}'), u32::from(b']'), u32::from(b'"')];
+        // The end of the text, then what the engine itself prefers.
+        let ending = [262]
+            .into_iter()
+            .chain(ENDING.iter().copied().map(u32::from));
         let token = if let Some(choice) = choices.get(step) {
             allowed[usize::from(*choice) % allowed.len()]
         } else {
             chosen.get_or_insert(bytes.len());
-            let soonest = ending.into_iter().find(|end| allowed.contains(end));
+            let soonest = ending.clone().find(|end| allowed.contains(end));
             soonest.unwrap_or(allowed[0])
         };
         let Ok(byte) = u8::try_from(token) else {
@@ -175,6 +183,54 @@ fn the_engine_reads_both_grammars_and_refuses_what_they_refuse() {
         ("a <tool_call>", false),
         ("<<tool_call>{", false),
     ] {
+        assert_eq!(takes(&prose, text), expect, "{text}");
+    }
+}
+
+#[test]
+fn llama_cpp_reads_the_strict_grammar_and_takes_what_it_takes() {
+    let Some(path) = model_file() else { return };
+    let model = load(&path).unwrap();
+    let takes = |grammar: &str, text: &str| {
+        let mut sampler = LlamaSampler::grammar(&model, grammar, "root").unwrap();
+        let tokens = model.vocab().tokenize(text.as_bytes(), false, false);
+        // Asked first: a token that is not allowed would be fatal to accept.
+        tokens.into_iter().all(|token| {
+            let candidate = LlamaTokenData::new(token, 0.0, 0.0);
+            let mut candidates = LlamaTokenDataArray::new(vec![candidate], false);
+            candidates.apply_sampler(&mut sampler);
+            let allowed = candidates.data[0].logit().is_finite();
+            if allowed {
+                sampler.accept(token);
+            }
+            allowed
+        })
+    };
+    let closed = GateGrammar::closed(&contract(&[]), GrammarLanguage::Gbnf)
+        .unwrap()
+        .text;
+    let call = |arguments: &str| {
+        format!("<tool_call>\n{{\"name\":\"s__find\",\"arguments\":{arguments}}}\n{CALL_CLOSE}")
+    };
+    for (text, expect) in [
+        (
+            call(
+                r#"{"filter":{"name":"ab","size":-2.5},"kind":1,"limit":1234,"tags":["é\"","b","c"]}"#,
+            ),
+            true,
+        ),
+        (
+            call(r#"{"free":"it's [all] {right}","kind":"fuzzy","tags":[""]}"#),
+            true,
+        ),
+        (call(r#"{"kind":1,"limit":1235,"tags":["a"]}"#), false),
+        (call("{}"), false),
+        ("I would".to_owned(), false),
+    ] {
+        assert_eq!(takes(&closed, &text), expect, "{text}");
+    }
+    let prose = GateGrammar::prose(GrammarLanguage::Gbnf).text;
+    for (text, expect) in [("a\n<tool_cal> b", true), ("a <tool_call>", false)] {
         assert_eq!(takes(&prose, text), expect, "{text}");
     }
 }
