@@ -28,6 +28,8 @@ mod resume;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_local;
+#[cfg(test)]
 mod tests_resume;
 
 pub use bring_up::{Prepared, RunRequest, prepare};

@@ -171,7 +171,18 @@ impl<'m> Engine<'m> {
             }
             answer.flush(false);
             if answer.output >= limit {
-                break StopReason::Length;
+                break match &mut gate {
+                    // Whole calls are no cut answer.
+                    Some(gate) if request.gate == GatePhase::Closed => {
+                        let whole = gate.may_end().map_err(EngineFault::Failed)?;
+                        if whole {
+                            StopReason::End
+                        } else {
+                            StopReason::Length
+                        }
+                    }
+                    _ => StopReason::Length,
+                };
             }
             self.decode(&next, answer.listener)?;
             let token = self.draw(&mut gate, &mut answer, request)?;

@@ -171,6 +171,12 @@ impl Gate {
         }
     }
 
+    /// Whether the end may follow.
+    pub(super) fn may_end(&mut self) -> Result<bool, String> {
+        let may = self.matcher.is_accepting();
+        may.map_err(|fault| format!("whether the text may end cannot be told: {fault}"))
+    }
+
     /// Whether nothing but the end can follow.
     pub(super) fn is_over(&self) -> bool {
         self.matcher.is_stopped()

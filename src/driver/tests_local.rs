@@ -1,0 +1,86 @@
+//! The driver over a backend that stands in for the embedded model and plays what it is given: no engine is needed for that.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::tests::{Watcher, end};
+use super::{Environment, Finished, RunRequest, drive, prepare};
+use crate::adapter::Script;
+use crate::contract::ContractSpec;
+use crate::inference::{Backend, ScriptedBackend};
+use crate::message::RunId;
+use crate::store::{Durability, Store, StoreReader};
+
+const CONTRACT: &str = r"
+task: Which licence?
+tool_policy: required
+targets: [{provider: m, model: smollm2-135m}]
+providers: {m: {type: local, file: m.gguf}}
+tools: {builtin: [read_file], workspace: .}
+";
+
+/// A run whose model writes these texts, one an inference, whatever the mask allows.
+async fn run(folder: &Path, texts: &[&str]) -> Finished {
+    let line = |text: &&str| {
+        let text = json!({"text": text});
+        let stop = json!({"stop": "end", "usage": {"input": 9, "output": 4}});
+        json!({"proto": "openai-chat", "response": format!("{text}\n{stop}\n")}).to_string()
+    };
+    let script: Vec<String> = texts.iter().map(line).collect();
+    let script: Script = script.join("\n").parse().expect("a script");
+    std::fs::write(folder.join("LICENSE"), "MIT").expect("written");
+    let request = RunRequest {
+        spec: ContractSpec::parse("c.yaml", CONTRACT, &[]).expect("a contract"),
+        contract_dir: folder.to_path_buf(),
+        base_dir: folder.to_path_buf(),
+        environment: Environment::new(|_| None),
+        invocation: None,
+        run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
+    };
+    let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");
+    let prepared = prepare(request, &CancellationToken::new()).await;
+    let mut prepared = prepared.expect("prepared");
+    prepared.backends = vec![Arc::new(Backend::Scripted(ScriptedBackend::new(script, 0)))];
+    let (_keep, control) = mpsc::channel(1);
+    let driven = drive(prepared, &store, control, &mut Watcher::default()).await;
+    driven.expect("driven")
+}
+
+const CALL: &str =
+    "<tool_call>\n{\"name\":\"read_file\",\"arguments\":{\"path\":\"LICENSE\"}}\n</tool_call>";
+
+#[tokio::test]
+async fn an_embedded_model_calls_a_tool_and_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let finished = run(folder.path(), &[CALL, "MIT."]).await;
+    assert_eq!(end(&finished), "COMPLETED_WITH_TOOLS (final_message)");
+    let said: Vec<&str> = finished
+        .run
+        .conversation()
+        .iter()
+        .map(|m| m.content.as_str())
+        .collect();
+    assert_eq!(said, ["Which licence?", "", "MIT", "MIT."]);
+}
+
+#[tokio::test]
+async fn prose_through_a_closed_mask_is_the_backends_violation_and_in_no_entry() {
+    for prose in ["I have surely read it.", "<tool_cal>surely", " "] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let finished = run(folder.path(), &[prose, CALL]).await;
+        assert_eq!(
+            end(&finished),
+            "FAILED_CONTRACT_VIOLATION (token_gate)",
+            "{prose:?}"
+        );
+        let mut reader = StoreReader::open(&folder.path().join("runs.db")).expect("a reader");
+        for entry in reader.read_run(&finished.run_id).expect("the run") {
+            let entry = entry.expect("an entry");
+            assert!(!entry.event.contains("surely") && !entry.action.contains("surely"));
+        }
+    }
+}
