@@ -4,6 +4,7 @@ use super::combine::{disjoint, merge, resolve};
 use super::expr::{Closing, Expr};
 use super::keywords::{COMBINING, REFUSED, STRUCTURE, fault, is, says_nothing, span, types_of};
 use super::numbers::numbers;
+use super::pattern::pattern;
 use crate::contract::schema_bounds::{SchemaFault, join};
 
 /// The most parts of the grammar of one schema.
@@ -322,6 +323,22 @@ impl<'s> Compiler<'s> {
     fn string(&self, schema: &Map<String, Value>, at: &str) -> Result<Expr, SchemaFault> {
         let most = self.limits.string_characters;
         let (low, high) = span(schema, ("minLength", "maxLength"), most, at)?;
-        Ok(Expr::string(low, high))
+        let Some(text) = schema.get("pattern").and_then(Value::as_str) else {
+            return Ok(Expr::string(low, high));
+        };
+        let place = join(at, "pattern");
+        let cannot = |why: &str| {
+            fault(
+                &place,
+                &format!("it cannot be said in the gate's grammar: {why}"),
+            )
+        };
+        let (expr, least, most) = pattern(text).map_err(cannot)?;
+        if least < low || most > high {
+            return Err(cannot(
+                "it allows lengths that minLength or maxLength forbids",
+            ));
+        }
+        Ok(expr)
     }
 }

@@ -51,10 +51,15 @@ impl Expr {
 
     /// A JSON string of so many characters.
     pub(super) fn string(least: u32, most: u32) -> Self {
-        let escape = Self::seq(vec![Self::literal("\\"), Self::class(ESCAPED)]);
-        let character = Self::Alt(vec![Self::class(PLAIN), escape]);
+        let character = Self::character();
         let quote = || Self::literal("\"");
         Self::seq(vec![quote(), character.repeat(least, most), quote()]).lexeme()
+    }
+
+    /// Any character of a string.
+    fn character() -> Self {
+        let escape = Self::seq(vec![Self::literal("\\"), Self::class(ESCAPED)]);
+        Self::Alt(vec![Self::class(PLAIN), escape])
     }
 
     /// The parts in their order; literals that meet become one.
@@ -148,7 +153,7 @@ impl Expr {
     }
 
     /// The most bytes of a part that names no rule.
-    fn longest(&self) -> u64 {
+    pub(super) fn longest(&self) -> u64 {
         match self {
             Self::Literal(text) => text.len() as u64,
             Self::Class(_) => CHARACTER_BYTES,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::contract::schema_bounds::{SchemaFault, join};
 
 /// Keywords that say something of the value in a way that no grammar of this form can.
-pub(super) const REFUSED: [&str; 18] = [
+pub(super) const REFUSED: [&str; 17] = [
     "$dynamicRef",
     "$recursiveRef",
     "contains",
@@ -18,7 +18,6 @@ pub(super) const REFUSED: [&str; 18] = [
     "minContains",
     "multipleOf",
     "not",
-    "pattern",
     "patternProperties",
     "prefixItems",
     "propertyNames",
@@ -26,7 +25,7 @@ pub(super) const REFUSED: [&str; 18] = [
     "unevaluatedItems",
 ];
 /// Keywords that say what a value may be, apart from the combining ones.
-pub(super) const STRUCTURE: [&str; 18] = [
+pub(super) const STRUCTURE: [&str; 19] = [
     "additionalProperties",
     "const",
     "enum",
@@ -41,6 +40,7 @@ pub(super) const STRUCTURE: [&str; 18] = [
     "minLength",
     "minProperties",
     "minimum",
+    "pattern",
     "properties",
     "required",
     "unevaluatedProperties",
@@ -75,7 +75,7 @@ pub(super) fn types_of(schema: &Map<String, Value>) -> Option<Vec<&str>> {
         Some(vec!["object"])
     } else if about(&["items", "minItems", "maxItems", "uniqueItems"]) {
         Some(vec!["array"])
-    } else if about(&["minLength", "maxLength"]) {
+    } else if about(&["minLength", "maxLength", "pattern"]) {
         Some(vec!["string"])
     } else if about(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]) {
         Some(vec!["number"])

@@ -20,6 +20,7 @@ mod expr;
 mod gate;
 mod keywords;
 mod numbers;
+mod pattern;
 mod print;
 #[cfg(test)]
 mod recogniser;

@@ -113,7 +113,13 @@ impl Recogniser {
                     };
                     many.min(most - least)
                 });
-                (0..least + more).for_each(|_| self.write(inner, pen));
+                for n in 0..least + more {
+                    // Without choices nothing more is begun.
+                    if n >= *least && pen.chosen.is_some() {
+                        break;
+                    }
+                    self.write(inner, pen);
+                }
             }
         }
     }
@@ -255,11 +261,14 @@ fn escaped(signs: &mut Vec<char>) -> char {
         'n' => '\n',
         'r' => '\r',
         't' => '\t',
-        'x' => {
-            let code: String = [signs.pop().unwrap(), signs.pop().unwrap()]
-                .iter()
-                .collect();
-            char::from(u8::from_str_radix(&code, 16).unwrap())
+        kind @ ('x' | 'u' | 'U') => {
+            let digits = match kind {
+                'x' => 2,
+                'u' => 4,
+                _ => 8,
+            };
+            let code: String = (0..digits).map(|_| signs.pop().unwrap()).collect();
+            char::from_u32(u32::from_str_radix(&code, 16).unwrap()).unwrap()
         }
         sign @ ('"' | '\\' | '[' | ']' | '^' | '-') => sign,
         other => panic!("GBNF knows no \\{other}"),

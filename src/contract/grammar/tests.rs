@@ -189,10 +189,28 @@ fn what_no_grammar_can_say_is_refused_by_name_and_pointer() {
     let cannot = |key: &str| {
         format!("\"/properties/a~1b/{key}\": `{key}` cannot be said in the gate's grammar")
     };
-    check(
-        json!({"type": "string", "pattern": "^a+$"}),
-        &cannot("pattern"),
-    );
+    for (pattern, why) in [
+        ("^(?=a)b$", "a group that looks around or has a name"),
+        ("a^b", "a sign stands where it means nothing"),
+        ("(a$)b", "an anchor stands inside it"),
+        (r"\bword", "a sign behind a backslash that is not known"),
+        ("(a|b", "a bracket is not closed"),
+        ("a)", "a bracket is closed that was not opened"),
+        ("[z-a]", "a range without two ends in their order"),
+        ("((a*)*)*", "its texts would be too long"),
+        ("a{5000}", "a count is no number up to 2048"),
+        (
+            "^[a-z]{1,9}$",
+            "it allows lengths that minLength or maxLength forbids",
+        ),
+    ] {
+        let expect =
+            format!("\"/properties/a~1b/pattern\": it cannot be said in the gate's grammar: {why}");
+        check(
+            json!({"type": "string", "pattern": pattern, "maxLength": 8}),
+            &expect,
+        );
+    }
     check(json!({"not": {"type": "null"}}), &cannot("not"));
     check(
         json!({"type": "integer", "multipleOf": 5}),
@@ -274,6 +292,52 @@ fn a_contract_has_the_grammar_of_its_gate_where_its_profile_has_one() {
     assert_eq!(make(&[]).grammar_profile, None);
 }
 
+/// Regular expressions as tools have them.
+fn patterns() -> impl Strategy<Value = &'static str> {
+    proptest::sample::select(vec![
+        "^[a-z_][a-z0-9_]{0,9}$",
+        r"^\d{4}-\d{2}-\d{2}$",
+        r"^(https?|ftp)://[^\s/$.?#]+\.[^\s]*$",
+        "a|b+|",
+        r"^\w+(\.\w+){0,3}$",
+        r#"["\\\n-]{2,3}"#,
+        r"^[^a-z\d]+?$",
+        "^.{3}$",
+        r"\S\s\D\W",
+        "^é[à-ü]*$|^x$",
+    ])
+}
+
+#[test]
+fn a_pattern_is_a_sentence_exactly_where_it_matches_as_a_whole() {
+    let check = |pattern: &str, text: &str, expect: bool| {
+        let schema = json!({"type": "object", "properties": {"p": {"type": "string", "pattern": pattern}}, "required": ["p"]});
+        let recogniser = Recogniser::read(&gbnf(&gated(&[schema])).text);
+        let arguments = json!({"p": text}).to_string();
+        assert_eq!(
+            recogniser.accepts(&call("clock", &arguments)),
+            expect,
+            "{pattern} {text}"
+        );
+    };
+    for (pattern, yes, no) in [
+        ("^[a-z_]+$", "ab_c", "aB"),
+        (r"^\d{4}-\d{2}$", "2026-11", "2026-1"),
+        ("^(a|bc){2}$", "abc", "a"),
+        (r#"^["\\]$"#, "\"", "a"),
+        (r#"^["\\]$"#, "\\", "\\\\"),
+        ("^[^x]$", "\n", "x"),
+        ("^.$", "😀", "\n"),
+        ("^[à-ü]$", "é", "e"),
+        ("^a?b*?c+$", "bbc", "ab"),
+        ("^x$|^y$", "y", "xy"),
+        (r"^[\w.-]+$", "a.b-c", "a b"),
+    ] {
+        check(pattern, yes, true);
+        check(pattern, no, false);
+    }
+}
+
 /// Schemas of the kinds that a grammar can say.
 fn schemas() -> impl Strategy<Value = Value> {
     let bounds = (-1200_i64..1200, 0_i64..1200);
@@ -281,6 +345,7 @@ fn schemas() -> impl Strategy<Value = Value> {
         (0_u32..3, 0_u32..6).prop_map(|(least, more)| json!({"type": "string", "minLength": least, "maxLength": least + more})),
         bounds.clone().prop_map(|(low, more)| json!({"type": "integer", "minimum": low, "maximum": low + more})),
         bounds.prop_map(|(low, more)| json!({"type": "number", "exclusiveMinimum": low, "exclusiveMaximum": low + more + 1})),
+        patterns().prop_map(|text| json!({"type": "string", "pattern": text})),
         Just(json!({"type": ["boolean", "null"]})),
         Just(json!({"type": "number"})),
         Just(json!({"enum": ["a", 1, 10, null, {"k": []}]})),
