@@ -82,9 +82,9 @@ pub(super) async fn infer(
     let (response, raw, raw_hash) = match response {
         Ok((decoded, meta)) => {
             let cleaned = redactor.clean(raw, decoded, |bytes| {
-                let mut decoder = adapter.decoder(meta, model);
-                decoder.push(bytes);
-                decoder.finish()
+                let mut again = adapter.decoder(meta, model);
+                again.push(bytes);
+                again.finish()
             });
             (Ok(cleaned.decoded), cleaned.raw, cleaned.raw_hash)
         }

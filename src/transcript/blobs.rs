@@ -93,3 +93,33 @@ pub fn blob_references(event: &Event) -> Vec<BlobReference> {
         | EventKind::Resumed(_) => Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::sample_values::every_event;
+
+    #[test]
+    fn the_raw_hash_of_a_redacted_answer_names_no_blob() {
+        let names_raw = |event: &Event| {
+            let found = blob_references(event);
+            found.iter().any(|named| named.field.ends_with("raw_hash"))
+        };
+        let mut seen = 0;
+        for mut event in every_event() {
+            let flag = match &mut event.event {
+                EventKind::InferenceReturned(returned) => &mut returned.redacted,
+                EventKind::InferenceFailed(failed) => &mut failed.redacted,
+                _ => continue,
+            };
+            *flag = true;
+            assert!(!names_raw(&event), "{event:?}");
+            if let EventKind::InferenceReturned(returned) = &mut event.event {
+                returned.redacted = false;
+                assert!(names_raw(&event), "{event:?}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 0);
+    }
+}

@@ -6,7 +6,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use assert_cmd::Command;
 use base64::Engine as _;
@@ -187,19 +189,19 @@ fn calls(id: &str, name: &str, arguments: &str, more: &Value) -> String {
 /// A stream that has `text` in pieces of three characters.
 fn stream(field: &str, text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
-    let mut out = String::new();
-    for part in letters.chunks(3) {
+    let parts = letters.chunks(3).map(|part| {
         let part: String = part.iter().collect();
         let chunk = json!({"model": "m", "choices": [{"index": 0, "delta": {field: part}}]});
-        out.push_str(&format!("data: {chunk}\n\n"));
-    }
-    out
+        format!("data: {chunk}\n\n")
+    });
+    parts.collect::<Vec<_>>().concat()
 }
 
 /// What the provider answers, in turn.
 fn answers() -> Vec<(u16, String)> {
     let arguments = json!({"a": VARIABLE, "b": format!("Bearer {KEY}")}).to_string();
-    let odd: String = KEY.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let odd = KEY.bytes().map(|byte| format!("\\u{byte:04x}"));
+    let odd = odd.collect::<Vec<_>>().concat();
     let done = r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
     let split = format!(
         "{}{}{done}\n\ndata: [DONE]\n\n",
@@ -228,19 +230,38 @@ fn percent_of_text(text: &str) -> String {
 
 /// A provider on loopback: every GET is well, every POST gets the next answer. Returns its address.
 fn provider(answers: Vec<(u16, String)>) -> String {
+    provider_that_waits(answers, Vec::new(), mpsc::channel().0)
+}
+
+/// As [`provider`]; between `before` and `after` it tells of one request and leaves that without an answer.
+fn provider_that_waits(
+    before: Vec<(u16, String)>,
+    after: Vec<(u16, String)>,
+    asked: mpsc::Sender<()>,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
-        let mut answers = answers.into_iter();
+        let pause = (!after.is_empty()).then_some(None);
+        let before = before.into_iter().map(Some);
+        let mut answers = before.chain(pause).chain(after.into_iter().map(Some));
+        let mut left = Vec::new();
         for connection in listener.incoming() {
             let Ok(connection) = connection else { return };
-            serve(connection, &mut answers);
+            if let Some(unanswered) = serve(connection, &mut answers) {
+                left.push(unanswered);
+                let _ = asked.send(());
+            }
         }
     });
     format!("http://{address}")
 }
 
-fn serve(connection: TcpStream, answers: &mut impl Iterator<Item = (u16, String)>) {
+/// Answers one request; gives the connection back where it is to stay without an answer.
+fn serve(
+    connection: TcpStream,
+    answers: &mut impl Iterator<Item = Option<(u16, String)>>,
+) -> Option<TcpStream> {
     let mut reader = BufReader::new(connection);
     let (mut first, mut length) = (String::new(), 0);
     loop {
@@ -260,7 +281,10 @@ fn serve(connection: TcpStream, answers: &mut impl Iterator<Item = (u16, String)
     let (status, body) = if first.starts_with("GET") {
         (404, format!("no such thing: {first}"))
     } else {
-        answers.next().unwrap_or((500, "no more".to_owned()))
+        let Some(answer) = answers.next().unwrap_or(Some((500, "no more".to_owned()))) else {
+            return Some(reader.into_inner());
+        };
+        answer
     };
     let head = format!(
         "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\nset-cookie: {KEY}\r\n\r\n",
@@ -269,6 +293,7 @@ fn serve(connection: TcpStream, answers: &mut impl Iterator<Item = (u16, String)
     let mut connection = reader.into_inner();
     drop(connection.write_all(head.as_bytes()));
     drop(connection.write_all(body.as_bytes()));
+    None
 }
 
 fn contract(address: &str, desk: &Desk) -> String {
@@ -337,7 +362,8 @@ fn a_secret_that_everybody_tells_is_nowhere() {
         "{lost:?}"
     );
     assert_eq!(desk.monolith(&["verify", "r1"]).0, Some(0));
-    assert_eq!(desk.monolith(&["verify", "r1.jsonl"]).0, Some(0));
+    let exported = fs::read(desk.path().join("r1.jsonl")).unwrap();
+    crate::verifier::both_hold("a redacted run", exported);
 }
 
 #[test]
@@ -391,6 +417,45 @@ fn a_marker_is_opened_with_the_key_and_the_value() {
         marker.starts_with("[REDACTED:") && task.contains(marker.trim_end()),
         "{marker}: {task}"
     );
+}
+
+/// The model has called a tool and is asked again when the process is killed; the resumed run has the same salt.
+#[test]
+fn a_run_that_is_killed_and_resumed_stays_clean_and_has_the_same_markers() {
+    if !has_python() {
+        return;
+    }
+    let mut desk = Desk::new(Told::Yes);
+    let mut answers = answers();
+    let done = answers.split_off(8);
+    let call = answers.swap_remove(3);
+    let (sender, asked) = mpsc::channel();
+    let address = provider_that_waits(vec![call], done, sender);
+    fs::write(desk.path().join("c.yaml"), contract(&address, &desk)).unwrap();
+    let task = format!("Use {TASK}.");
+    let arguments = ["run", "--json", "--run-id", "r1", "c.yaml", "--task", &task];
+    let mut child = desk.process(&arguments);
+    child.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.spawn().unwrap();
+    asked.recv_timeout(Duration::from_secs(60)).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let (code, result) = desk.monolith(&["resume", "r1", "--json"]);
+    assert_eq!(code, Some(0), "{result}");
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["outcome"]["class"], "COMPLETED_WITH_TOOLS");
+    let key_in = |at: usize| {
+        let text = result["conversation"][at]["content"].as_str().unwrap();
+        let from = text.find("[REDACTED:").unwrap();
+        text[from..from + 43].to_owned()
+    };
+    let last = result["conversation"].as_array().unwrap().len() - 1;
+    assert_eq!(key_in(1), key_in(last), "before the kill and after it");
+    desk.tell_all("r1");
+    assert_eq!(desk.monolith(&["replay", "r1"]).0, Some(0));
+    fs::remove_file(desk.path().join("c.yaml")).unwrap();
+    let hits = desk.hits();
+    assert!(hits.is_empty(), "{hits:#?}");
 }
 
 #[test]

@@ -78,17 +78,15 @@ impl Redactor {
         let Some(message) = &mut result.canonical_message else {
             return changed;
         };
-        match self.clean_message(message) {
-            Ok(cleaned) => changed | cleaned,
-            Err(Unsound) => {
-                // Arguments that are no object any more cannot be said to be what the model asked for.
-                result.canonical_message = None;
-                result.failure_code = Some(FailureCode::ArgsInvalidJson);
-                result.repair = None;
-                result.status = AdapterStatus::Rejected;
-                true
-            }
+        if let Ok(cleaned) = self.clean_message(message) {
+            return changed | cleaned;
         }
+        // Arguments that are no object any more cannot be said to be what the model asked for.
+        result.canonical_message = None;
+        result.failure_code = Some(FailureCode::ArgsInvalidJson);
+        result.repair = None;
+        result.status = AdapterStatus::Rejected;
+        true
     }
 
     fn clean_message(&self, message: &mut AgentMessage) -> Result<bool, Unsound> {

@@ -61,12 +61,11 @@ impl<'t> View<'t> {
             };
             if let Some((len, c)) = undone {
                 let begin = out.len();
-                match (escaping, u8::try_from(c)) {
-                    (Escaping::Percent, Ok(byte)) => out.push(byte),
-                    _ => {
-                        let c = char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER);
-                        out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                    }
+                if let (Escaping::Percent, Ok(byte)) = (escaping, u8::try_from(c)) {
+                    out.push(byte);
+                } else {
+                    let c = char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
                 }
                 escapes.push(Escape {
                     at: begin,
