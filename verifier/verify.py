@@ -15,8 +15,8 @@ result: adapter_version canonical_message? failure_code? pointer? raw_hash repai
 returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id; entry: action event hash seq;
 run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?; execute: arguments_hash call id name;
 messages canonical_message: content reasoning? role tokens tool_call_id? tool_calls?; decision: grounds policy rules_hash rules_version;
-inference_returned: gate_breached gated? inference request_hash result usage; usage: cache_read cost_micro_usd? estimated input output;
-context: blocked? ctx expected limit pending projected remaining schema; inference_failed: fault gated? inference request_hash? usage?;
+inference_returned: gate_breached gated? inference redacted? request_hash result usage; usage: cache_read cost_micro_usd? estimated input output;
+context: blocked? ctx expected limit pending projected remaining schema; inference_failed: fault gated? inference redacted? request_hash? usage?;
 await_approval approval_given approval_denied: arguments_hash call; tool_calls: arguments id name raw_payload? source_model;
 fault: class message raw_hash? retry_after_ms? status?; infer: attempt inference notices target tools; repair: original repaired steps;
 resumed: contract_hash tools_changed; header: contract format run_id; resource: blob bytes mime_type; tool_returned: call outcome;
@@ -64,15 +64,15 @@ def keyed(what, *fields):
     data = b"".join(len(field).to_bytes(8, "little") + field for field in fields)
     return blake3(data, derive_key_context="monolith transcript v1 " + what).digest()
 
-def blob_names(value, gated=False):  # the blobs that an event names: needed, withheld, or a request that a replay makes again
-    gated = gated or isinstance(value, dict) and value.get("gated")
+def blob_names(value, gated=False, lost=False):  # the blobs that an event names: needed, withheld, or a request that a replay makes again
+    gated, lost = (before or isinstance(value, dict) and value.get(key) for before, key in ((gated, "gated"), (lost, "redacted")))
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if key in ("raw_hash", "full", "blob") and inner:
+        if key in ("raw_hash", "full", "blob") and inner and not lost:  # the bytes of a redacted answer were never kept
             yield inner, "withheld" if gated else "needed"
         elif key in ("request_hash", "withheld"):
             yield (inner, "request") if key == "request_hash" else (inner["hash"], "withheld")
         else:
-            yield from blob_names(inner, gated)
+            yield from blob_names(inner, gated, lost)
 
 class Transcript:
     def __init__(self, open_run, keys):

@@ -132,7 +132,7 @@ fn on_panic(info: &PanicHookInfo<'_>) {
     let line = format!("monolith: bug at {place}: {}\n", words(info.payload()));
     drop(std::io::Write::write_all(
         &mut std::io::stderr(),
-        super::escape::text(&line).as_bytes(),
+        super::escape::text(&super::known::without_secrets(&line)).as_bytes(),
     ));
 }
 

@@ -160,6 +160,15 @@ pub(super) enum KeyCommand {
     Show(KeyArgs),
     /// Replace a key, and print the new public half and the record that the old key signed
     Rotate(KeyArgs),
+    /// Print what stands in a run's transcript in place of the value read from stdin
+    Commitment(CommitmentArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CommitmentArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(super) run: String,
 }
 
 #[derive(Debug, Args)]

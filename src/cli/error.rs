@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use miette::{Diagnostic, ReportHandler};
 
 use super::escape;
+use super::known;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
 use crate::message::RunId;
@@ -164,6 +165,9 @@ impl CliError {
             Self::Driver(DriverError::MissingVariable { .. }) => {
                 "set the variable, or leave its name out of the file"
             }
+            Self::Driver(DriverError::SecretInContract { .. }) => {
+                "keep the value out of the file, or do not name it as a secret"
+            }
             Self::Driver(DriverError::OtherContract { .. }) => {
                 "name the file that the run was begun with, and give again each --set below providers or tools"
             }
@@ -187,6 +191,9 @@ impl CliError {
             | Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
             Self::Key(KeyFileError::Permissions { .. }) => {
                 "chmod 600 the file, if nobody else has read it; else make a new key"
+            }
+            Self::Key(KeyFileError::None { name }) if name == "redaction" => {
+                "the first run makes it; a run of another machine is opened with that machine's file"
             }
             Self::Key(KeyFileError::None { .. }) => "monolith key generate makes one",
             Self::Key(KeyFileError::Exists { .. }) => "monolith key rotate replaces it",
@@ -212,6 +219,10 @@ impl CliError {
 
     /// The fault in one line, for documents.
     pub(super) fn summary(&self) -> String {
+        known::without_secrets(&self.in_one_line()).into_owned()
+    }
+
+    fn in_one_line(&self) -> String {
         match self {
             Self::Spec(errors) => {
                 let lines = errors.errors.iter().map(|error| {
@@ -245,8 +256,8 @@ impl CliError {
     /// The fault for people, ready for a stream.
     pub(super) fn render(&self, color: bool) -> String {
         match self {
-            Self::Spec(errors) => escape::text(&errors.render()),
-            _ => shown(&self.message(), self.help(), color),
+            Self::Spec(errors) => escape::text(&known::without_secrets(&errors.render())),
+            _ => shown(&known::without_secrets(&self.message()), self.help(), color),
         }
     }
 }

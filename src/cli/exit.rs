@@ -115,6 +115,7 @@ impl From<&DriverError> for Exit {
             | DriverError::Script { .. }
             | DriverError::MissingVariable { .. }
             | DriverError::Placeholder { .. }
+            | DriverError::SecretInContract { .. }
             | DriverError::Contract(_)
             | DriverError::Adapter(_)
             | DriverError::Backend { .. }

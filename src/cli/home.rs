@@ -8,7 +8,7 @@ use directories::ProjectDirs;
 use super::error::CliError;
 use super::recorded::Source;
 use super::screen::Screen;
-use crate::driver::{Environment, KeyFolder};
+use crate::driver::{Environment, KeyFolder, RedactionKey};
 use crate::store::{Durability, Store, StoreError, StoreReader};
 use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
 
@@ -58,6 +58,11 @@ impl Home {
     /// The key that signs here; it is made at its first use.
     pub(super) fn signer(&self) -> Result<SecretKey, CliError> {
         Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
+    }
+
+    /// What the salts of runs are made from; it is made at its first use.
+    pub(super) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
+        Ok(self.keys()?.redaction_key()?)
     }
 
     /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.

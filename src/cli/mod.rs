@@ -19,6 +19,7 @@ mod error;
 mod escape;
 mod exit;
 mod home;
+mod known;
 mod live;
 mod log;
 mod narrator;

@@ -72,6 +72,7 @@ impl Drive {
             gate_breached: answer.gate_breached,
             gated: admitted.gated,
             inference: asked.request.inference,
+            redacted: false,
             request_hash: asked.request_hash,
             result: admitted.result,
             usage,
@@ -96,6 +97,7 @@ impl Drive {
             gated: fault.raw_hash.is_some() && self.played.run.holds_back(),
             fault,
             inference: asked.request.inference,
+            redacted: false,
             request_hash: Some(asked.request_hash),
             usage,
         }))

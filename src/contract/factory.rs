@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::execution_contract::canonical;
+use super::redaction::{recorded_url, variables_of};
 use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
     ExecutionContract, FactoryError, IntentPolicyResolver, McpTransport, ModelProfile,
@@ -93,6 +94,7 @@ impl ContractFactory {
             parent_contract_hash: parent,
             policy_decision,
             providers: providers(spec),
+            redact: spec.redact.clone(),
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec, manifest),
@@ -250,10 +252,12 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
                 .or_else(|| provider_type.usual_key_env().map(str::to_owned)),
             base_url: given
                 .base_url
-                .clone()
+                .as_deref()
+                .map(recorded_url)
                 .or_else(|| provider_type.usual_base_url().map(str::to_owned)),
             file: given.file.clone(),
             header_names: given.headers.keys().cloned().collect(),
+            header_variables: variables_of(&given.headers),
             provider_type,
         };
         (name.clone(), terms)
@@ -277,8 +281,10 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
             available,
             command: None,
             env_names: Vec::new(),
+            env_variables: BTreeMap::new(),
             expected_pin: None,
             header_names: Vec::new(),
+            header_variables: BTreeMap::new(),
             kind: ServerKind::Builtin,
             pin: found.filter(|_| available).map(|server| {
                 let asked = |name: &str| spec.tools.builtin.iter().any(|b| b == name);
@@ -291,31 +297,34 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
     }
     for (name, given) in &spec.tools.mcp {
         let found = manifest.servers.get(name).filter(|s| s.available);
-        let (kind, command, args, env_names, url, header_names) = match &given.transport {
+        let none = BTreeMap::new();
+        let (kind, command, args, env, url, headers) = match &given.transport {
             McpTransport::Stdio { args, command, env } => (
                 ServerKind::Stdio,
                 Some(command.clone()),
                 args.clone(),
-                env.keys().cloned().collect(),
+                env,
                 None,
-                Vec::new(),
+                &none,
             ),
             McpTransport::Http { headers, url } => (
                 ServerKind::Http,
                 None,
                 Vec::new(),
-                Vec::new(),
-                Some(url.clone()),
-                headers.keys().cloned().collect(),
+                &none,
+                Some(recorded_url(url)),
+                headers,
             ),
         };
         let terms = ServerTerms {
             args,
             available: found.is_some(),
             command,
-            env_names,
+            env_names: env.keys().cloned().collect(),
+            env_variables: variables_of(env),
             expected_pin: given.pin,
-            header_names,
+            header_names: headers.keys().cloned().collect(),
+            header_variables: variables_of(headers),
             kind,
             pin: found.map(|server| server.pin(&mcp_origin(name))),
             url,

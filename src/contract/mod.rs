@@ -20,6 +20,7 @@ mod factory_error;
 mod intent;
 mod manifest;
 mod profile;
+mod redaction;
 mod schema_bounds;
 mod server_name;
 mod spec;
@@ -41,6 +42,9 @@ pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
 pub use profile::{ModelProfile, ProfileMatch};
+pub use redaction::{
+    RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
+};
 pub use schema_bounds::inexact_integer_at;
 pub use server_name::check_server_name;
 pub use spec::{

@@ -117,8 +117,11 @@ fn http_target(
         }
     }
     Ok(HttpTarget {
-        base_url: terms
-            .and_then(|terms| terms.base_url.clone())
+        // The contract's own address holds no value of a query.
+        base_url: provider
+            .base_url
+            .clone()
+            .or_else(|| terms.and_then(|terms| terms.base_url.clone()))
             .unwrap_or_default(),
         headers,
         key: key.map(Secret::new),

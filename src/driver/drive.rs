@@ -9,6 +9,7 @@ use super::bring_up::Start;
 use super::clock::RunClock;
 use super::perform::{self, Answer, InferenceAnswer};
 use super::recorder::Recorder;
+use super::redaction::Redactor;
 use super::{DriverError, Prepared};
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
 use crate::contract::ExecutionContract;
@@ -68,6 +69,7 @@ pub async fn drive(
     let Prepared {
         backends,
         contract,
+        redactor,
         run_id,
         servers,
         start,
@@ -86,7 +88,8 @@ pub async fn drive(
         stretch,
     } = begun;
     let servers = Arc::new(servers);
-    let workers = Workers::new(backends, contract, Arc::clone(&servers), &run_id, at_ms);
+    let guarded = (contract, redactor);
+    let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, at_ms);
     let driven = match workers {
         Ok(mut workers) => {
             let driven = workers
@@ -211,6 +214,7 @@ struct Workers {
     cancel: CancellationToken,
     clock: RunClock,
     contract: Arc<ExecutionContract>,
+    redactor: Arc<Redactor>,
     run_id: RunId,
     servers: Option<Arc<ToolServers>>,
     tasks: JoinSet<Answer>,
@@ -219,7 +223,7 @@ struct Workers {
 impl Workers {
     fn new(
         backends: Vec<Arc<Backend>>,
-        contract: Arc<ExecutionContract>,
+        (contract, redactor): (Arc<ExecutionContract>, Arc<Redactor>),
         servers: Arc<ToolServers>,
         run_id: &RunId,
         at_ms: u64,
@@ -236,6 +240,7 @@ impl Workers {
             cancel: CancellationToken::new(),
             clock: RunClock::starting_at(at_ms),
             contract,
+            redactor,
             run_id: run_id.clone(),
             servers: Some(servers),
             tasks: JoinSet::new(),
@@ -313,9 +318,9 @@ impl Workers {
                     }
                 }
                 Effect::Probe => {
-                    let backends = self.backends.clone();
-                    self.tasks
-                        .spawn(perform::probe(backends, self.cancel.child_token()));
+                    let (backends, redactor) = (self.backends.clone(), Arc::clone(&self.redactor));
+                    let cancel = self.cancel.child_token();
+                    self.tasks.spawn(perform::probe(backends, redactor, cancel));
                 }
                 Effect::Infer(request) => self.infer(request, run),
                 Effect::Execute(order) => {
@@ -323,6 +328,7 @@ impl Workers {
                         self.tasks.spawn(perform::call(
                             Arc::clone(servers),
                             Arc::clone(&self.contract),
+                            Arc::clone(&self.redactor),
                             self.run_id.clone(),
                             self.clock,
                             order,
@@ -352,6 +358,7 @@ impl Workers {
                 backend,
                 *adapter,
                 Arc::clone(&self.contract),
+                Arc::clone(&self.redactor),
                 request,
                 body,
                 self.cancel.child_token(),
@@ -396,12 +403,15 @@ async fn sleep_until(clock: &RunClock, deadline: Option<u64>) {
 }
 
 fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'_>) -> EventKind {
-    let raw_hash = (!answer.raw.is_empty()).then(|| Digest::of(&answer.raw));
+    let raw_hash = answer.raw_hash;
+    let redacted = raw_hash.is_some() && answer.raw.is_none();
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
             let usage = result.usage_or_estimate(answer.expected_tokens);
             let admitted = run.admit(*result);
-            recorder.keep(answer.raw);
+            if let Some(raw) = answer.raw {
+                recorder.keep(raw);
+            }
             if let Some(text) = admitted.withheld {
                 recorder.keep(text.into_bytes());
             }
@@ -409,6 +419,7 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
                 gate_breached: false,
                 gated: admitted.gated,
                 inference: answer.inference,
+                redacted,
                 request_hash: answer.request_hash,
                 result: admitted.result,
                 usage,
@@ -418,13 +429,14 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
         Err(fault) => (fault.into_provider_fault(), None),
     };
     fault.raw_hash = raw_hash;
-    if raw_hash.is_some() {
-        recorder.keep(answer.raw);
+    if let Some(raw) = answer.raw {
+        recorder.keep(raw);
     }
     EventKind::InferenceFailed(InferenceFailed {
         fault,
         gated: raw_hash.is_some() && run.holds_back(),
         inference: answer.inference,
+        redacted,
         request_hash: Some(answer.request_hash),
         usage,
     })

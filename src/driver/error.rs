@@ -56,6 +56,16 @@ pub enum DriverError {
         /// Where it stands, as a dotted path of the file.
         place: String,
     },
+    /// The author: a value that must not be recorded stands in the contract, which is recorded as it is.
+    #[error(
+        "the contract shows a secret: what {place} gives stands at {pointer:?} of the contract, which is recorded as it is"
+    )]
+    SecretInContract {
+        /// Where in the contract, as an RFC 6901 pointer.
+        pointer: String,
+        /// Where the secret comes from, as a dotted path of the file.
+        place: String,
+    },
     /// The author: no contract can be made.
     #[error(transparent)]
     Contract(#[from] FactoryError),

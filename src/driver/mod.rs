@@ -1,7 +1,7 @@
 //! The driver: does what the machine says, and tells it what happened. One task per run, one loop, no decisions.
 //!
-//! Knows bring-up (spec → tool servers, scripts, keys → manifest → contract), the clock, ids, signing keys, cancellation, and how each effect
-//! is performed. It deliberately does not know why an effect was issued or what follows from an event: that is the
+//! Knows bring-up (spec → tool servers, scripts, keys → manifest → contract), the clock, ids, signing keys, redaction, cancellation, and how
+//! each effect is performed. It deliberately does not know why an effect was issued or what follows from an event: that is the
 //! machine's. Entries are durable before anything that comes after them in the machine's answer is begun.
 //!
 //! ```text
@@ -19,10 +19,13 @@ mod clock;
 mod drive;
 mod environment;
 mod error;
+mod guard;
 mod key_files;
 mod perform;
 mod preview;
 mod recorder;
+mod redaction;
+mod redaction_key;
 mod resume;
 #[cfg(test)]
 mod tests;
@@ -35,4 +38,5 @@ pub use environment::Environment;
 pub use error::DriverError;
 pub use key_files::{KeyFileError, KeyFolder};
 pub use preview::{Preview, ServersToStart, preview};
+pub use redaction::{RedactionKey, Redactor, Salt, Secrets, Unmatched};
 pub use resume::{Reopened, prepare_resume, reopen};

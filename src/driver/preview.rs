@@ -2,6 +2,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::backends::Scripts;
 use super::bring_up::{server_specs, workspace};
+use super::guard::Guard;
+use super::redaction::Unmatched;
 use super::{DriverError, RunRequest};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ExecutionContract, McpTransport, ServerCapability,
@@ -26,6 +28,8 @@ pub struct Preview {
     pub contract: ExecutionContract,
     /// What did not come up; sorted by server.
     pub faults: Vec<BringUpFault>,
+    /// Secrets that are too short to be told from ordinary text, and so are not taken out.
+    pub unmatched: Vec<Unmatched>,
     /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
     pub not_started: Vec<String>,
 }
@@ -46,12 +50,13 @@ pub async fn preview(
     }
     let folder = workspace(spec, &request.base_dir).await?;
     let scripts = Scripts::read(spec, &request.contract_dir).await?;
+    let guard = Guard::of(spec, &request.environment, &scripts)?;
     let specs = server_specs(&started, &request.environment)?;
     let BringUp {
         mut capabilities,
         faults,
         servers,
-    } = ToolServers::bring_up(specs, &folder, cancel).await;
+    } = ToolServers::bring_up(specs, &folder, &guard.servers, cancel).await;
     servers.close().await;
     let mut not_started = Vec::new();
     for (name, server) in &spec.tools.mcp {
@@ -74,8 +79,11 @@ pub async fn preview(
         servers: capabilities,
         targets: scripts.capabilities(spec),
     };
+    let contract = ContractFactory.make(spec, &manifest, None)?;
+    guard.check(&contract)?;
     Ok(Preview {
-        contract: ContractFactory.make(spec, &manifest, None)?,
+        contract,
+        unmatched: guard.unmatched(),
         faults,
         not_started,
     })

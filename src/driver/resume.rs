@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backends::{Scripts, backends};
 use super::bring_up::{Prepared, RunRequest, Start, server_specs, workspace, workspace_digest};
+use super::guard::Guard;
 use super::{DriverError, Environment};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, SEMANTICS_VERSION,
@@ -197,13 +198,15 @@ pub async fn prepare_resume(
     }
     let contract = Arc::clone(&reopened.contract);
     let with_keys = contract.servers.values().all(|server| server.available);
+    let guard = Guard::of(&spec, environment, &scripts)?;
+    let redactor = guard.redactor(&spec, &request.redaction_key, &run_id);
     let answered = &reopened.unfinished.answered;
     let backends = backends(&spec, &contract, scripts, environment, with_keys, answered)?;
     let servers = server_specs(&spec, environment)?;
     let up = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(DriverError::Cancelled),
-        up = ToolServers::bring_up(servers, &workspace, cancel) => up,
+        up = ToolServers::bring_up(servers, &workspace, &guard.servers, cancel) => up,
     };
     if let Some(fault) = reopened.missing_server(&up) {
         up.servers.close().await;
@@ -224,6 +227,7 @@ pub async fn prepare_resume(
     Ok(Prepared {
         backends,
         contract,
+        redactor,
         run_id,
         servers,
         start: Start::Again(Box::new(Resumption {

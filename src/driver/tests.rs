@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Control, Environment, Finished, Observer, RunRequest, drive, prepare};
+use super::{Control, Environment, Finished, Observer, RedactionKey, RunRequest, drive, prepare};
 use crate::contract::ContractSpec;
 use crate::kernel::{EntryDraft, EntryKind, Run, State};
 use crate::message::{Digest, RunId};
@@ -81,6 +81,7 @@ pub(super) async fn run(
         contract_dir: folder.to_path_buf(),
         base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
+        redaction_key: RedactionKey::new([7; 32]),
         invocation: None,
         run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
     };

@@ -134,6 +134,10 @@ pub struct InferenceReturned {
     pub gated: bool,
     /// Which inference this answers.
     pub inference: InferenceSeq,
+    /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
+    /// the run's salt.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub redacted: bool,
     /// BLAKE3 over the request body as sent. The body itself is not kept: the adapter gives it again, byte for byte.
     pub request_hash: Digest,
     /// The adapter's verdict, with the text held back where the token gate is closed.
@@ -153,6 +157,10 @@ pub struct InferenceFailed {
     pub gated: bool,
     /// Which inference this answers.
     pub inference: InferenceSeq,
+    /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
+    /// the run's salt.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub redacted: bool,
     /// BLAKE3 over the request body; absent where no request could be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_hash: Option<Digest>,

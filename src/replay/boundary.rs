@@ -83,6 +83,10 @@ impl Replayer {
     ) {
         let recorded = &returned.result;
         self.check_usage(entry, returned);
+        if returned.redacted {
+            self.check_redacted(entry, returned);
+            return;
+        }
         let Some(raw) = blobs.blob(recorded.raw_hash) else {
             if returned.gated {
                 self.check_withheld(entry, returned);
@@ -157,6 +161,22 @@ impl Replayer {
         }
     }
 
+    /// A response whose bytes were not kept, since a secret stood in them in pieces. What is left must agree with the gate.
+    fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
+        let Some(run) = &self.run else { return };
+        let again = run.admit(returned.result.clone());
+        if again.gated != returned.gated || again.withheld.is_some() {
+            let (expected, actual) = (returned.gated.to_string(), again.gated.to_string());
+            let pointer = "/event/event/value/gated";
+            self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
+            return;
+        }
+        self.not_compared.push(format!(
+            "entry {}: the response was redacted and its bytes were not kept",
+            entry.seq
+        ));
+    }
+
     /// A response whose bytes were left out: it can only be one that the token gate held back, and then it opens nothing and
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
@@ -204,6 +224,13 @@ impl Replayer {
         blobs: &dyn BlobSource,
     ) {
         let recorded = &failed.fault;
+        if failed.redacted {
+            self.not_compared.push(format!(
+                "entry {}: the failed answer was redacted and its bytes were not kept",
+                entry.seq
+            ));
+            return;
+        }
         let pointer = "/event/event/value/fault/raw_hash";
         let raw = match recorded.raw_hash {
             None => Vec::new(),

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
+mod canary;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod contract_file;

@@ -15,6 +15,7 @@ use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::known;
 use crate::cli::live::Live;
 use crate::cli::numbers::seconds;
 use crate::cli::screen::Style;
@@ -184,6 +185,7 @@ pub(super) fn runtime() -> Result<Runtime, CliError> {
 
 /// Runs a job; whoever watches sees it happen.
 pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
+    known::learn(&job.spec, &home.environment);
     let store = home.open_store(job.durability)?;
     let live = Live::new(home.screen);
     let request = RunRequest {
@@ -191,6 +193,7 @@ pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
         contract_dir: job.contract_dir,
         base_dir: job.base_dir,
         environment: home.environment.clone(),
+        redaction_key: home.redaction_key()?,
         invocation: job.invocation,
         run_id: job.run_id,
     };

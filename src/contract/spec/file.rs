@@ -1,7 +1,7 @@
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
-use super::reach::{read_providers, read_tools};
+use super::reach::{read_providers, read_redact, read_tools};
 use super::reader::{Big, Choice, Out, Read, Section, plain};
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
@@ -81,6 +81,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),
             providers,
+            redact: file.section("redact", read_redact),
             require_approval: file.get("require_approval").unwrap_or_default(),
             sampling: file.get("sampling").unwrap_or_default(),
             speculative_exec: file.get("speculative_exec"),

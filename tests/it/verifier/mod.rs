@@ -85,6 +85,11 @@ fn check(cases: &[Case], open: bool) {
     compare(cases, open, &[]);
 }
 
+/// Both verifiers hold a file that another test has made.
+pub(crate) fn both_hold(name: &str, bytes: Vec<u8>) {
+    check(&[Case::whole(name, bytes)], false);
+}
+
 fn compare(cases: &[Case], open: bool, keys: &[PublicKey]) {
     let given: Vec<String> = keys.iter().map(|key| format!("--key={key}")).collect();
     let mut options: Vec<&str> = given.iter().map(String::as_str).collect();
