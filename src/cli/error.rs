@@ -92,6 +92,9 @@ pub(super) enum CliError {
     /// The caller: it was not recorded which file the run's contract came from.
     #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
     NoContractFile { run_id: RunId },
+    /// The caller: nothing says which file the contract came from.
+    #[error("find the contract file of {asked}: it is not recorded with it")]
+    NoFileOfRun { asked: String },
     /// monolith: a changed byte was not found.
     #[error("find the changed byte: verify accepted the file")]
     NothingTampered,
@@ -177,6 +180,7 @@ impl CliError {
                 "monolith replay RUN shows every difference"
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
+            Self::NoFileOfRun { .. } => "name it with --contract FILE",
             Self::Driver(DriverError::NoTask) => "monolith run --contract FILE --task \"…\"",
             Self::NoStateFolder | Self::StateFolder { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
-use crate::replay::{Attribution, ReplayReport};
+use crate::replay::{Attribution, ReplayReport, WhatIfReport};
 use crate::store::{ExportError, StoreError};
 use crate::transcript::VerifyReport;
 
@@ -36,6 +36,15 @@ impl Exit {
         }
     }
 
+    /// What another contract comes to.
+    pub(super) const fn of_what_if(report: &WhatIfReport) -> Self {
+        if report.same_outcome {
+            Self::OK
+        } else {
+            Self::DIVERGED
+        }
+    }
+
     /// What a replay comes to: where the evidence itself is bad, that is what counts.
     pub(super) fn of_replay(report: &ReplayReport) -> Self {
         if report.same {
@@ -49,9 +58,14 @@ impl Exit {
                 | Attribution::Extended
                 | Attribution::UnknownVersion,
             ) => Self::EVIDENCE,
-            Some(Attribution::Contract | Attribution::Adapter | Attribution::Kernel) | None => {
-                Self::DIVERGED
-            }
+            Some(
+                Attribution::Contract
+                | Attribution::Adapter
+                | Attribution::Kernel
+                | Attribution::Model
+                | Attribution::Tool,
+            )
+            | None => Self::DIVERGED,
         }
     }
 }
@@ -79,6 +93,7 @@ impl From<&CliError> for Exit {
             | CliError::FileExists { .. }
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
+            | CliError::NoFileOfRun { .. }
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
             CliError::Driver(fault) => Self::from(fault),
@@ -194,6 +209,8 @@ mod tests {
         check(Attribution::Kernel, 6);
         check(Attribution::Adapter, 6);
         check(Attribution::Contract, 6);
+        check(Attribution::Model, 6);
+        check(Attribution::Tool, 6);
         check(Attribution::Tampered, 7);
         check(Attribution::Truncated, 7);
         check(Attribution::Extended, 7);

@@ -34,5 +34,5 @@ pub use drive::{Control, Finished, Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
 pub use key_files::{KeyFileError, KeyFolder};
-pub use preview::{Preview, ServersToStart, preview};
+pub use preview::{Preview, ServersToStart, preview, preview_recorded};
 pub use resume::{Reopened, prepare_resume, reopen};

@@ -83,6 +83,24 @@ impl RunStarted {
         let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
         system.into_iter().chain([said(Role::User, task)]).collect()
     }
+
+    /// A conversation with the system prompt of another contract in the place of its own, `was`; the rest stays.
+    #[must_use]
+    pub fn with_system(
+        system: &str,
+        mut messages: Vec<AgentMessage>,
+        was: &str,
+    ) -> Vec<AgentMessage> {
+        if messages
+            .first()
+            .is_some_and(|first| first.role == Role::System && first.content == was)
+        {
+            messages.remove(0);
+        }
+        let first = (!system.trim().is_empty())
+            .then(|| AgentMessage::text(Role::System, system, estimate_tokens(system)));
+        first.into_iter().chain(messages).collect()
+    }
 }
 
 /// A tool server that did not come up.

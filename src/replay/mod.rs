@@ -4,6 +4,8 @@
 //! response again, and how to name the first difference and what it comes from (semantics §10). It asks no model and no tool,
 //! and it does not know where a transcript is kept: entries are handed in, blobs come through [`BlobSource`].
 //!
+//! [`WhatIf`] gives the recorded events to a machine under another contract, as far as they answer what that one asks.
+//!
 //! ```text
 //! stored entry ─▶ hash chain ─▶ event ─▶ encode / decode again ─▶ Run::step ─▶ entry ─┐
 //!      └──────────────────────────────────────── equal, byte for byte? ◀──────────────┘
@@ -11,11 +13,16 @@
 
 mod blob_source;
 mod boundary;
+mod decision;
 mod difference;
 mod pointer;
 mod replayer;
 mod report;
+mod tool_result;
 mod unfinished;
+mod what_if;
+mod what_if_event;
+mod what_if_report;
 
 pub use blob_source::BlobSource;
 pub use difference::{Attribution, Difference};
@@ -23,3 +30,5 @@ pub use pointer::first_difference;
 pub use replayer::Replayer;
 pub use report::ReplayReport;
 pub use unfinished::Unfinished;
+pub use what_if::WhatIf;
+pub use what_if_report::{NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};

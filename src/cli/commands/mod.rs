@@ -10,6 +10,7 @@ pub(super) mod log;
 pub(super) mod machine;
 mod overview;
 pub(super) mod replay;
+mod replay_contract;
 pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;
