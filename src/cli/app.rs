@@ -100,7 +100,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         };
     }
     let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
-    if (has("run") || has("resume")) && has("--json") {
+    if (has("run") || has("resume") || has("--fork-at")) && has("--json") {
         let said = fault.render().to_string();
         // What stands before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();

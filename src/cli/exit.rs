@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
-use crate::replay::{Attribution, ReplayReport, WhatIfReport};
+use crate::replay::{Attribution, ForkFault, ReplayReport, WhatIfReport};
 use crate::store::{ExportError, StoreError};
 use crate::transcript::VerifyReport;
 
@@ -94,8 +94,10 @@ impl From<&CliError> for Exit {
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
             | CliError::NoFileOfRun { .. }
+            | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
+            CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
             CliError::Store(fault) | CliError::Export(ExportError::Store(fault)) => {
                 Self::from(fault)

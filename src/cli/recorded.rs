@@ -9,7 +9,7 @@ use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{Action, Event, EventKind, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
-use crate::store::{RunReader, StoreReader};
+use crate::store::{Lineage, RunReader, StoreReader};
 use crate::telemetry::Ledger;
 use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
 
@@ -178,6 +178,14 @@ impl Source {
 }
 
 impl Recorded {
+    /// The run that this one was forked from, where the store has both.
+    pub(super) fn lineage(&self) -> Result<Option<Lineage>, CliError> {
+        match &self.blobs {
+            Blobs::Read(_) => Ok(None),
+            Blobs::Stored(reader) => Ok(reader.lineage(&self.run_id)?),
+        }
+    }
+
     /// What an entry says.
     pub(super) fn decode(entry: &SealedEntry) -> Result<(Action, Option<Event>), CliError> {
         let refuse = |flaw: Flaw| CliError::Entry {

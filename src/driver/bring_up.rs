@@ -86,6 +86,15 @@ pub async fn prepare(
     request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
+    prepare_after(request, &[], cancel).await
+}
+
+/// [`prepare`], with scripts played on from where so many requests of each target were answered.
+pub(super) async fn prepare_after(
+    request: RunRequest,
+    answered: &[usize],
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
     let spec = &request.spec;
     let task = spec.task.clone().ok_or(DriverError::NoTask)?;
     let run_id = match &request.run_id {
@@ -114,7 +123,14 @@ pub async fn prepare(
         .map_err(DriverError::from)
         .and_then(|contract| {
             let environment = &request.environment;
-            let backends = backends(spec, &contract, scripts, environment, tools_are_up, &[])?;
+            let backends = backends(
+                spec,
+                &contract,
+                scripts,
+                environment,
+                tools_are_up,
+                answered,
+            )?;
             Ok((contract, backends))
         });
     let (contract, backends) = match made {

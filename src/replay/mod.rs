@@ -15,6 +15,7 @@ mod blob_source;
 mod boundary;
 mod decision;
 mod difference;
+mod fork;
 mod pointer;
 mod replayer;
 mod report;
@@ -26,6 +27,7 @@ mod what_if_report;
 
 pub use blob_source::BlobSource;
 pub use difference::{Attribution, Difference};
+pub use fork::{Fork, ForkFault, ForkPoint};
 pub use pointer::first_difference;
 pub use replayer::Replayer;
 pub use report::ReplayReport;

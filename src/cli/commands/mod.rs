@@ -11,6 +11,7 @@ pub(super) mod machine;
 mod overview;
 pub(super) mod replay;
 mod replay_contract;
+mod replay_fork;
 pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::run::read_spec;
-use super::{replay_contract, verify};
+use super::{replay_contract, replay_fork, verify};
 use crate::cli::args::ReplayArgs;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -20,6 +20,9 @@ const MOST: usize = 20;
 
 /// `monolith replay`.
 pub(in crate::cli) fn replay(home: &Home, args: ReplayArgs) -> Result<Exit, CliError> {
+    if let Some(at) = args.fork_at {
+        return replay_fork::replay(home, args, at);
+    }
     if args.contract.is_some() || !args.sets.is_empty() || args.start_servers {
         return replay_contract::replay(home, &args);
     }

@@ -130,7 +130,7 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
 
 /// Whether a change of the file's values is recorded. Those below `providers` and `tools` may hold secrets: a resume is
 /// given them again.
-fn is_kept(set: &str) -> bool {
+pub(super) fn is_kept(set: &str) -> bool {
     let first = set.split(['.', '=']).next().unwrap_or_default();
     !["providers", "tools"].contains(&first)
 }
