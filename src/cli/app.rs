@@ -81,7 +81,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
 }
 
 /// What `body` comes to; a panic in it is a fault like any other.
-fn caught(body: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
+pub(super) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         Err(CliError::Panic {
             message: words(payload.as_ref()),

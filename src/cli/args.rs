@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(super) use self::replay::ReplayArgs;
+pub(super) use self::replay::{LiveArg, ReplayArgs};
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
 

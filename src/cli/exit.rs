@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
-use crate::replay::{Attribution, ForkFault, ReplayReport, WhatIfReport};
+use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
 use crate::store::{ExportError, StoreError};
 use crate::transcript::VerifyReport;
 
@@ -36,6 +36,11 @@ impl Exit {
         }
     }
 
+    /// What asking again comes to.
+    pub(super) fn of_live(report: &LiveReport) -> Self {
+        Self::of_difference(report.same, report.first_difference.as_ref())
+    }
+
     /// What another contract comes to.
     pub(super) const fn of_what_if(report: &WhatIfReport) -> Self {
         if report.same_outcome {
@@ -47,10 +52,13 @@ impl Exit {
 
     /// What a replay comes to: where the evidence itself is bad, that is what counts.
     pub(super) fn of_replay(report: &ReplayReport) -> Self {
-        if report.same {
+        Self::of_difference(report.same, report.first_difference.as_ref())
+    }
+
+    fn of_difference(same: bool, first: Option<&Difference>) -> Self {
+        if same {
             return Self::OK;
         }
-        let first = report.first_difference.as_ref();
         match first.map(|difference| difference.attribution) {
             Some(
                 Attribution::Tampered
@@ -139,10 +147,13 @@ impl From<&DriverError> for Exit {
             | DriverError::NothingRecorded { .. }
             | DriverError::UnknownSemantics { .. }
             | DriverError::OtherContract { .. }
-            | DriverError::OtherWorkspace { .. } => Self::USAGE,
-            DriverError::ServerDown { .. } => Self::SETUP,
+            | DriverError::OtherWorkspace { .. }
+            | DriverError::CannotAskAgain { .. } => Self::USAGE,
+            DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. } => Self::SETUP,
             DriverError::DoesNotReplay { report, .. } => Self::of_replay(report),
-            DriverError::Cancelled | DriverError::Randomness(_) => Self::FAILED,
+            DriverError::Cancelled
+            | DriverError::AskingInterrupted { .. }
+            | DriverError::Randomness(_) => Self::FAILED,
             DriverError::Store(fault) => Self::from(fault),
         }
     }
@@ -178,7 +189,6 @@ impl From<&StoreError> for Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::Difference;
 
     fn replay(attribution: Attribution) -> ReplayReport {
         let difference = Difference {

@@ -25,7 +25,9 @@ mod key_files;
 mod perform;
 mod preview;
 mod recorder;
+mod reissue;
 mod resume;
+mod tasks;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -38,4 +40,5 @@ pub use error::DriverError;
 pub use fork::prepare_fork;
 pub use key_files::{KeyFileError, KeyFolder};
 pub use preview::{Preview, ServersToStart, preview, preview_recorded};
+pub use reissue::{Recording, reissue};
 pub use resume::{Reopened, prepare_resume, reopen};

@@ -59,6 +59,8 @@ pub(super) async fn infer(
     body: Vec<u8>,
     cancel: CancellationToken,
 ) -> Answer {
+    #[cfg(test)]
+    trip(&String::from_utf8_lossy(&body), "panic in the request");
     let request_hash = Digest::of(&body);
     let patience = Patience {
         cancel,
@@ -79,7 +81,8 @@ pub(super) async fn infer(
     })
 }
 
-async fn exchange(
+/// One request and its answer, decoded; `raw` is the body as far as it arrived.
+pub(super) async fn exchange(
     backend: &Backend,
     adapter: Adapter,
     model: &str,
@@ -113,6 +116,8 @@ pub(super) async fn call(
     order: CallOrder,
     cancel: CancellationToken,
 ) -> Answer {
+    #[cfg(test)]
+    trip(order.invocation.arguments.as_str(), "panic in the call");
     let blobs = CallBlobs::default();
     let idempotency_key = format!("{run_id}:{}", order.call);
     let limit = contract.tool_output_budget.max_bytes_per_call;
@@ -155,4 +160,10 @@ impl BlobSink for CallBlobs {
             .push(bytes);
         digest
     }
+}
+
+/// Panics where a test asks for it: nothing in a task does by itself.
+#[cfg(test)]
+fn trip(text: &str, words: &str) {
+    assert!(!text.contains(words), "as the test wants");
 }

@@ -44,7 +44,7 @@ pub enum EventKind {
     ApprovalGiven(Approval),
     /// Raised by the shell when a person denied the call.
     ApprovalDenied(Approval),
-    /// Raised by the driver on resume, once for each issued effect without a result.
+    /// Raised by the driver on resume, once for each issued effect without a result; and for an effect whose task panicked.
     EffectLost(LostEffect),
     /// Raised by the driver on resume, before any [`EventKind::EffectLost`].
     Resumed(Resumed),

@@ -13,6 +13,8 @@ mod kill;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod replay_modes;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod semantics;

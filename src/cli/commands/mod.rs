@@ -12,6 +12,7 @@ mod overview;
 pub(super) mod replay;
 mod replay_contract;
 mod replay_fork;
+mod replay_live;
 pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use super::run::read_spec;
-use super::{replay_contract, replay_fork, verify};
+use super::{replay_contract, replay_fork, replay_live, verify};
 use crate::cli::args::ReplayArgs;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -12,7 +12,7 @@ use crate::cli::numbers::{counted, grouped};
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::driver::RunRequest;
-use crate::replay::{ReplayReport, Replayer};
+use crate::replay::{Difference, ReplayReport, Replayer};
 use crate::transcript::FirstBad;
 
 /// How many differences are written out for people.
@@ -22,6 +22,9 @@ const MOST: usize = 20;
 pub(in crate::cli) fn replay(home: &Home, args: ReplayArgs) -> Result<Exit, CliError> {
     if let Some(at) = args.fork_at {
         return replay_fork::replay(home, args, at);
+    }
+    if let Some(live) = args.live {
+        return replay_live::replay(home, &args, live);
     }
     if args.contract.is_some() || !args.sets.is_empty() || args.start_servers {
         return replay_contract::replay(home, &args);
@@ -141,14 +144,19 @@ pub(super) fn told(home: &Home, report: &ReplayReport) -> String {
         let count = counted(report.differences.len(), "difference");
         format!("{other}: {count} in {entries} entries\n")
     };
-    for difference in report.differences.iter().take(MOST) {
-        let _ = writeln!(out, "  {}", line(&difference.to_string()));
-    }
-    if report.differences.len() > MOST {
-        out.push_str("  … monolith replay --json lists them all\n");
-    }
+    list_differences(&mut out, &report.differences);
     for note in &report.not_compared {
         let _ = writeln!(out, "not compared: {}", line(note));
     }
     out
+}
+
+/// The first of the differences, a line each.
+pub(super) fn list_differences(out: &mut String, differences: &[Difference]) {
+    for difference in differences.iter().take(MOST) {
+        let _ = writeln!(out, "  {}", line(&difference.to_string()));
+    }
+    if differences.len() > MOST {
+        out.push_str("  … monolith replay --json lists them all\n");
+    }
 }
