@@ -282,7 +282,7 @@ impl Workers {
                     }
                 },
                 Some(ended) = self.tasks.next() => match ended {
-                    Ended::Answered(answer) => Self::event_of(answer, &run, &mut recorder),
+                    Ended::Answered(answer) => Self::event_of(*answer, &run, &mut recorder),
                     Ended::Panicked(event) => event,
                 },
                 () = sleep_until(&self.clock, deadline) => EventKind::TimerFired,

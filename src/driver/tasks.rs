@@ -27,7 +27,7 @@ pub(super) enum Performed {
 
 /// How a task ended.
 pub(super) enum Ended {
-    Answered(Answer),
+    Answered(Box<Answer>),
     /// It panicked: its effect has no result, and this is what the machine hears.
     Panicked(EventKind),
 }
@@ -48,7 +48,7 @@ impl Tasks {
             match self.set.join_next_with_id().await? {
                 Ok((id, answer)) => {
                     self.performs.remove(&id);
-                    return Some(Ended::Answered(answer));
+                    return Some(Ended::Answered(Box::new(answer)));
                 }
                 Err(fault) => {
                     if let Some(event) = self.lost(&fault) {

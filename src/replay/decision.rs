@@ -37,8 +37,8 @@ pub(super) fn decision(action: &Action) -> String {
     value.to_string()
 }
 
-/// What the entry decides, in words.
-pub(super) fn in_words(action: &Action, contract: &ExecutionContract) -> String {
+/// What the entry decides, in words; where it does not say why, with what the rest of its step says.
+pub(super) fn in_words(action: &Action, rest: &[&Action], contract: &ExecutionContract) -> String {
     let mut out = if action.from == action.to {
         format!("stays in {}", action.to)
     } else {
@@ -52,6 +52,10 @@ pub(super) fn in_words(action: &Action, contract: &ExecutionContract) -> String 
     }
     for effect in &action.effects {
         let _ = write!(out, ", {}", effect_in_words(effect, contract));
+    }
+    let decided = rest.iter().find(|action| action.predicate.is_some());
+    if let (None, Some(decided)) = (action.predicate, decided) {
+        let _ = write!(out, "; then {}", in_words(decided, &[], contract));
     }
     out
 }

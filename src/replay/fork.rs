@@ -1,9 +1,10 @@
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{BlobSource, ReplayReport, Replayer};
 use crate::contract::ExecutionContract;
-use crate::kernel::{EventKind, RunStarted, conversation_digest};
+use crate::kernel::{EventKind, Run, RunStarted, conversation_digest};
 use crate::message::{AdapterStatus, AgentMessage, Digest, Role, RunId};
 use crate::transcript::SealedEntry;
 
@@ -115,15 +116,11 @@ impl Marks {
     }
 
     fn push(&mut self, message: &AgentMessage) {
-        match &message.tool_call_id {
-            Some(id) => {
-                self.open.remove(id);
-            }
-            None => {
-                let asked = message.tool_calls.iter().map(|call| call.id.clone());
-                self.open.extend(asked);
-            }
+        if let Some(id) = &message.tool_call_id {
+            self.open.remove(id);
         }
+        let asked = message.tool_calls.iter().map(|call| call.id.clone());
+        self.open.extend(asked);
         let digest = conversation_digest(self.digest(), message);
         self.known.push((digest, self.open.is_empty()));
     }
@@ -180,17 +177,19 @@ impl Fork {
         let Some(length) = self.marks.whole(action.conversation_digest) else {
             return;
         };
-        if entry.seq < self.asked {
-            self.before = Some(entry.seq);
-        } else if entry.seq > self.asked {
-            self.after.get_or_insert(entry.seq);
-        } else {
-            self.found = Some(self.point(entry.hash, action.conversation_digest, length));
+        match entry.seq.cmp(&self.asked) {
+            Ordering::Less => self.before = Some(entry.seq),
+            Ordering::Equal => {
+                self.found = Some(self.point(entry.hash, action.conversation_digest, length));
+            }
+            Ordering::Greater => {
+                self.after.get_or_insert(entry.seq);
+            }
         }
     }
 
     fn point(&self, head: Digest, digest: Digest, length: usize) -> ForkPoint {
-        let conversation = self.replayer.run().map(|run| run.conversation());
+        let conversation = self.replayer.run().map(Run::conversation);
         let messages = conversation.unwrap_or_default().iter().take(length);
         let (before, answered_before) = &self.step;
         let counts = if self.takes_back && *before == digest {

@@ -6,7 +6,7 @@ use super::{Attribution, BlobSource, LiveReport, Replayer};
 use crate::contract::ExecutionContract;
 use crate::kernel::{CallOrder, EventKind, InferenceFailed, InferenceReturned, ToolReturned};
 use crate::message::{
-    AgentMessage, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, ToolEnvelope,
+    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, ToolEnvelope,
     ToolOutcome,
 };
 use crate::transcript::SealedEntry;
@@ -95,11 +95,7 @@ impl Reissuer {
         }
     }
 
-    fn request_again(
-        &mut self,
-        inference: InferenceSeq,
-        sent: Option<crate::message::Digest>,
-    ) -> Option<Again> {
+    fn request_again(&mut self, inference: InferenceSeq, sent: Option<Digest>) -> Option<Again> {
         if !self.scope.inference {
             return None;
         }
@@ -223,10 +219,6 @@ impl Reissuer {
             self.notes
                 .push(format!("entry {seq}: usage was {was} and is {is}"));
         }
-        fn reasoning(result: &ProtocolAdapterResult) -> Option<&str> {
-            let message = result.canonical_message.as_ref();
-            message.and_then(|message| message.reasoning.as_deref())
-        }
         if reasoning(recorded) != reasoning(live) {
             self.notes
                 .push(format!("entry {seq}: the reasoning is another"));
@@ -295,6 +287,11 @@ impl Reissuer {
             not_compared: report.not_compared,
         }
     }
+}
+
+fn reasoning(result: &ProtocolAdapterResult) -> Option<&str> {
+    let message = result.canonical_message.as_ref();
+    message.and_then(|message| message.reasoning.as_deref())
 }
 
 fn told(fault: &ProviderFault) -> String {

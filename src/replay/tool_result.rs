@@ -111,13 +111,12 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
                 let ContentBlock::Text(text) = block else {
                     continue;
                 };
-                match rest.split_once(text.as_str()) {
-                    Some((_, after)) => rest = after,
-                    None => {
-                        let again = "a part of the whole text, in its order";
-                        let field = format!("content/{index}/value");
-                        found.push((field, text.clone(), again.to_owned()));
-                    }
+                if let Some((_, after)) = rest.split_once(text.as_str()) {
+                    rest = after;
+                } else {
+                    let again = "a part of the whole text, in its order";
+                    let field = format!("content/{index}/value");
+                    found.push((field, text.clone(), again.to_owned()));
                 }
             }
         }

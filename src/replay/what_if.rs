@@ -8,7 +8,7 @@ use super::{BlobSource, NoLongerFits, OtherDecision, TermsDifference, WhatIfRepo
 use crate::adapter::{RequestEncoder, RequestShape};
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{
-    Action, Effect, EffectRecord, EntryDraft, Event, EventKind, InferRequest, Run, State,
+    Action, Effect, EffectRecord, EntryDraft, Event, EventKind, InferRequest, Outcome, Run, State,
 };
 use crate::message::Digest;
 use crate::transcript::SealedEntry;
@@ -27,7 +27,7 @@ pub struct WhatIf {
     recorded: Arc<ExecutionContract>,
     /// The machine under the recorded contract, for what a clock decided in the recorded run.
     recorded_run: Option<Run>,
-    recorded_outcome: Option<crate::kernel::Outcome>,
+    recorded_outcome: Option<Outcome>,
     run: Option<Run>,
     same: u64,
     entries: u64,
@@ -207,37 +207,43 @@ impl WhatIf {
         if step.decided.is_empty() {
             // The machine has ended, or the recording no longer fits.
             if let (Some((seq, action)), None) = (step.recorded.first(), &self.fits) {
-                self.differs(*seq, Some(action), None);
+                self.differs(*seq, &[action], &[]);
             }
             return;
         }
-        let mut decided = step.decided.iter();
-        for (seq, action) in &step.recorded {
-            let draft = decided.next();
-            if draft.is_some_and(|draft| decision(&draft.action) == decision(action)) {
+        let recorded: Vec<&Action> = step.recorded.iter().map(|(_, action)| action).collect();
+        let decided: Vec<&Action> = step.decided.iter().map(|draft| &draft.action).collect();
+        let (mut recorded, mut decided) = (recorded.as_slice(), decided.as_slice());
+        while !recorded.is_empty() || !decided.is_empty() {
+            let (was, is) = (recorded.first(), decided.first());
+            if was.map(|action| decision(action)) == is.map(|action| decision(action)) {
                 self.same = self.same.saturating_add(1);
-            } else {
-                self.differs(*seq, Some(action), draft.map(|draft| &draft.action));
+            } else if let Some(action) = was.or(is) {
+                self.differs(action.seq, recorded, decided);
             }
-        }
-        if let Some(draft) = decided.next() {
-            self.differs(draft.action.seq, None, Some(&draft.action));
+            recorded = recorded.get(1..).unwrap_or_default();
+            decided = decided.get(1..).unwrap_or_default();
         }
         self.judge_effects(&step);
     }
 
-    fn differs(&mut self, seq: u64, recorded: Option<&Action>, other: Option<&Action>) {
+    /// Notes the first entry that is decided otherwise: each side begins with it, the rest of its step follows.
+    fn differs(&mut self, seq: u64, recorded: &[&Action], other: &[&Action]) {
         if self.first_other.is_some() {
             return;
         }
-        let text = |action: Option<&Action>| action.map_or_else(|| "null".to_owned(), decision);
+        let text = |step: &[&Action]| {
+            let first = step.first();
+            first.map_or_else(|| "null".to_owned(), |action| decision(action))
+        };
         let pointer = first_difference("/action", &text(recorded), &text(other));
-        let told = |action: Option<&Action>, contract: &ExecutionContract| {
-            action.map_or_else(|| "no entry".to_owned(), |a| in_words(a, contract))
+        let told = |step: &[&Action], contract: &ExecutionContract| match step.split_first() {
+            Some((action, rest)) => in_words(action, rest, contract),
+            None => "no entry".to_owned(),
         };
         self.first_other = Some(OtherDecision {
             seq,
-            state: recorded.map(|action| action.to),
+            state: recorded.first().map(|action| action.to),
             pointer: pointer.map_or_else(|| "/action".to_owned(), |(pointer, ..)| pointer),
             recorded: told(recorded, &self.recorded),
             other: told(other, &self.other),

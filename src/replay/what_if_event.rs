@@ -102,9 +102,18 @@ impl Answers {
         self.issued.insert(request.inference, asked);
     }
 
+    /// The hash that a process would have computed: the other contract's, unless the recorded one had been changed already.
+    fn stated(&self, recorded: Digest) -> Digest {
+        if recorded == self.recorded.rehash() {
+            self.other.rehash()
+        } else {
+            recorded
+        }
+    }
+
     /// The beginning under the other contract: its hash, and its system prompt instead of the recorded one.
     pub(super) fn started(&self, mut started: RunStarted) -> RunStarted {
-        started.contract_hash = self.other.rehash();
+        started.contract_hash = self.stated(started.contract_hash);
         started.messages = RunStarted::with_system(
             &self.other.system,
             std::mem::take(&mut started.messages),
@@ -127,7 +136,7 @@ impl Answers {
             EventKind::ToolReturned(returned) => self.tool(*returned, blobs)?,
             EventKind::Probed(probed) => EventKind::Probed(self.probed(probed)),
             EventKind::Resumed(mut resumed) => {
-                resumed.contract_hash = self.other.rehash();
+                resumed.contract_hash = self.stated(resumed.contract_hash);
                 EventKind::Resumed(resumed)
             }
             EventKind::TimerFired if run.next_deadline().is_none_or(|due| due > at_ms) => {

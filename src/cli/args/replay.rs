@@ -6,6 +6,10 @@ use super::{DurabilityArg, run_id};
 use crate::message::RunId;
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 #[command(
     after_help = "Without an option, the recorded events go through a fresh machine, and every entry must come out as it is \
 recorded; no model and no tool is asked.\n\

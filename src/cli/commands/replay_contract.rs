@@ -129,7 +129,7 @@ fn told(home: &Home, report: &WhatIfReport) -> String {
     if let Some(end) = &report.no_longer_fits {
         let _ = writeln!(
             out,
-            "From entry {} on the recording does not say: {}.",
+            "From entry {} on the recording no longer fits: {}.",
             end.seq,
             line(&end.why)
         );
