@@ -66,6 +66,10 @@ impl Replayer {
         recorded: Option<Digest>,
     ) {
         let Some(issued) = self.requests.get_mut(&inference) else {
+            if self.issued.contains(&inference) {
+                // Its adapter is unknown here, and that was said once.
+                return;
+            }
             // Where the recorded machine issued it, it is this build's that did not; else nobody was ever asked.
             let cause = if self.recorded_requests.contains(&inference) {
                 Attribution::Kernel

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::pointer::differences;
@@ -56,6 +58,7 @@ pub enum LiveAnswer {
 
 /// Finds in a recorded run what can be asked again, and compares what comes back. It asks nobody itself.
 pub struct Reissuer {
+    answered: BTreeSet<InferenceSeq>,
     calls: u64,
     contract: ExecutionContract,
     inferences: u64,
@@ -69,6 +72,7 @@ impl Reissuer {
     #[must_use]
     pub fn new(contract: ExecutionContract, run_id: &RunId, scope: LiveScope) -> Self {
         Self {
+            answered: BTreeSet::new(),
             calls: 0,
             inferences: 0,
             notes: Vec::new(),
@@ -96,6 +100,7 @@ impl Reissuer {
     }
 
     fn request_again(&mut self, inference: InferenceSeq, sent: Option<Digest>) -> Option<Again> {
+        self.answered.insert(inference);
         if !self.scope.inference {
             return None;
         }
@@ -272,9 +277,29 @@ impl Reissuer {
         self.replayer.take(entry, blobs);
     }
 
+    /// What was asked and has no recorded answer is never asked again: there is nothing to compare with.
+    fn name_unanswered(&mut self) {
+        let mut notes = Vec::new();
+        if self.scope.inference {
+            let open = self.replayer.issued.difference(&self.answered);
+            notes.extend(open.map(|inference| format!("request {inference}")));
+        }
+        if self.scope.tools {
+            let open = self.replayer.orders.values();
+            notes.extend(
+                open.map(|order| format!("call {} of {}", order.call, order.invocation.name)),
+            );
+        }
+        let notes = notes.into_iter();
+        let told =
+            notes.map(|what| format!("{what}: no answer is recorded, so it was not asked again"));
+        self.replayer.not_compared.extend(told);
+    }
+
     /// Ends the replay.
     #[must_use]
-    pub fn finish(self) -> LiveReport {
+    pub fn finish(mut self) -> LiveReport {
+        self.name_unanswered();
         let report = self.replayer.finish(false);
         LiveReport {
             same: report.same,

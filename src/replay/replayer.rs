@@ -31,6 +31,8 @@ pub struct Replayer {
     pub(super) not_compared: Vec<String>,
     /// Each call that the machine started and that has not ended.
     pub(super) orders: BTreeMap<CallSeq, CallOrder>,
+    /// The inferences that the machine issued, whether or not this build has an adapter to encode them.
+    pub(super) issued: BTreeSet<InferenceSeq>,
     /// The inferences that recorded entries say were issued.
     pub(super) recorded_requests: BTreeSet<InferenceSeq>,
     /// Each issued request, as this build encodes it.
@@ -56,6 +58,7 @@ impl Replayer {
             expected: VecDeque::new(),
             not_compared: Vec::new(),
             orders: BTreeMap::new(),
+            issued: BTreeSet::new(),
             recorded_requests: BTreeSet::new(),
             requests: BTreeMap::new(),
             run: None,
@@ -318,6 +321,7 @@ impl Replayer {
     }
 
     fn note_request(&mut self, request: &InferRequest) {
+        self.issued.insert(request.inference);
         let encoder = self.encoders.get_mut(request.target);
         let (Some(run), Some(encoder)) = (&self.run, encoder.and_then(Option::as_mut)) else {
             return;

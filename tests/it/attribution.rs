@@ -164,6 +164,8 @@ fn what_was_never_asked_or_never_happened_so_is_blamed_at_its_field() {
     unknown.contract = unknown.other("targets", targets);
     unknown.chain_anew();
     let pointer = "/contract/targets/0/adapter_version";
+    let found = unknown.differences();
+    assert_eq!(found[0].pointer, pointer);
     check(unknown, pointer, "unknown_version");
     let mut extended = valid();
     let last = extended.entries.last().unwrap().clone();
@@ -267,6 +269,28 @@ fn a_request_that_this_build_encodes_otherwise_is_a_difference_and_is_not_sent()
     let first = reissuer.finish().first_difference.unwrap();
     assert_eq!(first.seq, 2);
     assert_eq!(first.pointer, "/event/event/value/request_hash");
+}
+
+#[test]
+fn what_was_never_answered_is_named_and_not_asked_again() {
+    let check = |name: &str, expect: &str| {
+        let golden = golden(name);
+        let scope = LiveScope {
+            effects: true,
+            inference: true,
+            tools: true,
+        };
+        let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
+        for entry in &golden.entries {
+            reissuer.again(entry);
+            reissuer.take(entry, &golden.blobs);
+        }
+        let left_out = reissuer.finish().not_compared;
+        let told = format!("{expect}: no answer is recorded, so it was not asked again");
+        assert!(left_out.contains(&told), "{name}: {left_out:?}");
+    };
+    check("abort.in_flight", "request 1");
+    check("resume.lost_call", "call 1 of echo");
 }
 
 #[test]
