@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser as _;
 
-use super::args::{Cli, Command, ResumeArgs, RunArgs};
+use super::args::{Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
 use super::commands;
 use super::error::CliError;
 use super::exit::Exit;
@@ -30,6 +30,7 @@ pub fn main() -> ExitCode {
     let wants_result = match &cli.command {
         Command::Run(args) => args.json,
         Command::Resume(args) => args.json,
+        Command::Replay(args) => args.json && args.fork_at.is_some(),
         _ => false,
     };
     let outcome = caught(|| perform(cli, environment, screen));
@@ -59,12 +60,13 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
             &cli.command,
             Command::Run(RunArgs { no_sign: true, .. })
                 | Command::Resume(ResumeArgs { no_sign: true, .. })
+                | Command::Replay(ReplayArgs { no_sign: true, .. })
         ),
     };
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),
-        Command::Replay(args) => commands::replay::replay(&home, &args),
+        Command::Replay(args) => commands::replay::replay(&home, args),
         Command::Verify(args) => commands::verify::verify(&home, &args),
         Command::Show(args) => commands::show::show(&home, &args),
         Command::List(args) => commands::list::list(&home, &args),
@@ -79,7 +81,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
 }
 
 /// What `body` comes to; a panic in it is a fault like any other.
-fn caught(body: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
+pub(super) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         Err(CliError::Panic {
             message: words(payload.as_ref()),
@@ -98,7 +100,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         };
     }
     let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
-    if (has("run") || has("resume")) && has("--json") {
+    if (has("run") || has("resume") || has("--fork-at")) && has("--json") {
         let said = fault.render().to_string();
         // What stands before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();

@@ -1,7 +1,10 @@
+mod replay;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use self::replay::{LiveArg, ReplayArgs};
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
 
@@ -30,7 +33,7 @@ pub(super) enum Command {
     Run(RunArgs),
     /// Go on with a run whose process died, from where its transcript ends
     Resume(ResumeArgs),
-    /// Decide a recorded run again and compare, byte for byte; asks no model and no tool
+    /// Decide a recorded run again and compare, byte for byte; or under another contract, live, or on from one of its entries
     Replay(ReplayArgs),
     /// Check a transcript: every hash, the chain, the seal, the blobs
     Verify(VerifyArgs),
@@ -115,16 +118,6 @@ pub(super) enum DurabilityArg {
     #[default]
     Full,
     Normal,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ReplayArgs {
-    /// A run's name, the beginning of it, `last`, or a transcript file
-    #[arg(value_name = "RUN|FILE")]
-    pub(super) run: String,
-    /// Print the report as one JSON document
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use super::known;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
 use crate::message::RunId;
+use crate::replay::ForkFault;
 use crate::store::{ExportError, StoreError};
 use crate::transcript::{BlockError, Flaw, LineError};
 
@@ -93,6 +94,12 @@ pub(super) enum CliError {
     /// The caller: it was not recorded which file the run's contract came from.
     #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
     NoContractFile { run_id: RunId },
+    /// No run can begin there.
+    #[error(transparent)]
+    Fork(ForkFault),
+    /// The caller: nothing says which file the contract came from.
+    #[error("find the contract file of {asked}: it is not recorded with it")]
+    NoFileOfRun { asked: String },
     /// monolith: a changed byte was not found.
     #[error("find the changed byte: verify accepted the file")]
     NothingTampered,
@@ -151,6 +158,7 @@ impl CliError {
             | Self::StateFolder { .. }
             | Self::NoStateFolder => "store",
             Self::Key(_) => "key",
+            Self::Fork(_) => "fork_refused",
             Self::Panic { .. } => "internal",
             _ => "error",
         }
@@ -181,6 +189,10 @@ impl CliError {
                 "monolith replay RUN shows every difference"
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
+            Self::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. }) => {
+                "monolith show RUN lists the entries"
+            }
+            Self::NoFileOfRun { .. } => "name it with --contract FILE",
             Self::Driver(DriverError::NoTask) => "monolith run --contract FILE --task \"…\"",
             Self::NoStateFolder | Self::StateFolder { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
-use crate::replay::{Attribution, ReplayReport};
+use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
 use crate::store::{ExportError, StoreError};
 use crate::transcript::VerifyReport;
 
@@ -36,12 +36,29 @@ impl Exit {
         }
     }
 
+    /// What asking again comes to.
+    pub(super) fn of_live(report: &LiveReport) -> Self {
+        Self::of_difference(report.same, report.first_difference.as_ref())
+    }
+
+    /// What another contract comes to.
+    pub(super) const fn of_what_if(report: &WhatIfReport) -> Self {
+        if report.same_outcome {
+            Self::OK
+        } else {
+            Self::DIVERGED
+        }
+    }
+
     /// What a replay comes to: where the evidence itself is bad, that is what counts.
     pub(super) fn of_replay(report: &ReplayReport) -> Self {
-        if report.same {
+        Self::of_difference(report.same, report.first_difference.as_ref())
+    }
+
+    fn of_difference(same: bool, first: Option<&Difference>) -> Self {
+        if same {
             return Self::OK;
         }
-        let first = report.first_difference.as_ref();
         match first.map(|difference| difference.attribution) {
             Some(
                 Attribution::Tampered
@@ -49,9 +66,14 @@ impl Exit {
                 | Attribution::Extended
                 | Attribution::UnknownVersion,
             ) => Self::EVIDENCE,
-            Some(Attribution::Contract | Attribution::Adapter | Attribution::Kernel) | None => {
-                Self::DIVERGED
-            }
+            Some(
+                Attribution::Contract
+                | Attribution::Adapter
+                | Attribution::Kernel
+                | Attribution::Model
+                | Attribution::Tool,
+            )
+            | None => Self::DIVERGED,
         }
     }
 }
@@ -79,8 +101,11 @@ impl From<&CliError> for Exit {
             | CliError::FileExists { .. }
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
+            | CliError::NoFileOfRun { .. }
+            | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
             | CliError::NoSuchCase { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
+            CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
             CliError::Store(fault) | CliError::Export(ExportError::Store(fault)) => {
                 Self::from(fault)
@@ -123,10 +148,13 @@ impl From<&DriverError> for Exit {
             | DriverError::NothingRecorded { .. }
             | DriverError::UnknownSemantics { .. }
             | DriverError::OtherContract { .. }
-            | DriverError::OtherWorkspace { .. } => Self::USAGE,
-            DriverError::ServerDown { .. } => Self::SETUP,
+            | DriverError::OtherWorkspace { .. }
+            | DriverError::CannotAskAgain { .. } => Self::USAGE,
+            DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. } => Self::SETUP,
             DriverError::DoesNotReplay { report, .. } => Self::of_replay(report),
-            DriverError::Cancelled | DriverError::Randomness(_) => Self::FAILED,
+            DriverError::Cancelled
+            | DriverError::AskingInterrupted { .. }
+            | DriverError::Randomness(_) => Self::FAILED,
             DriverError::Store(fault) => Self::from(fault),
         }
     }
@@ -162,7 +190,6 @@ impl From<&StoreError> for Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::Difference;
 
     fn replay(attribution: Attribution) -> ReplayReport {
         let difference = Difference {
@@ -195,6 +222,8 @@ mod tests {
         check(Attribution::Kernel, 6);
         check(Attribution::Adapter, 6);
         check(Attribution::Contract, 6);
+        check(Attribution::Model, 6);
+        check(Attribution::Tool, 6);
         check(Attribution::Tampered, 7);
         check(Attribution::Truncated, 7);
         check(Attribution::Extended, 7);

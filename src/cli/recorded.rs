@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{Action, Event, EventKind, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
-use crate::store::StoreReader;
+use crate::store::{Lineage, RunReader, StoreReader};
 use crate::telemetry::Ledger;
 use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
 
@@ -74,7 +74,118 @@ impl Source {
     }
 }
 
+/// Where the blobs of a transcript file stand in it: only what is asked for is held.
+struct FileBlobs {
+    at: BTreeMap<Digest, (u64, u64)>,
+    path: PathBuf,
+}
+
+/// The blobs of a stored run, in the snapshot in which its entries are read.
+struct RunBlobs<'r>(&'r RunReader<'r>);
+
+impl BlobSource for FileBlobs {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        let (start, length) = *self.at.get(&hash)?;
+        let mut file = File::open(&self.path).ok()?;
+        file.seek(SeekFrom::Start(start)).ok()?;
+        let mut line = Vec::new();
+        file.take(length).read_to_end(&mut line).ok()?;
+        match LineReader::new().read(&line) {
+            Ok(Record::Blob(blob)) => Some(blob.bytes.to_vec()),
+            _ => None,
+        }
+    }
+}
+
+impl BlobSource for RunBlobs<'_> {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        self.0.blob(hash).ok().flatten()
+    }
+}
+
+impl FileBlobs {
+    fn find(path: &Path) -> Result<Self, CliError> {
+        let mut at = BTreeMap::new();
+        let (mut reader, mut start) = (LineReader::new(), 0_u64);
+        each_line(path, |line| {
+            let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+            // A line that is none is refused where the entries are read.
+            if line.starts_with(b"{\"blob\":")
+                && let Ok(Record::Blob(blob)) = reader.read(line)
+            {
+                at.insert(blob.hash, (start, length));
+            }
+            start = start.saturating_add(length);
+            Ok(true)
+        })?;
+        let path = path.to_owned();
+        Ok(Self { at, path })
+    }
+}
+
+impl Source {
+    /// Hands on the entries one by one, with what knows their blobs; `begin` is given the contract and the name first.
+    pub(super) fn each_entry<T>(
+        self,
+        begin: impl FnOnce(ExecutionContract, RunId) -> T,
+        mut take: impl FnMut(&mut T, &SealedEntry, &dyn BlobSource),
+    ) -> Result<T, CliError> {
+        match self {
+            Self::Run(run_id, mut reader) => {
+                let mut run = reader.read_run(&run_id)?;
+                let mut taken = begin(run.contract()?, run_id);
+                while let Some(entry) = run.next() {
+                    take(&mut taken, &entry?, &RunBlobs(&run));
+                }
+                Ok(taken)
+            }
+            Self::File(path) => {
+                let blobs = FileBlobs::find(&path)?;
+                let mut reader = LineReader::new();
+                let (mut begin, mut taken) = (Some(begin), None);
+                each_line(&path, |line| {
+                    let record = reader.read(line).map_err(|fault| CliError::Line {
+                        path: path.clone(),
+                        fault,
+                    })?;
+                    match (record, begin.take(), &mut taken) {
+                        (Record::Header(header), Some(begin), None) => {
+                            let contract = ExecutionContract::decode(header.contract);
+                            let contract =
+                                contract.map_err(|_| CliError::NoHeader { path: path.clone() })?;
+                            taken = Some(begin(contract, header.run_id));
+                        }
+                        (Record::Entry(entry), None, Some(taken)) => {
+                            let entry = SealedEntry {
+                                seq: entry.seq,
+                                state: entry.decoded_action.to,
+                                event: entry.event.to_owned(),
+                                action: entry.action.to_owned(),
+                                hash: entry.hash,
+                            };
+                            take(taken, &entry, &blobs);
+                        }
+                        // A line before the header: there is no transcript to read on.
+                        (_, Some(_), None) => return Ok(false),
+                        _ => {}
+                    }
+                    Ok(true)
+                })?;
+                taken.ok_or(CliError::NoHeader { path })
+            }
+        }
+    }
+}
+
 impl Recorded {
+    /// The run that this one was forked from, where the store has both.
+    pub(super) fn lineage(&self) -> Result<Option<Lineage>, CliError> {
+        match &self.blobs {
+            Blobs::Read(_) => Ok(None),
+            Blobs::Stored(reader) => Ok(reader.lineage(&self.run_id)?),
+        }
+    }
+
     /// What an entry says.
     pub(super) fn decode(entry: &SealedEntry) -> Result<(Action, Option<Event>), CliError> {
         let refuse = |flaw: Flaw| CliError::Entry {

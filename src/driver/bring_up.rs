@@ -91,6 +91,15 @@ pub async fn prepare(
     request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
+    prepare_after(request, &[], cancel).await
+}
+
+/// [`prepare`], with scripts played on from where so many requests of each target were answered.
+pub(super) async fn prepare_after(
+    request: RunRequest,
+    answered: &[usize],
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
     let mut spec = request.spec;
     let task = spec.task.take().ok_or(DriverError::NoTask)?;
     let run_id = match &request.run_id {
@@ -127,7 +136,14 @@ pub async fn prepare(
         .and_then(|contract| {
             guard.check(&contract)?;
             let environment = &request.environment;
-            let backends = backends(spec, &contract, scripts, environment, tools_are_up, &[])?;
+            let backends = backends(
+                spec,
+                &contract,
+                scripts,
+                environment,
+                tools_are_up,
+                answered,
+            )?;
             Ok((contract, backends))
         });
     let (contract, backends) = match made {

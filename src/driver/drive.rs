@@ -2,7 +2,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::bring_up::Start;
@@ -10,6 +9,7 @@ use super::clock::RunClock;
 use super::perform::{self, Answer, InferenceAnswer};
 use super::recorder::Recorder;
 use super::redaction::Redactor;
+use super::tasks::{Ended, Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
 use crate::contract::ExecutionContract;
@@ -217,7 +217,7 @@ struct Workers {
     redactor: Arc<Redactor>,
     run_id: RunId,
     servers: Option<Arc<ToolServers>>,
-    tasks: JoinSet<Answer>,
+    tasks: Tasks,
 }
 
 impl Workers {
@@ -243,7 +243,7 @@ impl Workers {
             redactor,
             run_id: run_id.clone(),
             servers: Some(servers),
-            tasks: JoinSet::new(),
+            tasks: Tasks::default(),
         })
     }
 
@@ -286,11 +286,9 @@ impl Workers {
                         continue;
                     }
                 },
-                Some(joined) = self.tasks.join_next() => match joined {
-                    Ok(answer) => Self::event_of(answer, &run, &mut recorder),
-                    // A task only ends without an answer where it was cancelled or panicked. Either way its effect has no
-                    // result, and the run cannot wait for one.
-                    Err(_) => EventKind::Interrupted(Interrupter::Shutdown),
+                Some(ended) = self.tasks.next() => match ended {
+                    Ended::Answered(answer) => Self::event_of(*answer, &run, &mut recorder),
+                    Ended::Panicked(event) => event,
                 },
                 () = sleep_until(&self.clock, deadline) => EventKind::TimerFired,
             };
@@ -319,13 +317,16 @@ impl Workers {
                 }
                 Effect::Probe => {
                     let (backends, redactor) = (self.backends.clone(), Arc::clone(&self.redactor));
+                    let probe = Performed::Probe(backends.len());
                     let cancel = self.cancel.child_token();
-                    self.tasks.spawn(perform::probe(backends, redactor, cancel));
+                    self.tasks
+                        .spawn(probe, perform::probe(backends, redactor, cancel));
                 }
                 Effect::Infer(request) => self.infer(request, run),
                 Effect::Execute(order) => {
                     if let Some(servers) = &self.servers {
-                        self.tasks.spawn(perform::call(
+                        let call = Performed::Call(order.call);
+                        let calling = perform::call(
                             Arc::clone(servers),
                             Arc::clone(&self.contract),
                             Arc::clone(&self.redactor),
@@ -333,7 +334,8 @@ impl Workers {
                             self.clock,
                             order,
                             self.cancel.child_token(),
-                        ));
+                        );
+                        self.tasks.spawn(call, calling);
                     }
                 }
                 // Nothing to do but to wait: the run's own deadline wakes it.
@@ -354,7 +356,8 @@ impl Workers {
         // The machine's target is an index of the contract's targets, and there is one of each for every target.
         if let (Some(backend), Some((adapter, encoder))) = (backend, adapter) {
             let body = encoder.encode(run.conversation(), &RequestShape::from(&request));
-            self.tasks.spawn(perform::infer(
+            let inference = Performed::Inference(request.inference);
+            let asking = perform::infer(
                 backend,
                 *adapter,
                 Arc::clone(&self.contract),
@@ -362,7 +365,8 @@ impl Workers {
                 request,
                 body,
                 self.cancel.child_token(),
-            ));
+            );
+            self.tasks.spawn(inference, asking);
         }
     }
 
@@ -390,7 +394,7 @@ impl Workers {
     /// Ends every task that is still running.
     async fn shut_down(&mut self) {
         self.cancel.cancel();
-        while self.tasks.join_next().await.is_some() {}
+        self.tasks.all().await;
         self.servers = None;
     }
 }

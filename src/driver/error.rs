@@ -151,6 +151,28 @@ pub enum DriverError {
         /// The first server that is down, and why.
         fault: BringUpFault,
     },
+    /// The author or the operator: what is there is not what the run was begun with, so the answers would say nothing.
+    #[error("ask again for run {run_id}: {reason}")]
+    CannotAskAgain {
+        /// What is other than it was.
+        reason: String,
+        /// The run.
+        run_id: RunId,
+    },
+    /// The operator: a tool server that the run has does not come up now.
+    #[error("ask again for run {run_id}: tool server {}: {}", fault.server, fault.detail)]
+    NobodyToAsk {
+        /// The first server that is down, and why.
+        fault: BringUpFault,
+        /// The run.
+        run_id: RunId,
+    },
+    /// The operator: interrupted before everything was asked again.
+    #[error("ask again for run {run_id}: interrupted")]
+    AskingInterrupted {
+        /// The run.
+        run_id: RunId,
+    },
     /// The operator: the transcript could not be written. Nothing was done after the last durable entry.
     #[error("the transcript cannot be written: {0}")]
     Store(#[from] StoreError),
@@ -169,6 +191,9 @@ impl DriverError {
                 | Self::OtherContract { .. }
                 | Self::OtherWorkspace { .. }
                 | Self::ServerDown { .. }
+                | Self::CannotAskAgain { .. }
+                | Self::NobodyToAsk { .. }
+                | Self::AskingInterrupted { .. }
         )
     }
 }

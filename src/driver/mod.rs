@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!    RunRequest ─▶ prepare ────────┬─▶ Prepared ─▶ drive ─▶ Finished
+//!  ForkPoint ─▶ prepare_fork ──────┤
 //! RunId ─▶ reopen ─▶ prepare_resume ┘
 //!                              ┌─ Append ─▶ seal ─▶ store (durable) ─▶ observer
 //!            Run::step ─▶ effects ─ Infer / Execute / Probe ─▶ tasks ─┐
@@ -19,6 +20,7 @@ mod clock;
 mod drive;
 mod environment;
 mod error;
+mod fork;
 mod guard;
 mod key_files;
 mod perform;
@@ -26,7 +28,9 @@ mod preview;
 mod recorder;
 mod redaction;
 mod redaction_key;
+mod reissue;
 mod resume;
+mod tasks;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -36,7 +40,9 @@ pub use bring_up::{Prepared, RunRequest, prepare};
 pub use drive::{Control, Finished, Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
+pub use fork::prepare_fork;
 pub use key_files::{KeyFileError, KeyFolder};
-pub use preview::{Preview, ServersToStart, preview};
+pub use preview::{Preview, ServersToStart, preview, preview_recorded};
 pub use redaction::{RedactionKey, Redactor, Salt, Secrets, Unmatched};
+pub use reissue::{Recording, reissue};
 pub use resume::{Reopened, prepare_resume, reopen};

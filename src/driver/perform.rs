@@ -67,6 +67,8 @@ pub(super) async fn infer(
     body: Vec<u8>,
     cancel: CancellationToken,
 ) -> Answer {
+    #[cfg(test)]
+    trip(&String::from_utf8_lossy(&body), "panic in the request");
     let request_hash = Digest::of(&body);
     let patience = Patience {
         cancel,
@@ -76,8 +78,42 @@ pub(super) async fn infer(
         .targets
         .get(request.target)
         .map_or("", |target| target.model.as_str());
+    let Exchange {
+        raw,
+        raw_hash,
+        response,
+    } = exchange(&backend, adapter, model, body, &patience, &redactor).await;
+    Answer::Inference(InferenceAnswer {
+        expected_tokens: request.expected_tokens,
+        inference: request.inference,
+        raw,
+        raw_hash,
+        request_hash,
+        response,
+    })
+}
+
+/// One request and its answer, decoded; `raw` is the body as far as it arrived.
+/// What came back for one request, without secrets.
+pub(super) struct Exchange {
+    /// The body as far as it arrived; none where it is not kept.
+    pub(super) raw: Option<Vec<u8>>,
+    /// The name of the body; none where nothing arrived.
+    pub(super) raw_hash: Option<Digest>,
+    pub(super) response: Result<Decoded, TransportFault>,
+}
+
+/// One request and what came back, which nobody sees before the secrets are out.
+pub(super) async fn exchange(
+    backend: &Backend,
+    adapter: Adapter,
+    model: &str,
+    body: Vec<u8>,
+    patience: &Patience,
+    redactor: &Redactor,
+) -> Exchange {
     let mut raw = Vec::new();
-    let response = exchange(&backend, adapter, model, body, &patience, &mut raw).await;
+    let response = receive(backend, adapter, model, body, patience, &mut raw).await;
     let arrived = !raw.is_empty();
     let (response, raw, raw_hash) = match response {
         Ok((decoded, meta)) => {
@@ -95,17 +131,14 @@ pub(super) async fn infer(
             (Err(fault), Some(raw), hash)
         }
     };
-    Answer::Inference(InferenceAnswer {
-        expected_tokens: request.expected_tokens,
-        inference: request.inference,
+    Exchange {
         raw: raw.filter(|_| arrived),
         raw_hash: arrived.then_some(raw_hash),
-        request_hash,
         response,
-    })
+    }
 }
 
-async fn exchange(
+async fn receive(
     backend: &Backend,
     adapter: Adapter,
     model: &str,
@@ -140,6 +173,8 @@ pub(super) async fn call(
     order: CallOrder,
     cancel: CancellationToken,
 ) -> Answer {
+    #[cfg(test)]
+    trip(order.invocation.arguments.as_str(), "panic in the call");
     let blobs = CallBlobs::default();
     let idempotency_key = format!("{run_id}:{}", order.call);
     let limit = contract.tool_output_budget.max_bytes_per_call;
@@ -184,4 +219,10 @@ impl BlobSink for CallBlobs {
             .push(bytes);
         digest
     }
+}
+
+/// Panics where a test asks for it: nothing in a task does by itself.
+#[cfg(test)]
+fn trip(text: &str, words: &str) {
+    assert!(!text.contains(words), "as the test wants");
 }

@@ -7,7 +7,7 @@ use super::redaction::Unmatched;
 use super::{DriverError, RunRequest};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ExecutionContract, McpTransport, ServerCapability,
-    ServerKind,
+    ServerKind, ServerTerms,
 };
 use crate::kernel::BringUpFault;
 use crate::tools::{BringUp, ToolServers};
@@ -43,6 +43,60 @@ pub async fn preview(
     servers: ServersToStart,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
+    Ok(found(request, servers, cancel).await?.0)
+}
+
+/// The contract that a file gives where no server of it is started: what a server of the recorded contract offered is taken
+/// from there, where the file reaches it in the same way.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made.
+pub async fn preview_recorded(
+    request: &RunRequest,
+    recorded: &ExecutionContract,
+    cancel: &CancellationToken,
+) -> Result<Preview, DriverError> {
+    let (mut preview, mut manifest) = found(request, ServersToStart::Builtin, cancel).await?;
+    let known = CapabilityManifest::recorded_in(recorded);
+    for (name, capability) in &mut manifest.servers {
+        let Some(was) = known.servers.get(name) else {
+            continue;
+        };
+        if capability.kind == ServerKind::Builtin {
+            let kept = capability.tools.drain(..).map(|tool| {
+                let mut same = was.tools.iter().filter(|other| other.name == tool.name);
+                same.next().cloned().unwrap_or(tool)
+            });
+            capability.tools = kept.collect();
+        } else if reached_alike(
+            preview.contract.servers.get(name),
+            recorded.servers.get(name),
+        ) {
+            capability.clone_from(was);
+            preview.not_started.retain(|server| server != name);
+        }
+    }
+    preview.contract =
+        ContractFactory.make(&request.spec, &manifest, recorded.parent_contract_hash)?;
+    Ok(preview)
+}
+
+/// Whether two contracts reach a server in the same way: what it offered when one was made, it offers under the other.
+fn reached_alike(left: Option<&ServerTerms>, right: Option<&ServerTerms>) -> bool {
+    let way = |terms: &ServerTerms| ServerTerms {
+        available: true,
+        expected_pin: None,
+        pin: None,
+        ..terms.clone()
+    };
+    left.is_some() && left.map(way) == right.map(way)
+}
+
+async fn found(
+    request: &RunRequest,
+    servers: ServersToStart,
+    cancel: &CancellationToken,
+) -> Result<(Preview, CapabilityManifest), DriverError> {
     let spec = &request.spec;
     let mut started = spec.clone();
     if servers == ServersToStart::Builtin {
@@ -81,10 +135,11 @@ pub async fn preview(
     };
     let contract = ContractFactory.make(spec, &manifest, None)?;
     guard.check(&contract)?;
-    Ok(Preview {
+    let preview = Preview {
         contract,
         unmatched: guard.unmatched(),
         faults,
         not_started,
-    })
+    };
+    Ok((preview, manifest))
 }

@@ -44,7 +44,7 @@ pub enum EventKind {
     ApprovalGiven(Approval),
     /// Raised by the shell when a person denied the call.
     ApprovalDenied(Approval),
-    /// Raised by the driver on resume, once for each issued effect without a result.
+    /// Raised by the driver on resume, once for each issued effect without a result; and for an effect whose task panicked.
     EffectLost(LostEffect),
     /// Raised by the driver on resume, before any [`EventKind::EffectLost`].
     Resumed(Resumed),
@@ -82,6 +82,24 @@ impl RunStarted {
         let said = |role, text: &str| AgentMessage::text(role, text, estimate_tokens(text));
         let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
         system.into_iter().chain([said(Role::User, task)]).collect()
+    }
+
+    /// A conversation with the system prompt of another contract in the place of its own, `was`; the rest stays.
+    #[must_use]
+    pub fn with_system(
+        system: &str,
+        mut messages: Vec<AgentMessage>,
+        was: &str,
+    ) -> Vec<AgentMessage> {
+        if messages
+            .first()
+            .is_some_and(|first| first.role == Role::System && first.content == was)
+        {
+            messages.remove(0);
+        }
+        let first = (!system.trim().is_empty())
+            .then(|| AgentMessage::text(Role::System, system, estimate_tokens(system)));
+        first.into_iter().chain(messages).collect()
     }
 }
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
+use super::lineage::find_parent;
 use super::schema::has_log;
 use super::{StoreError, StoreReader, run_log};
 use crate::message::{Digest, RunId};
@@ -56,6 +57,7 @@ impl StoreReader {
             };
             let has_log = has_log(&tx)?;
             if show_entries(&tx, key, &mut verifier)?
+                && show_parent(&tx, &mut verifier)?
                 && show_blobs(&tx, key, &mut verifier)?
                 && (!has_log || show_checkpoints(&tx, key, &mut verifier)?)
             {
@@ -92,6 +94,15 @@ fn show_entries(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlit
         "SELECT seq, state, event, action, hash FROM entries WHERE run = ?1 ORDER BY seq",
     )?;
     show(&mut select.query([key])?, ENTRIES, verifier, entry)
+}
+
+/// Presents what the store has of the run that this one was forked from.
+fn show_parent(conn: &Connection, verifier: &mut Verifier) -> rusqlite::Result<bool> {
+    let Some(parent) = verifier.parent().cloned() else {
+        return Ok(true);
+    };
+    let found = find_parent(conn, &parent)?;
+    Ok(verifier.take_parent(ENTRIES, found))
 }
 
 fn show_blobs(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlite::Result<bool> {

@@ -60,5 +60,6 @@ pub use report::{FirstBad, Place, VerifyCheck, VerifyReport};
 pub use run_log::{LogLeaf, TreeHead};
 pub use trust::{Pin, Trust};
 pub use verify::{
-    LineVerifier, LogEvidence, Verifier, VerifyOptions, WithheldBlobs, judge_tree, verify_lines,
+    LineVerifier, LogEvidence, ParentFound, Verifier, VerifyOptions, WithheldBlobs, judge_tree,
+    verify_lines,
 };

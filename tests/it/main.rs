@@ -1,6 +1,8 @@
 //! The one integration binary: what is tested from outside the library. Each subject is a module.
 
 #[cfg(test)]
+mod attribution;
+#[cfg(test)]
 mod bench;
 #[cfg(test)]
 mod canary;
@@ -16,6 +18,8 @@ mod evidence;
 mod kill;
 #[cfg(test)]
 mod log;
+#[cfg(test)]
+mod replay_modes;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::list::forked_from;
 use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
 use crate::cli::narrator::{Narrator, outcome, target_name};
@@ -204,6 +205,9 @@ fn header(
         line(contract.contract_id()),
         contract.contract_hash().short(16)
     );
+    if let Some(forked) = forked(recorded)? {
+        let _ = writeln!(out, "parent    {}", line(&forked));
+    }
     if let Some(task) = task(recorded)? {
         let _ = writeln!(out, "task      {}", brief(&task, 200));
     }
@@ -247,6 +251,21 @@ fn header(
     let head = ledger.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(out, "chain     {} entries, head {head}", rows.len());
     Ok(out)
+}
+
+/// The run that this one was forked from. A file does not hold it, so only its head is known there.
+fn forked(recorded: &Recorded) -> Result<Option<String>, CliError> {
+    if let Some(lineage) = recorded.lineage()? {
+        return Ok(Some(forked_from(&lineage)));
+    }
+    let parent = started(recorded)?.and_then(|started| started.parent);
+    Ok(parent.map(|parent| {
+        let head = parent.head.short(16);
+        format!(
+            "forked from {} at the entry with the hash {head}",
+            parent.run_id
+        )
+    }))
 }
 
 /// The user's message of entry 0.

@@ -3,10 +3,12 @@
 mod finding;
 mod judge;
 mod lines;
+mod parent;
 mod signed;
 mod summary;
 mod verifier;
 
 pub use lines::{LineVerifier, verify_lines};
+pub use parent::ParentFound;
 pub use signed::{LogEvidence, judge_tree};
 pub use verifier::{Verifier, VerifyOptions, WithheldBlobs};

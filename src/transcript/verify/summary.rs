@@ -48,6 +48,15 @@ impl Verifier {
         if book.sealed || !self.options.open {
             judge("seal", all_ended || (book.sealed && book.ended), outcome);
         }
+        let parent = self.parent.told();
+        let lacks_parent = match parent {
+            Some(Ok(detail)) => {
+                judge("parent", book.ended || all_ended, detail);
+                None
+            }
+            Some(Err(why)) => Some(format!("parent: {why}")),
+            None => None,
+        };
         let blobs = format!("{} blobs, each re-hashed", self.blobs.present);
         judge("blobs", all_ended, blobs);
         if header.is_some_and(|h| h.claims.is_some()) {
@@ -96,6 +105,7 @@ impl Verifier {
                 not_checked.push(format!("{name}: {lacking} blobs {why} are not here"));
             }
         }
+        not_checked.extend(lacks_parent);
         if all_ended && !book.sealed {
             not_checked.push("seal: the run is in progress".to_owned());
         }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::finding::{Finding, Verdict};
 use super::judge::{judge_action, judge_claims, judge_hash, judge_seal, judge_start, no_header};
+use super::parent::ParentBook;
 use super::signed::SignedBook;
 use crate::kernel::{EntryKind, Outcome, State};
 use crate::message::{Digest, RunId};
@@ -43,6 +44,7 @@ pub struct Verifier {
     pub(super) last_place: Option<Place>,
     pub(super) notes: Vec<String>,
     pub(super) options: VerifyOptions,
+    pub(super) parent: ParentBook,
     pub(super) signed: SignedBook,
     pub(super) trust: Arc<Trust>,
 }
@@ -97,6 +99,7 @@ impl Verifier {
             last_place: None,
             notes: Vec::new(),
             options,
+            parent: ParentBook::default(),
             signed: SignedBook::default(),
             trust: Arc::default(),
         }
@@ -235,6 +238,7 @@ impl Verifier {
         judge_action(book, entry).or_else(|flaw| refuse("entries", flaw))?;
         if at == 0 {
             judge_start(header, entry).or_else(|flaw| refuse("entries", flaw))?;
+            self.parent.note(entry);
         }
         if action.kind == EntryKind::Seal {
             judge_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
