@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,15 @@ use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
 use crate::store::StoreReader;
 use crate::telemetry::Ledger;
-use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
+use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
-const FIRST_KEYS: [&str; 4] = [
+const FIRST_KEYS: [&str; 5] = [
     "{\"action\":",
     "{\"blob\":",
     "{\"checkpoint\":",
     "{\"contract\":",
+    "{\"tombstone\":",
 ];
 
 /// Where a transcript is.
@@ -37,6 +38,7 @@ pub(super) struct Recorded {
     pub(super) run_id: RunId,
     pub(super) entries: Vec<SealedEntry>,
     blobs: Blobs,
+    erased: BTreeSet<Digest>,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,10 @@ impl BlobSource for Recorded {
             Blobs::Stored(reader) => reader.blob(hash).ok().flatten(),
         }
     }
+
+    fn erased(&self, hash: Digest) -> bool {
+        self.erased.contains(&hash)
+    }
 }
 
 impl Source {
@@ -62,12 +68,15 @@ impl Source {
             Self::Run(run_id, mut reader) => {
                 let run = reader.read_run(&run_id)?;
                 let contract = run.contract()?;
+                let erased = run.tombstones()?;
+                let erased = erased.iter().filter_map(|note| erased_by(note)).collect();
                 let entries = run.collect::<Result<_, _>>()?;
                 Ok(Recorded {
                     contract,
                     run_id,
                     entries,
                     blobs: Blobs::Stored(reader),
+                    erased,
                 })
             }
         }
@@ -151,11 +160,17 @@ fn begins(bytes: &[u8], key: &str) -> bool {
     bytes.zip(key).all(|(byte, expect)| byte == expect)
 }
 
+/// The blob that a tombstone speaks of; whether it is right to is for verification.
+fn erased_by(note: &str) -> Option<Digest> {
+    Tombstone::read(&note.parse().ok()?).map(|stone| stone.blob)
+}
+
 fn load_file(path: &Path) -> Result<Recorded, CliError> {
     let mut reader = LineReader::new();
     let mut header = None;
     let mut entries = Vec::new();
     let mut blobs = BTreeMap::new();
+    let mut erased = BTreeSet::new();
     each_line(path, |line| {
         let record = reader.read(line).map_err(|fault| CliError::Line {
             path: path.to_owned(),
@@ -171,6 +186,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
                 hash: entry.hash,
             }),
             Record::Checkpoint(_) => {}
+            Record::Tombstone(stone) => erased.extend(erased_by(&stone.note)),
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_vec());
             }
@@ -187,5 +203,6 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         run_id,
         entries,
         blobs: Blobs::Read(blobs),
+        erased,
     })
 }

@@ -23,6 +23,8 @@ struct Listed {
     entries: u64,
     head: Digest,
     outcome: Option<ListedOutcome>,
+    owner: String,
+    imported: bool,
 }
 
 #[derive(Serialize)]
@@ -55,7 +57,10 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         ));
     } else {
         home.screen.out(&told(&rows))?;
-        if rows.iter().any(|row| row.outcome.is_none()) {
+        if rows
+            .iter()
+            .any(|row| row.outcome.is_none() && !row.is_imported())
+        {
             let resume = home.hint("resume RUN");
             let text = format!("unfinished: in progress, or to be gone on with by {resume}");
             home.screen.note(&text);
@@ -82,7 +87,7 @@ fn told(rows: &[RunRow]) -> String {
             row.run_id.as_str(),
             utc(row.created_unix_ms),
             grouped(row.length),
-            crate::cli::escape::line(&outcome)
+            crate::cli::escape::line(&outcome) + if row.is_imported() { ", imported" } else { "" }
         );
     }
     out
@@ -90,12 +95,15 @@ fn told(rows: &[RunRow]) -> String {
 
 impl From<RunRow> for Listed {
     fn from(row: RunRow) -> Self {
+        let imported = row.is_imported();
         Self {
             run_id: row.run_id,
             created_unix_ms: row.created_unix_ms,
             contract_hash: row.contract_hash,
             entries: row.length,
             head: row.head,
+            imported,
+            owner: row.owner,
             outcome: row
                 .outcome
                 .map(|(class, code)| ListedOutcome { class, code }),

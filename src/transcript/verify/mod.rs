@@ -1,5 +1,6 @@
 //! Verification: is this the transcript that was written? Recomputes hashes from stored bytes, record by record.
 
+mod erased;
 mod finding;
 mod judge;
 mod lines;
@@ -8,5 +9,6 @@ mod summary;
 mod verifier;
 
 pub use lines::{LineVerifier, verify_lines};
+pub(super) use signed::signers;
 pub use signed::{LogEvidence, judge_tree};
 pub use verifier::{Verifier, VerifyOptions, WithheldBlobs};
