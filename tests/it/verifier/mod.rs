@@ -200,6 +200,13 @@ fn signed_checkpoints_are_judged_alike_by_both_verifiers() {
 }
 
 #[test]
+fn erased_blobs_are_judged_alike_by_both_verifiers() {
+    let cases = signed::erased(&golden("core.valid_call"));
+    assert!(cases.len() >= 30, "{}", cases.len());
+    compare(&cases, false, &[signed::key().public()]);
+}
+
+#[test]
 fn a_run_in_progress_holds_only_where_that_is_asked_for() {
     let name = "core.valid_call";
     let cases = damage::in_progress(name, &golden(name));
