@@ -5,9 +5,9 @@ use super::boundary::Issued;
 use super::pointer::{first_difference, shown};
 use super::{Attribution, BlobSource, Difference, ReplayReport, Unfinished};
 use crate::adapter::{RequestEncoder, RequestShape};
-use crate::contract::{ExecutionContract, Validators};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION, Validators};
 use crate::kernel::{Effect, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run};
-use crate::message::{Digest, InferenceSeq, RunId};
+use crate::message::{Digest, InferenceSeq, RunId, judge_version};
 use crate::transcript::{Chain, Link, SealedEntry};
 
 /// Differences beyond this many are not kept: by then the recording and the replay have parted.
@@ -64,6 +64,7 @@ impl Replayer {
     }
 
     fn check_contract(&mut self) {
+        self.check_versions();
         let stated = self.contract.contract_hash();
         let computed = self.contract.rehash();
         if stated != computed {
@@ -91,6 +92,31 @@ impl Replayer {
                 actual: fault.to_string(),
                 attribution: Attribution::UnknownVersion,
             }),
+        }
+    }
+
+    /// What was decided by rules that this build does not know cannot be decided again.
+    fn check_versions(&mut self) {
+        let format = judge_version(&self.contract.format, CONTRACT_FORMAT);
+        let semantics = self.contract.semantics_version;
+        let unknown = (semantics != SEMANTICS_VERSION).then(|| {
+            let actual = format!("this build implements {SEMANTICS_VERSION}");
+            ("semantics_version", semantics.to_string(), actual)
+        });
+        let newer = format.err().map(|fault| {
+            let stated = self.contract.format.clone();
+            ("format", stated, fault.to_string())
+        });
+        for (field, expected, actual) in newer.into_iter().chain(unknown) {
+            self.differ(Difference {
+                seq: 0,
+                state: None,
+                step_id: None,
+                pointer: format!("/contract/{field}"),
+                expected,
+                actual,
+                attribution: Attribution::UnknownVersion,
+            });
         }
     }
 

@@ -140,9 +140,14 @@ fn lock_file(folder: &Path, path: &Path) -> Result<File, StoreError> {
 }
 
 fn refused(path: &Path, fault: &io::Error) -> StoreError {
-    StoreError::Lock {
-        path: path.to_owned(),
-        reason: fault.to_string(),
+    let path = path.to_owned();
+    match fault.kind() {
+        io::ErrorKind::StorageFull => StoreError::DiskFull { path },
+        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
+        _ => StoreError::Lock {
+            path,
+            reason: fault.to_string(),
+        },
     }
 }
 

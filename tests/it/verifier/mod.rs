@@ -14,7 +14,7 @@ use std::{fmt, fs};
 
 use monolith::transcript::{LineVerifier, PublicKey, Trust, VerifyOptions};
 
-use self::damage::Case;
+pub use self::damage::Case;
 
 /// Goldens that between them have every kind of line and every way of naming a blob.
 const DAMAGED: [&str; 4] = [
@@ -85,7 +85,7 @@ fn check(cases: &[Case], open: bool) {
     compare(cases, open, &[]);
 }
 
-fn compare(cases: &[Case], open: bool, keys: &[PublicKey]) {
+pub fn compare(cases: &[Case], open: bool, keys: &[PublicKey]) {
     let given: Vec<String> = keys.iter().map(|key| format!("--key={key}")).collect();
     let mut options: Vec<&str> = given.iter().map(String::as_str).collect();
     options.extend(open.then_some("--open"));
