@@ -80,8 +80,8 @@ impl From<&CliError> for Exit {
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
-            | CliError::FileInsteadOfRun { .. } => Self::USAGE,
-            CliError::NotConfirmed
+            | CliError::FileInsteadOfRun { .. }
+            | CliError::NotConfirmed
             | CliError::Version { .. }
             | CliError::BrokenProof { .. }
             | CliError::Import(ImportError::Unreadable { .. } | ImportError::OtherHistory { .. })

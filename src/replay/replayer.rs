@@ -5,7 +5,7 @@ use super::boundary::Issued;
 use super::pointer::{first_difference, shown};
 use super::{Attribution, BlobSource, Difference, ReplayReport, Unfinished};
 use crate::adapter::{RequestEncoder, RequestShape};
-use crate::contract::{CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION, Validators};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, Validators};
 use crate::kernel::{Effect, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run};
 use crate::message::{Digest, InferenceSeq, RunId, judge_version};
 use crate::transcript::{Chain, Link, SealedEntry};
@@ -95,26 +95,16 @@ impl Replayer {
         }
     }
 
-    /// What was decided by rules that this build does not know cannot be decided again.
+    /// A contract of a format that this build does not read says nothing that could be decided again.
     fn check_versions(&mut self) {
-        let format = judge_version(&self.contract.format, CONTRACT_FORMAT);
-        let semantics = self.contract.semantics_version;
-        let unknown = (semantics != SEMANTICS_VERSION).then(|| {
-            let actual = format!("this build implements {SEMANTICS_VERSION}");
-            ("semantics_version", semantics.to_string(), actual)
-        });
-        let newer = format.err().map(|fault| {
-            let stated = self.contract.format.clone();
-            ("format", stated, fault.to_string())
-        });
-        for (field, expected, actual) in newer.into_iter().chain(unknown) {
+        if let Err(fault) = judge_version(&self.contract.format, CONTRACT_FORMAT) {
             self.differ(Difference {
                 seq: 0,
                 state: None,
                 step_id: None,
-                pointer: format!("/contract/{field}"),
-                expected,
-                actual,
+                pointer: "/contract/format".to_owned(),
+                expected: self.contract.format.clone(),
+                actual: fault.to_string(),
                 attribution: Attribution::UnknownVersion,
             });
         }

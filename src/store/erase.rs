@@ -90,7 +90,7 @@ pub enum EraseError {
         /// The entry.
         seq: u64,
         /// What is wrong with it.
-        flaw: Flaw,
+        flaw: Box<Flaw>,
     },
     /// The operator: the tombstone stands, and old copies of the bytes may be left in the files of the store.
     #[error("clear {hash} out of the files of the store: {reason}")]
@@ -132,10 +132,10 @@ fn resolve(path: &Path, asked: &Erasure<'_>) -> Result<Digest, EraseError> {
         let event = entry.decode_event().map_err(|flaw| EraseError::Entry {
             run_id: run_id.clone(),
             seq,
-            flaw,
+            flaw: Box::new(flaw),
         })?;
-        let names = event.iter().flat_map(blob_references);
-        named.extend(names.map(|named| named.hash));
+        let references = event.iter().flat_map(blob_references);
+        named.extend(references.map(|named| named.hash));
     }
     let fits = |hash: &Digest| !asked.blob.is_empty() && hash.to_string().starts_with(&asked.blob);
     let found: Vec<Digest> = named.into_iter().filter(fits).collect();

@@ -111,7 +111,7 @@ impl LogProof {
         trust: &Trust,
         report: &mut ProofReport,
     ) -> Result<(), (&'static str, Flaw)> {
-        let held = |report: &mut ProofReport, name, detail: String| {
+        let passed = |report: &mut ProofReport, name, detail: String| {
             let ok = true;
             report.checks.push(VerifyCheck { name, ok, detail });
         };
@@ -124,7 +124,7 @@ impl LogProof {
             .judge_hashes(size, &root)
             .map_err(|flaw| ("proof", flaw))?;
         report.proven.clone_from(&detail);
-        held(report, "proof", detail);
+        passed(report, "proof", detail);
         let note: Note = note
             .parse()
             .map_err(|fault| ("note", Flaw::tampered("note", "a signed note", fault)))?;
@@ -133,10 +133,10 @@ impl LogProof {
             let expected = format!("the head of a log with {size} runs and this root");
             return Err(("note", Flaw::tampered("note", expected, note.text())));
         };
-        held(report, "note", format!("it states {}", head.origin));
+        passed(report, "note", format!("it states {}", head.origin));
         let signers = signers(&trust.keys, &note, "note").map_err(|flaw| ("signature", flaw))?;
         if !signers.is_empty() {
-            held(report, "signature", signers.join(", "));
+            passed(report, "signature", signers.join(", "));
         } else if trust.signature_required {
             let expected = "a signature by a key that was named";
             let flaw = Flaw::new(FlawKind::Unsigned, "note", expected, "none");
@@ -149,7 +149,7 @@ impl LogProof {
             .judge_pins(trust, &head, old)
             .map_err(|flaw| ("pins", flaw))?;
         if pins > 0 {
-            held(report, "pins", format!("{pins} heads noted earlier"));
+            passed(report, "pins", format!("{pins} heads noted earlier"));
         } else {
             let why = "pinned heads: none of these sizes was given, and whoever made the proof can have made the log";
             report.not_checked.push(why.to_owned());

@@ -69,13 +69,13 @@ impl Pin {
             Err(Flaw::new(FlawKind::SplitView, "pin", expected, got))
         };
         match (self, other) {
-            (Self::Log { head: one, .. }, Self::Log { head: other, .. }) => {
-                if (&one.origin, one.size) == (&other.origin, other.size) && one.root != other.root
-                {
-                    let what = format!("{} with {} runs", one.origin, one.size);
-                    let [one, other] = [one, other].map(|head| BASE64.encode(head.root));
-                    return split(what, &one, &other);
-                }
+            (Self::Log { head: one, .. }, Self::Log { head: other, .. })
+                if (&one.origin, one.size) == (&other.origin, other.size)
+                    && one.root != other.root =>
+            {
+                let what = format!("{} with {} runs", one.origin, one.size);
+                let [one, other] = [one, other].map(|head| BASE64.encode(head.root));
+                split(what, &one, &other)
             }
             (
                 Self::Run {
@@ -90,15 +90,12 @@ impl Pin {
                     head: other_head,
                     ..
                 },
-            ) => {
-                if (run_id, entries) == (other_run, other_entries) && head != other_head {
-                    let what = format!("run {run_id} with {entries} entries");
-                    return split(what, head, other_head);
-                }
+            ) if (run_id, entries) == (other_run, other_entries) && head != other_head => {
+                let what = format!("run {run_id} with {entries} entries");
+                split(what, head, other_head)
             }
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Reads a file of pins: notes of checkpoints and tree heads, and lines `RUN ENTRIES HEAD`.

@@ -80,7 +80,8 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
         "failed to resume run r1: it has ended",
     );
     let locks = std::fs::read_dir(bench.path().join("runs.db.locks")).unwrap();
-    assert_eq!(locks.count(), 0, "a run that has ended needs no lock");
+    let of_runs = locks.filter(|file| file.as_ref().unwrap().file_name() != "_store");
+    assert_eq!(of_runs.count(), 0, "a run that has ended needs no lock");
 }
 
 #[test]

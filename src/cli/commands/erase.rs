@@ -7,6 +7,7 @@ use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::Source;
+use crate::message::RunId;
 use crate::store::{Erasure, erase as erase_blob};
 
 /// `monolith erase`.
@@ -31,7 +32,7 @@ pub(in crate::cli) fn erase(home: &Home, args: &EraseArgs) -> Result<Exit, CliEr
             key: &key,
         },
     )?;
-    let runs: Vec<&str> = erased.runs.iter().map(|run| run.as_str()).collect();
+    let runs: Vec<&str> = erased.runs.iter().map(RunId::as_str).collect();
     let hash = erased.hash;
     let runs = runs.join(", ");
     home.screen.out(&match erased.bytes {

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::verify::checks;
 use crate::cli::args::LogCheckArgs;
 use crate::cli::error::CliError;
@@ -23,7 +25,7 @@ pub(super) fn check(home: &Home, args: &LogCheckArgs) -> Result<Exit, CliError> 
             None => out.push_str(&home.screen.paint_out(Style::Good, "proven")),
             Some(kind) => {
                 out.push_str(&home.screen.paint_out(Style::Bad, "not proven"));
-                out.push_str(&format!(": {kind}"));
+                let _ = write!(out, ": {kind}");
             }
         }
         out.push('\n');

@@ -21,8 +21,8 @@ fn cosigned(note: &str, seconds: u64) -> (String, String) {
     let message = format!("cosignature/v1\ntime {seconds}\n{text}\n");
     let signature = secret.sign(message.as_bytes()).to_bytes();
     let line = [&id[..], &seconds.to_be_bytes(), &signature].concat();
-    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let key = format!("w.example+{hex}+{}", BASE64.encode(&typed));
+    let hex = u32::from_be_bytes(id[..4].try_into().unwrap());
+    let key = format!("w.example+{hex:08x}+{}", BASE64.encode(&typed));
     (key, format!("{note}— w.example {}\n", BASE64.encode(line)))
 }
 
@@ -239,13 +239,13 @@ fn t14_erased_fail() {
     scene.ok(&[&["key", "rotate"][..]].concat());
     scene.sql("DELETE FROM tombstones WHERE run = 2");
     scene.finds(&["verify", "r-2"], "missing_blob");
-    let stone = scene.read("erased.jsonl");
-    let stone = stone
+    let tomb = scene.read("erased.jsonl");
+    let tomb = tomb
         .lines()
         .find(|line| line.starts_with("{\"tombstone\""))
         .unwrap();
-    let stone: Value = serde_json::from_str(stone).unwrap();
-    let (text, _) = stone["tombstone"]
+    let tomb: Value = serde_json::from_str(tomb).unwrap();
+    let (text, _) = tomb["tombstone"]
         .as_str()
         .unwrap()
         .split_once("\n\n")
@@ -332,7 +332,7 @@ fn t16_two_writers_fail() {
     ] {
         let (code, out, err) = scene.command(args);
         // A store of the newest format has nothing to migrate, driven or not.
-        let expect = if args[0] == "migrate" { 0 } else { 1 };
+        let expect = i32::from(args[0] != "migrate");
         assert_eq!(code, expect, "{args:?}: {out}{err}");
     }
     drop(lock);
