@@ -39,6 +39,11 @@ impl Adapter {
             })
     }
 
+    /// Every version that this build has.
+    pub fn versions() -> impl Iterator<Item = &'static str> {
+        Protocol::ALL.into_iter().map(Protocol::version)
+    }
+
     /// The adapter of a contract's target.
     ///
     /// # Errors

@@ -70,6 +70,9 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Verify(args) => commands::verify::verify(&home, &args),
         Command::Show(args) => commands::show::show(&home, &args),
         Command::List(args) => commands::list::list(&home, &args),
+        Command::Import(args) => commands::import::import(&home, &args),
+        Command::Erase(args) => commands::erase::erase(&home, &args),
+        Command::Migrate(args) => commands::migrate::migrate(&home, &args),
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),
         Command::Machine(args) => commands::machine::machine(&home, &args),
@@ -120,7 +123,7 @@ pub(super) fn print_result(screen: Screen, fault: &CliError) {
 }
 
 /// Milliseconds since 1970-01-01 UTC; 0 where the clock stands before that.
-fn unix_ms() -> u64 {
+pub(super) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

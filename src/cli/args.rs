@@ -4,9 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
 pub(super) use self::replay::{LiveArg, ReplayArgs};
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
+
+mod evidence;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -43,6 +46,12 @@ pub(super) enum Command {
     List(ListArgs),
     /// Write a run as a file that anyone can verify without this store
     Export(ExportArgs),
+    /// Take transcript files into the store, once they verify
+    Import(ImportArgs),
+    /// Erase bytes that a run names, and leave a signed tombstone
+    Erase(EraseArgs),
+    /// Bring the store of an older build to the newest format
+    Migrate(MigrateArgs),
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
@@ -140,6 +149,9 @@ pub(super) struct VerifyArgs {
     /// The key of a witness, or a file of them
     #[arg(long = "witness", value_name = "FILE|KEY")]
     pub(super) witnesses: Vec<String>,
+    /// The least level to reach, else exit 7
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) require: Option<LevelArg>,
     /// Note the head in this file, where everything holds
     #[arg(long, value_name = "FILE")]
     pub(super) write_pin: Option<PathBuf>,
@@ -181,6 +193,8 @@ pub(super) enum LogCommand {
     Consistency(LogConsistencyArgs),
     /// Hold the log against the runs of the store, and against heads that were noted earlier
     Verify(LogVerifyArgs),
+    /// Check a proof that `prove` or `consistency` printed; needs no store
+    Check(LogCheckArgs),
 }
 
 #[derive(Debug, Args)]

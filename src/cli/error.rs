@@ -8,9 +8,9 @@ use super::escape;
 use super::known;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
-use crate::message::RunId;
+use crate::message::{RunId, VersionFault};
 use crate::replay::ForkFault;
-use crate::store::{ExportError, StoreError};
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
 use crate::transcript::{BlockError, Flaw, LineError};
 
 /// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
@@ -64,6 +64,24 @@ pub(super) enum CliError {
     /// The caller: a file where only a run of the store will do.
     #[error("export {}: it is a file already", path.display())]
     FileInsteadOfRun { path: PathBuf },
+    /// A blob was not erased.
+    #[error(transparent)]
+    Erase(#[from] EraseError),
+    /// The caller: nobody said yes.
+    #[error("erase: nobody confirmed it")]
+    NotConfirmed,
+    /// A file was not imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The store was not migrated.
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
+    /// The caller: the file is of a version that this build does not read.
+    #[error("read {}: {fault}", path.display())]
+    Version { path: PathBuf, fault: VersionFault },
+    /// The caller: the file holds no proof of the log.
+    #[error("read the proof {}: {flaw}", path.display())]
+    BrokenProof { path: PathBuf, flaw: Flaw },
     /// The transcript could not be written out.
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -167,7 +185,11 @@ impl CliError {
     /// What to do next, where it can be said.
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::Driver(DriverError::Store(fault)) | Self::Store(fault) => {
+            Self::Driver(DriverError::Store(fault))
+            | Self::Store(fault)
+            | Self::Erase(EraseError::Store(fault))
+            | Self::Import(ImportError::Store(fault))
+            | Self::Migrate(MigrateError::Store(fault)) => {
                 return store_help(fault);
             }
             Self::Driver(DriverError::MissingVariable { .. }) => {
@@ -211,6 +233,22 @@ impl CliError {
             Self::Key(KeyFileError::Exists { .. }) => "monolith key rotate replaces it",
             Self::Key(_) => "name a folder with MONOLITH_HOME, or run with --no-sign",
             Self::NoLog => "the first run that ends begins it",
+            Self::Erase(EraseError::Shared { .. }) => "--all-runs erases them from those runs too",
+            Self::Erase(EraseError::Ambiguous { .. }) => "give more of the hash",
+            Self::Erase(EraseError::NotNamed { .. } | EraseError::NotHere { .. }) => {
+                "monolith show RUN --raw names them: raw_hash, full, blob, request_hash"
+            }
+            Self::Erase(EraseError::Unfinished { .. }) => {
+                "end what reads the store, and give the same command again"
+            }
+            Self::NotConfirmed => "--yes says so where nobody can be asked",
+            Self::Import(ImportError::OtherHistory { .. }) => {
+                "name another store with --store, and compare the two"
+            }
+            Self::Migrate(MigrateError::NoRoom { .. }) => "nothing was changed; make room",
+            Self::Migrate(MigrateError::Downgrade { .. } | MigrateError::UnknownTarget { .. })
+            | Self::Version { .. } => "monolith migrate --list names what this build knows",
+            Self::BrokenProof { .. } => "monolith log prove and log consistency print proofs",
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
             Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
@@ -328,6 +366,10 @@ fn store_help(fault: &StoreError) -> Option<String> {
             "wait for the other process, or name another file with --store"
         }
         StoreError::RunLocked { .. } => "wait for it, or end it: a run has one driver at a time",
+        StoreError::OlderFormat { .. } => {
+            "monolith migrate brings it up, and keeps a copy of it as it is"
+        }
+        StoreError::InUse { .. } => "wait for it to end",
         StoreError::NewerFormat { .. } => "use the build of monolith that wrote it, or a newer one",
         StoreError::Corrupt { .. } => "monolith verify RUN says what still holds",
         _ => return None,

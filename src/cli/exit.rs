@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::error::CliError;
 use crate::driver::DriverError;
 use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
-use crate::store::{ExportError, StoreError};
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
 use crate::transcript::VerifyReport;
 
 /// The code that the process ends with.
@@ -104,18 +104,37 @@ impl From<&CliError> for Exit {
             | CliError::NoFileOfRun { .. }
             | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
             | CliError::NoSuchCase { .. }
-            | CliError::FileInsteadOfRun { .. } => Self::USAGE,
+            | CliError::FileInsteadOfRun { .. }
+            | CliError::NotConfirmed
+            | CliError::Version { .. }
+            | CliError::BrokenProof { .. }
+            | CliError::Import(ImportError::Unreadable { .. } | ImportError::OtherHistory { .. })
+            | CliError::Erase(
+                EraseError::NotNamed { .. }
+                | EraseError::Ambiguous { .. }
+                | EraseError::NotHere { .. }
+                | EraseError::Shared { .. },
+            )
+            | CliError::Migrate(
+                MigrateError::Downgrade { .. }
+                | MigrateError::UnknownTarget { .. }
+                | MigrateError::Empty { .. },
+            ) => Self::USAGE,
             CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
-            CliError::Store(fault) | CliError::Export(ExportError::Store(fault)) => {
-                Self::from(fault)
-            }
+            CliError::Erase(EraseError::Store(fault))
+            | CliError::Import(ImportError::Store(fault))
+            | CliError::Migrate(MigrateError::Store(fault))
+            | CliError::Store(fault)
+            | CliError::Export(ExportError::Store(fault)) => Self::from(fault),
             CliError::Line { .. }
             | CliError::Entry { .. }
             | CliError::NoHeader { .. }
             | CliError::NotATranscript { .. }
             | CliError::NotVerified { .. }
             | CliError::NothingTampered
+            | CliError::Import(ImportError::NotVerified { .. })
+            | CliError::Erase(EraseError::Entry { .. })
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }
             | CliError::NoSuchStore { .. }
@@ -124,6 +143,12 @@ impl From<&CliError> for Exit {
             | CliError::CurrentFolder { .. }
             | CliError::Runtime { .. }
             | CliError::Output(_)
+            | CliError::Erase(EraseError::Unfinished { .. })
+            | CliError::Migrate(
+                MigrateError::NoRoom { .. }
+                | MigrateError::Copy { .. }
+                | MigrateError::Changed { .. },
+            )
             | CliError::Randomness { .. }
             | CliError::Panic { .. }
             | CliError::Export(ExportError::Io(_)) => Self::FAILED,
@@ -164,6 +189,8 @@ impl From<&StoreError> for Exit {
     fn from(error: &StoreError) -> Self {
         match error {
             StoreError::RunExists { .. }
+            | StoreError::Imported { .. }
+            | StoreError::Erased { .. }
             | StoreError::NoSuchRun { .. }
             | StoreError::Ambiguous { .. } => Self::USAGE,
             StoreError::Corrupt { .. } => Self::EVIDENCE,
@@ -174,6 +201,9 @@ impl From<&StoreError> for Exit {
             | StoreError::NotADatabase { .. }
             | StoreError::Foreign { .. }
             | StoreError::NewerFormat { .. }
+            | StoreError::OlderFormat { .. }
+            | StoreError::UnknownFormat { .. }
+            | StoreError::InUse { .. }
             | StoreError::Io { .. }
             | StoreError::Poisoned { .. }
             | StoreError::Closed

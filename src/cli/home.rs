@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use directories::ProjectDirs;
 
+use super::app::unix_ms;
 use super::error::CliError;
 use super::recorded::Source;
 use super::screen::Screen;
@@ -82,6 +83,7 @@ impl Home {
             signature_required: !keys.is_empty(),
             pins: self.pins(pins)?,
             witnesses: self.named_keys(witnesses)?,
+            now_unix_ms: Some(unix_ms()),
         }))
     }
 
@@ -117,7 +119,7 @@ impl Home {
         Ok(ring.trusted())
     }
 
-    fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
+    pub(super) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
         let mut text = String::new();
         File::open(self.cwd.join(file))
             .and_then(|open| open.take(MAX_TRUST_BYTES).read_to_string(&mut text))
@@ -128,8 +130,8 @@ impl Home {
         Ok(text)
     }
 
-    /// Opens the store for writing; makes the state folder, but not a folder that the caller names.
-    pub(super) fn open_store(&self, durability: Durability) -> Result<Store, CliError> {
+    /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.
+    pub(super) fn ready_store(&self) -> Result<PathBuf, CliError> {
         let path = self.store_path()?;
         if let (None, Some(folder)) = (&self.store, path.parent()) {
             std::fs::create_dir_all(folder).map_err(|fault| CliError::StateFolder {
@@ -137,7 +139,12 @@ impl Home {
                 reason: fault.to_string(),
             })?;
         }
-        let store = Store::open(&path, durability)?;
+        Ok(path)
+    }
+
+    /// Opens the store for writing.
+    pub(super) fn open_store(&self, durability: Durability) -> Result<Store, CliError> {
+        let store = Store::open(&self.ready_store()?, durability)?;
         if self.unsigned {
             return Ok(store);
         }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -11,14 +11,15 @@ use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
 use crate::store::{Lineage, RunReader, StoreReader};
 use crate::telemetry::Ledger;
-use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
+use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
-const FIRST_KEYS: [&str; 4] = [
+const FIRST_KEYS: [&str; 5] = [
     "{\"action\":",
     "{\"blob\":",
     "{\"checkpoint\":",
     "{\"contract\":",
+    "{\"tombstone\":",
 ];
 
 /// Where a transcript is.
@@ -37,6 +38,7 @@ pub(super) struct Recorded {
     pub(super) run_id: RunId,
     pub(super) entries: Vec<SealedEntry>,
     blobs: Blobs,
+    erased: BTreeSet<Digest>,
 }
 
 #[derive(Debug)]
@@ -52,6 +54,10 @@ impl BlobSource for Recorded {
             Blobs::Stored(reader) => reader.blob(hash).ok().flatten(),
         }
     }
+
+    fn erased(&self, hash: Digest) -> bool {
+        self.erased.contains(&hash)
+    }
 }
 
 impl Source {
@@ -62,12 +68,15 @@ impl Source {
             Self::Run(run_id, mut reader) => {
                 let run = reader.read_run(&run_id)?;
                 let contract = run.contract()?;
+                let erased = run.tombstones()?;
+                let erased = erased.iter().filter_map(|note| erased_by(note)).collect();
                 let entries = run.collect::<Result<_, _>>()?;
                 Ok(Recorded {
                     contract,
                     run_id,
                     entries,
                     blobs: Blobs::Stored(reader),
+                    erased,
                 })
             }
         }
@@ -77,11 +86,15 @@ impl Source {
 /// Where the blobs of a transcript file stand in it: only what is asked for is held.
 struct FileBlobs {
     at: BTreeMap<Digest, (u64, u64)>,
+    erased: BTreeSet<Digest>,
     path: PathBuf,
 }
 
 /// The blobs of a stored run, in the snapshot in which its entries are read.
-struct RunBlobs<'r>(&'r RunReader<'r>);
+struct RunBlobs<'r> {
+    run: &'r RunReader<'r>,
+    erased: &'r BTreeSet<Digest>,
+}
 
 impl BlobSource for FileBlobs {
     fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
@@ -95,31 +108,41 @@ impl BlobSource for FileBlobs {
             _ => None,
         }
     }
+
+    fn erased(&self, hash: Digest) -> bool {
+        self.erased.contains(&hash)
+    }
 }
 
 impl BlobSource for RunBlobs<'_> {
     fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
-        self.0.blob(hash).ok().flatten()
+        self.run.blob(hash).ok().flatten()
+    }
+
+    fn erased(&self, hash: Digest) -> bool {
+        self.erased.contains(&hash)
     }
 }
 
 impl FileBlobs {
     fn find(path: &Path) -> Result<Self, CliError> {
-        let mut at = BTreeMap::new();
+        let (mut at, mut erased) = (BTreeMap::new(), BTreeSet::new());
         let (mut reader, mut start) = (LineReader::new(), 0_u64);
         each_line(path, |line| {
             let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
             // A line that is none is refused where the entries are read.
-            if line.starts_with(b"{\"blob\":")
-                && let Ok(Record::Blob(blob)) = reader.read(line)
-            {
-                at.insert(blob.hash, (start, length));
+            if line.starts_with(b"{\"blob\":") || line.starts_with(b"{\"tombstone\":") {
+                match reader.read(line) {
+                    Ok(Record::Blob(blob)) => drop(at.insert(blob.hash, (start, length))),
+                    Ok(Record::Tombstone(stone)) => erased.extend(erased_by(&stone.note)),
+                    _ => {}
+                }
             }
             start = start.saturating_add(length);
             Ok(true)
         })?;
         let path = path.to_owned();
-        Ok(Self { at, path })
+        Ok(Self { at, erased, path })
     }
 }
 
@@ -134,8 +157,14 @@ impl Source {
             Self::Run(run_id, mut reader) => {
                 let mut run = reader.read_run(&run_id)?;
                 let mut taken = begin(run.contract()?, run_id);
+                let erased = run.tombstones()?;
+                let erased = erased.iter().filter_map(|note| erased_by(note)).collect();
                 while let Some(entry) = run.next() {
-                    take(&mut taken, &entry?, &RunBlobs(&run));
+                    let blobs = RunBlobs {
+                        run: &run,
+                        erased: &erased,
+                    };
+                    take(&mut taken, &entry?, &blobs);
                 }
                 Ok(taken)
             }
@@ -262,11 +291,17 @@ fn begins(bytes: &[u8], key: &str) -> bool {
     bytes.zip(key).all(|(byte, expect)| byte == expect)
 }
 
+/// The blob that a tombstone speaks of; whether it is right to is for verification.
+fn erased_by(note: &str) -> Option<Digest> {
+    Tombstone::read(&note.parse().ok()?).map(|stone| stone.blob)
+}
+
 fn load_file(path: &Path) -> Result<Recorded, CliError> {
     let mut reader = LineReader::new();
     let mut header = None;
     let mut entries = Vec::new();
     let mut blobs = BTreeMap::new();
+    let mut erased = BTreeSet::new();
     each_line(path, |line| {
         let record = reader.read(line).map_err(|fault| CliError::Line {
             path: path.to_owned(),
@@ -282,6 +317,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
                 hash: entry.hash,
             }),
             Record::Checkpoint(_) => {}
+            Record::Tombstone(stone) => erased.extend(erased_by(&stone.note)),
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_vec());
             }
@@ -298,5 +334,6 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         run_id,
         entries,
         blobs: Blobs::Read(blobs),
+        erased,
     })
 }

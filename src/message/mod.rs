@@ -19,6 +19,7 @@ mod ids;
 mod object_text;
 mod provider_fault;
 mod usage;
+mod version;
 
 pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, Repair, StopReason, Withheld};
 pub use agent_message::{AgentMessage, Role, ToolInvocation};
@@ -31,3 +32,4 @@ pub use ids::{CallSeq, InferenceSeq, RunId, RunIdError};
 pub use object_text::{ObjectFault, ObjectText};
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
 pub use usage::{Usage, estimate_tokens};
+pub use version::{VersionFault, judge_version};

@@ -6,7 +6,7 @@ use super::{Attribution, BlobSource};
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned, Run};
 use crate::message::{AgentMessage, Digest, InferenceSeq};
-use crate::transcript::SealedEntry;
+use crate::transcript::{SealedEntry, blob_references};
 
 /// A request that the machine issued, as this build encodes it.
 pub(super) struct Issued {
@@ -39,7 +39,14 @@ impl Replayer {
                 self.check_request(entry, failed.inference, failed.request_hash);
                 self.check_failure(entry, failed, blobs);
             }
-            EventKind::ToolReturned(returned) => self.check_tool_result(entry, returned, blobs),
+            EventKind::ToolReturned(returned) => {
+                self.check_tool_result(entry, returned, blobs);
+                for named in blob_references(event) {
+                    if blobs.erased(named.hash) && blobs.blob(named.hash).is_none() {
+                        self.note_erased(entry, "what the tool returned in full");
+                    }
+                }
+            }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
             | EventKind::TimerFired
@@ -108,7 +115,9 @@ impl Replayer {
             return;
         }
         let Some(raw) = blobs.blob(recorded.raw_hash) else {
-            if returned.gated {
+            if blobs.erased(recorded.raw_hash) {
+                self.note_erased(entry, "the response");
+            } else if returned.gated {
                 self.check_withheld(entry, returned);
             } else {
                 let pointer = "/event/event/value/result/raw_hash";
@@ -197,6 +206,13 @@ impl Replayer {
         ));
     }
 
+    /// Bytes that were erased cannot be decoded again; what the entry says of them is taken as it stands.
+    fn note_erased(&mut self, entry: &SealedEntry, what: &str) {
+        let seq = entry.seq;
+        self.not_compared
+            .push(format!("entry {seq}: {what} was erased"));
+    }
+
     /// A response whose bytes were left out: it can only be one that the token gate held back, and then it opens nothing and
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
@@ -259,6 +275,10 @@ impl Replayer {
                 Some(raw) => {
                     let (expected, actual) = (hash.to_string(), Digest::of(&raw).to_string());
                     self.differ_at(entry, pointer, &expected, &actual, Attribution::Tampered);
+                    return;
+                }
+                None if blobs.erased(hash) => {
+                    self.note_erased(entry, "the failed answer");
                     return;
                 }
                 None if failed.gated && self.run.as_ref().is_some_and(Run::holds_back) => {

@@ -50,7 +50,7 @@ impl Attribution {
 impl From<FlawKind> for Attribution {
     fn from(kind: FlawKind) -> Self {
         match kind {
-            FlawKind::Tampered | FlawKind::Unsigned => Self::Tampered,
+            FlawKind::Tampered | FlawKind::Unsigned | FlawKind::SplitView => Self::Tampered,
             FlawKind::Truncated
             | FlawKind::Incomplete
             | FlawKind::MissingBlob

@@ -220,6 +220,20 @@ impl RunReader<'_> {
         read().map_err(|fault| StoreError::from_sql(self.path, &fault))
     }
 
+    /// The notes of the run's tombstones, in the order of the hashes.
+    pub fn tombstones(&self) -> Result<Vec<String>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            if !schema::has_tombstones(&self.tx)? {
+                return Ok(Vec::new());
+            }
+            self.tx
+                .prepare_cached("SELECT note FROM tombstones WHERE run = ?1 ORDER BY hash")?
+                .query_map([self.key], |row| row.get(0))?
+                .collect()
+        };
+        read().map_err(|fault| StoreError::from_sql(self.path, &fault))
+    }
+
     fn fill(&mut self) -> Result<(), StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
         let mut select = self

@@ -54,7 +54,7 @@ impl Golden {
                     action: found.action.to_owned(),
                     hash: found.hash,
                 }),
-                Record::Checkpoint(_) => {}
+                Record::Checkpoint(_) | Record::Tombstone(_) => {}
                 Record::Blob(found) => {
                     blobs.insert(found.hash, found.bytes.to_vec());
                 }

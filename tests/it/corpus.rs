@@ -223,7 +223,7 @@ fn replay(file: &[u8]) -> ReplayReport {
                 action: entry.action.to_owned(),
                 hash: entry.hash,
             }),
-            Record::Checkpoint(_) => {}
+            Record::Checkpoint(_) | Record::Tombstone(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_owned());
             }

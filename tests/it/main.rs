@@ -15,9 +15,13 @@ mod corpus;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod log;
+#[cfg(test)]
+mod migrate;
 #[cfg(test)]
 mod replay_modes;
 #[cfg(test)]

@@ -24,6 +24,8 @@ struct Listed {
     entries: u64,
     head: Digest,
     outcome: Option<ListedOutcome>,
+    owner: String,
+    imported: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     forked_from: Option<ListedParent>,
 }
@@ -71,7 +73,10 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         ));
     } else {
         home.screen.out(&told(&rows))?;
-        if rows.iter().any(|(row, _)| row.outcome.is_none()) {
+        if rows
+            .iter()
+            .any(|(row, _)| row.outcome.is_none() && !row.is_imported())
+        {
             let resume = home.hint("resume RUN");
             let text = format!("unfinished: in progress, or to be gone on with by {resume}");
             home.screen.note(&text);
@@ -101,7 +106,7 @@ fn told(rows: &[(RunRow, Option<Lineage>)]) -> String {
             row.run_id.as_str(),
             utc(row.created_unix_ms),
             grouped(row.length),
-            crate::cli::escape::line(&outcome),
+            crate::cli::escape::line(&outcome) + if row.is_imported() { ", imported" } else { "" },
             forked.unwrap_or_default()
         );
     }
@@ -128,12 +133,15 @@ impl From<(RunRow, Option<Lineage>)> for Listed {
                 ParentFound::NoSuchEntry | ParentFound::NotHere => None,
             },
         });
+        let imported = row.is_imported();
         Self {
             run_id: row.run_id,
             created_unix_ms: row.created_unix_ms,
             contract_hash: row.contract_hash,
             entries: row.length,
             head: row.head,
+            imported,
+            owner: row.owner,
             outcome: row
                 .outcome
                 .map(|(class, code)| ListedOutcome { class, code }),

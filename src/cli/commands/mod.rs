@@ -3,11 +3,15 @@
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
+pub(super) mod erase;
 pub(super) mod export;
+pub(super) mod import;
 pub(super) mod key;
 pub(super) mod list;
 pub(super) mod log;
+mod log_check;
 pub(super) mod machine;
+pub(super) mod migrate;
 mod overview;
 pub(super) mod replay;
 mod replay_contract;

@@ -1,5 +1,6 @@
 //! Verification: is this the transcript that was written? Recomputes hashes from stored bytes, record by record.
 
+mod erased;
 mod finding;
 mod judge;
 mod lines;
@@ -10,5 +11,6 @@ mod verifier;
 
 pub use lines::{LineVerifier, verify_lines};
 pub use parent::ParentFound;
+pub(super) use signed::signers;
 pub use signed::{LogEvidence, judge_tree};
 pub use verifier::{Verifier, VerifyOptions, WithheldBlobs};

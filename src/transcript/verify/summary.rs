@@ -59,6 +59,9 @@ impl Verifier {
         };
         let blobs = format!("{} blobs, each re-hashed", self.blobs.present);
         judge("blobs", all_ended, blobs);
+        if self.erased.count > 0 || failed == Some("erased") {
+            judge("erased", all_ended, self.erased.told());
+        }
         if header.is_some_and(|h| h.claims.is_some()) {
             let detail = "the row of the run agrees with its chain".to_owned();
             judge("index", all_ended, detail);
@@ -100,7 +103,8 @@ impl Verifier {
             (Presence::Derivable, "requests", "of request bodies"),
         ] {
             let wanted = self.blobs.wanted.values();
-            let lacking = wanted.filter(|w| w.presence == presence && !w.seen).count();
+            let lacking = wanted.filter(|w| w.presence == presence && !w.seen && !w.erased);
+            let lacking = lacking.count();
             if all_ended && lacking > 0 {
                 not_checked.push(format!("{name}: {lacking} blobs {why} are not here"));
             }
@@ -110,6 +114,7 @@ impl Verifier {
             not_checked.push("seal: the run is in progress".to_owned());
         }
         if all_ended {
+            not_checked.extend(self.erased.lacking());
             not_checked.extend(self.unsigned());
         }
         let level = match (all_ended, self.seal_is_signed(), signed.pinned) {

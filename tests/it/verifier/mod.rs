@@ -14,7 +14,7 @@ use std::{fmt, fs};
 
 use monolith::transcript::{LineVerifier, PublicKey, Trust, VerifyOptions};
 
-use self::damage::Case;
+pub use self::damage::Case;
 
 /// Goldens that between them have every kind of line and every way of naming a blob.
 const DAMAGED: [&str; 4] = [
@@ -90,7 +90,7 @@ pub(crate) fn both_hold(name: &str, bytes: Vec<u8>) {
     check(&[Case::whole(name, bytes)], false);
 }
 
-fn compare(cases: &[Case], open: bool, keys: &[PublicKey]) {
+pub fn compare(cases: &[Case], open: bool, keys: &[PublicKey]) {
     let given: Vec<String> = keys.iter().map(|key| format!("--key={key}")).collect();
     let mut options: Vec<&str> = given.iter().map(String::as_str).collect();
     options.extend(open.then_some("--open"));
@@ -202,6 +202,13 @@ fn signed_checkpoints_are_judged_alike_by_both_verifiers() {
     let by_others = signed::by_others(&golden("core.valid_call"));
     compare(&by_others, false, &[signed::key().public()]);
     compare(&by_others, false, &[]);
+}
+
+#[test]
+fn erased_blobs_are_judged_alike_by_both_verifiers() {
+    let cases = signed::erased(&golden("core.valid_call"));
+    assert!(cases.len() >= 30, "{}", cases.len());
+    compare(&cases, false, &[signed::key().public()]);
 }
 
 #[test]
