@@ -256,8 +256,8 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// A run's name, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
+    /// A run's name, the beginning of it, `last`, or (but for jsonl) a transcript file
+    #[arg(value_name = "RUN|FILE")]
     pub(super) run: String,
     /// The form of the file
     #[arg(long, value_enum, default_value_t)]
@@ -271,13 +271,22 @@ pub(super) struct ExportArgs {
     /// Include the text that the token gate held back
     #[arg(long)]
     pub(super) withheld: bool,
+    /// Make it of a transcript that does not verify, too; jsonl is written as it stands in any case
+    #[arg(long)]
+    pub(super) force_unverified: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum ExportFormat {
-    /// One JSON document per line
+    /// One JSON document per line: the transcript itself
     #[default]
     Jsonl,
+    /// One page that shows the run and verifies it in the browser, without network
+    Html,
+    /// A trajectory of the Agent Trajectory Interchange Format 1.8
+    Atif,
+    /// The narrated run with its timings, for players of terminal sessions
+    Cast,
 }
 
 #[derive(Debug, Subcommand)]

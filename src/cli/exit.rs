@@ -90,6 +90,7 @@ impl From<&CliError> for Exit {
             | CliError::NoHeader { .. }
             | CliError::NotATranscript { .. }
             | CliError::NotVerified { .. }
+            | CliError::ExportNotVerified { .. }
             | CliError::NothingTampered
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }

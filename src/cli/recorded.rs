@@ -11,7 +11,7 @@ use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
 use crate::store::StoreReader;
 use crate::telemetry::Ledger;
-use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
+use crate::transcript::{EntryRecord, Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
 const FIRST_KEYS: [&str; 4] = [
@@ -55,6 +55,51 @@ impl BlobSource for Recorded {
 }
 
 impl Source {
+    /// Hands on each entry in order and holds no more than a page of them; returns the contract.
+    pub(super) fn each_entry(
+        self,
+        mut take: impl FnMut(&ExecutionContract, &RunId, &SealedEntry) -> Result<(), CliError>,
+    ) -> Result<ExecutionContract, CliError> {
+        match self {
+            Self::Run(run_id, mut reader) => {
+                let run = reader.read_run(&run_id)?;
+                let contract = run.contract()?;
+                for entry in run {
+                    take(&contract, &run_id, &entry?)?;
+                }
+                Ok(contract)
+            }
+            Self::File(path) => {
+                let mut reader = LineReader::new();
+                let mut header = None;
+                each_line(&path, |line| {
+                    let record = reader.read(line).map_err(|fault| CliError::Line {
+                        path: path.clone(),
+                        fault,
+                    })?;
+                    match (record, &header) {
+                        (Record::Header(found), _) => {
+                            let contract = ExecutionContract::decode(found.contract);
+                            let contract =
+                                contract.map_err(|_| CliError::NoHeader { path: path.clone() })?;
+                            header = Some((contract, found.run_id));
+                        }
+                        (Record::Entry(entry), Some((contract, run_id))) => {
+                            take(contract, run_id, &sealed(&entry))?;
+                        }
+                        // Nothing but blobs and checkpoints stands behind the entries.
+                        _ => return Ok(false),
+                    }
+                    Ok(true)
+                })?;
+                match header {
+                    Some((contract, _)) => Ok(contract),
+                    None => Err(CliError::NoHeader { path }),
+                }
+            }
+        }
+    }
+
     /// Reads the whole transcript.
     pub(super) fn load(self) -> Result<Recorded, CliError> {
         match self {
@@ -151,6 +196,16 @@ fn begins(bytes: &[u8], key: &str) -> bool {
     bytes.zip(key).all(|(byte, expect)| byte == expect)
 }
 
+fn sealed(entry: &EntryRecord<'_>) -> SealedEntry {
+    SealedEntry {
+        seq: entry.seq,
+        state: entry.decoded_action.to,
+        event: entry.event.to_owned(),
+        action: entry.action.to_owned(),
+        hash: entry.hash,
+    }
+}
+
 fn load_file(path: &Path) -> Result<Recorded, CliError> {
     let mut reader = LineReader::new();
     let mut header = None;
@@ -163,13 +218,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         })?;
         match record {
             Record::Header(found) => header = Some((found.contract.to_owned(), found.run_id)),
-            Record::Entry(entry) => entries.push(SealedEntry {
-                seq: entry.seq,
-                state: entry.decoded_action.to,
-                event: entry.event.to_owned(),
-                action: entry.action.to_owned(),
-                hash: entry.hash,
-            }),
+            Record::Entry(entry) => entries.push(sealed(&entry)),
             Record::Checkpoint(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_vec());

@@ -4,6 +4,7 @@ pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
 pub(super) mod export;
+mod exported;
 pub(super) mod key;
 pub(super) mod list;
 pub(super) mod log;
