@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod bench;
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod corpus;

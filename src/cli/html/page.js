@@ -6,8 +6,6 @@
   const narrow = matchMedia("(max-width: 760px)");
   let run, bytes, shown = [], selected = -1, filter = "all", query = "", tab = "timeline", machine, charts, report;
 
-  start(transcript.fromBase64($("transcript").textContent.trim()));
-
   function start(given) {
     bytes = given;
     const lines = [...transcript.lines(bytes)];
@@ -476,4 +474,6 @@
     event.preventDefault();
     KEYS[event.key]();
   });
+
+  start(transcript.fromBase64($("transcript").textContent.trim()));
 })();
