@@ -56,7 +56,7 @@ const draw = (() => {
       const line = make("path", { class: `edge ${lit}`, d }, make("title", {}, `${edge.from} → ${edge.to}: ${edge.when}`));
       const arrow = make("path", { class: `tip ${lit}`, d: tip });
       svg.append(line, arrow);
-      if (count) svg.append(make("text", { class: "soft", x: label[0], y: label[1], "text-anchor": label[2] }, `×${count}`));
+      if (count) svg.append(make("text", { class: "soft", x: label[0], y: label[1], "text-anchor": label[2] }, `×${count < 1000 ? count : `${Math.round(count / 100) / 10}k`}`));
       drawn.set(key, [line, arrow]);
     }
     const nodes = new Map(states.map((state) => {

@@ -14,7 +14,7 @@
     report = { state: "checking" };
     document.title = `${run.runId ?? "no run"} · monolith`;
     // What cannot be shown keeps nothing from being checked.
-    for (const tell of [tellTop, tellTerms, tellCharts, list, () => openTab("timeline"),
+    for (const tell of [tellTop, tellTerms, tellCharts, list, () => openTab(TABS[location.hash] ?? "timeline"),
       () => select(fromAddress() ?? (run.entries.at(-1)?.seq ?? -1), { quiet: true })]) {
       try {
         tell();
@@ -132,6 +132,7 @@
     if (next) select(next.seq);
   }
 
+  const TABS = { "#view=calls": "calls", "#view=conversation": "talk", "#view=verification": "check" };
   const fromAddress = () => (/^#entry-\d+$/.test(location.hash) ? Number(location.hash.slice(7)) : undefined);
 
   // --- one entry ---
@@ -333,6 +334,7 @@
       const word = report.kind === "tampered" ? "TAMPERED" : report.kind.toUpperCase();
       verdict("tampered", `${word} at ${place}`);
       document.documentElement.dataset.entry = report.seq ?? "";
+      $("reason").textContent = "Not verified: from the flaw on, nothing that is shown here has a ground.";
     } else {
       verdict("verified", `verified, ${report.signed === report.verifier.heads.length ? "L1" : "L0"}: ${run.grouped(entries)} entries`);
     }
@@ -454,6 +456,7 @@
   addEventListener("hashchange", () => {
     const seq = fromAddress();
     if (seq !== undefined) select(seq);
+    else if (TABS[location.hash]) openTab(TABS[location.hash]);
   });
 
   const KEYS = {
