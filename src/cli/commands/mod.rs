@@ -3,8 +3,10 @@
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
+mod diff;
 pub(super) mod export;
 mod exported;
+mod follow;
 pub(super) mod key;
 pub(super) mod list;
 pub(super) mod log;
@@ -15,4 +17,6 @@ pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;
 mod signals;
+mod story;
+mod tree;
 pub(super) mod verify;
