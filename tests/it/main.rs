@@ -1,6 +1,8 @@
 //! The one integration binary: what is tested from outside the library. Each subject is a module.
 
 #[cfg(test)]
+mod atif;
+#[cfg(test)]
 mod bench;
 #[cfg(test)]
 mod browser;
@@ -20,6 +22,8 @@ mod resume;
 mod semantics;
 #[cfg(test)]
 mod servers;
+#[cfg(test)]
+mod show;
 #[cfg(test)]
 mod tamper;
 #[cfg(test)]

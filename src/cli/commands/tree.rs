@@ -30,21 +30,8 @@ pub(super) fn tree(home: &Home, asked: &str) -> Result<Exit, CliError> {
         Source::File(path) => return Err(CliError::FileInsteadOfRun { path }),
     };
     let family = Family::read(&mut reader)?;
-    let run = run_id.as_str();
-    let mut root = run;
-    let mut seen = BTreeSet::from([run]);
-    let mut out = String::new();
-    // A parent that is not in this store is named, and the tree begins below it.
-    while let Some(parent) = family.parents.get(root) {
-        let parent = parent.run_id.as_str();
-        if !family.rows.contains_key(parent) || !seen.insert(parent) {
-            let _ = writeln!(out, "{parent}  not in this store");
-            break;
-        }
-        root = parent;
-    }
-    family.draw(home, root, run, 0, &mut out);
-    home.screen.out(&out)?;
+    let paint = |name: &str| home.screen.paint_out(Style::Bold, name);
+    home.screen.out(&family.around(&paint, run_id.as_str()))?;
     Ok(Exit::OK)
 }
 
@@ -71,7 +58,35 @@ impl Family {
         Ok(family)
     }
 
-    fn draw(&self, home: &Home, name: &str, asked: &str, depth: usize, out: &mut String) {
+    /// The tree that `run` stands in.
+    fn around(&self, paint: &dyn Fn(&str) -> String, run: &str) -> String {
+        let mut root = run;
+        let mut seen = BTreeSet::from([run]);
+        let mut out = String::new();
+        // A parent that is not in this store is named, and the tree begins below it.
+        while let Some(parent) = self.parents.get(root) {
+            let parent = parent.run_id.as_str();
+            if !self.rows.contains_key(parent) {
+                let _ = writeln!(out, "{parent}  not in this store");
+                break;
+            }
+            if !seen.insert(parent) {
+                break;
+            }
+            root = parent;
+        }
+        self.draw(paint, root, run, 0, &mut out);
+        out
+    }
+
+    fn draw(
+        &self,
+        paint: &dyn Fn(&str) -> String,
+        name: &str,
+        asked: &str,
+        depth: usize,
+        out: &mut String,
+    ) {
         let Some(row) = self.rows.get(name) else {
             return;
         };
@@ -80,7 +95,7 @@ impl Family {
             None => "unfinished".to_owned(),
         };
         let shown = if name == asked {
-            home.screen.paint_out(Style::Bold, name)
+            paint(name)
         } else {
             name.to_owned()
         };
@@ -100,7 +115,7 @@ impl Family {
         );
         if depth < MOST_DEPTH {
             for child in self.children.get(name).into_iter().flatten() {
-                self.draw(home, child, asked, depth.saturating_add(1), out);
+                self.draw(paint, child, asked, depth.saturating_add(1), out);
             }
         }
     }
@@ -116,4 +131,75 @@ fn parent_of(reader: &mut StoreReader, row: &RunRow) -> Result<Option<ParentRun>
         Some(EventKind::RunStarted(started)) => started.parent,
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Digest, RunId};
+
+    fn family(runs: &[(&str, Option<&str>)]) -> Family {
+        let id = |name: &str| RunId::try_from(name.to_owned()).unwrap();
+        let mut family = Family {
+            children: BTreeMap::new(),
+            parents: BTreeMap::new(),
+            rows: BTreeMap::new(),
+        };
+        for (name, parent) in runs {
+            let row = RunRow {
+                run_id: id(name),
+                contract_hash: Digest::of(b""),
+                created_unix_ms: 0,
+                epoch: 1,
+                owner: String::new(),
+                length: 5,
+                head: Digest::of(b""),
+                outcome: None,
+            };
+            family.rows.insert((*name).to_owned(), row);
+            if let Some(parent) = parent {
+                let siblings = family.children.entry((*parent).to_owned());
+                siblings.or_default().push((*name).to_owned());
+                let parent = ParentRun {
+                    head: Digest::of(b""),
+                    run_id: id(parent),
+                };
+                family.parents.insert((*name).to_owned(), parent);
+            }
+        }
+        family
+    }
+
+    /// Each line without what it says of the run.
+    fn check(runs: &[(&str, Option<&str>)], asked: &str, expect: &[&str]) {
+        let drawn = family(runs).around(&|name| format!("*{name}*"), asked);
+        let lines: Vec<&str> = drawn
+            .lines()
+            .map(|line| {
+                line.split_once("  5 entries")
+                    .map_or(line, |(name, _)| name)
+            })
+            .collect();
+        assert_eq!(lines, expect);
+    }
+
+    #[test]
+    fn a_run_stands_among_its_parents_and_children() {
+        let runs = [
+            ("a", None),
+            ("b", Some("a")),
+            ("c", Some("b")),
+            ("d", Some("a")),
+            ("e", None),
+        ];
+        check(&runs, "b", &["a", "└─ *b*", "   └─ c", "└─ d"]);
+        check(&runs, "e", &["*e*"]);
+    }
+
+    #[test]
+    fn a_parent_elsewhere_is_named_and_a_circle_ends() {
+        check(&[("b", Some("x"))], "b", &["x  not in this store", "*b*"]);
+        let drawn = family(&[("a", Some("b")), ("b", Some("a"))]).around(&str::to_owned, "a");
+        assert!(drawn.lines().count() <= MOST_DEPTH + 1, "{drawn}");
+    }
 }

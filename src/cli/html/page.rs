@@ -126,7 +126,7 @@ mod tests {
         for part in [
             "blake3 = (",
             "--paper:",
-            "\"when\":",
+            "{\"build\":",
             "script-src 'sha256-",
             ">e30K<",
         ] {

@@ -6,7 +6,7 @@
 mod damage;
 mod forge;
 mod node;
-mod python;
+pub mod python;
 mod signed;
 
 use std::path::Path;
