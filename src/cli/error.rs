@@ -184,9 +184,10 @@ impl CliError {
             Self::NoStateFolder | Self::StateFolder { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
             }
-            Self::Line { .. } | Self::NoHeader { .. } | Self::Entry { .. } => {
-                "monolith verify RUN|FILE says what still holds"
-            }
+            Self::Line { .. }
+            | Self::NoHeader { .. }
+            | Self::Entry { .. }
+            | Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
             Self::Key(KeyFileError::Permissions { .. }) => {
                 "chmod 600 the file, if nobody else has read it; else make a new key"
             }
@@ -198,7 +199,6 @@ impl CliError {
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
             Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
             Self::FileExists { .. } => "--force replaces it",
-            Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
             Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::LogFilter { .. } => {

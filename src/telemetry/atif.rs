@@ -13,9 +13,7 @@ use crate::kernel::{
     Action, EffectRecord, Event, EventKind, InferenceReturned, Interrupter, Outcome, RunStarted,
     ToolReturned,
 };
-use crate::message::{
-    AgentMessage, CallSeq, Digest, EnvelopeStatus, Role, RunId, ToolOutcome, Usage, rfc3339,
-};
+use crate::message::{AgentMessage, CallSeq, Digest, Role, RunId, ToolOutcome, Usage, rfc3339};
 
 /// The version of the format, as a trajectory names it.
 pub const ATIF_VERSION: &str = "ATIF-v1.8";
@@ -231,18 +229,22 @@ impl AtifTrajectory {
         let Some(step) = self.steps.get_mut(at) else {
             return;
         };
-        let mut told = json!({"entry": action.seq, "hash": hash, "call": returned.call});
+        let envelope = match &returned.outcome {
+            ToolOutcome::Returned(envelope) => Some(envelope),
+            _ => None,
+        };
+        let told = json!({
+            "entry": action.seq,
+            "hash": hash,
+            "call": returned.call,
+            "status": envelope.map(|envelope| envelope.status),
+            "duration_ms": envelope.map(|envelope| envelope.duration_ms),
+            "bytes_out": envelope.map(|envelope| envelope.bytes_out),
+            "truncated": envelope.map(|envelope| envelope.full.is_some()),
+            "error": envelope.and_then(|envelope| envelope.error.as_ref()),
+        });
         let content = match &returned.outcome {
-            ToolOutcome::Returned(envelope) => {
-                told["status"] = json!(envelope.status);
-                told["duration_ms"] = json!(envelope.duration_ms);
-                told["bytes_out"] = json!(envelope.bytes_out);
-                told["truncated"] = json!(envelope.full.is_some());
-                if envelope.status == EnvelopeStatus::Error {
-                    told["error"] = json!(envelope.error);
-                }
-                envelope.text()
-            }
+            ToolOutcome::Returned(envelope) => envelope.text(),
             ToolOutcome::Malformed { detail, .. } => format!("malformed: {detail}"),
             ToolOutcome::ConnectionLost { detail } => format!("connection lost: {detail}"),
             ToolOutcome::TimedOut => "timed out".to_owned(),
