@@ -236,12 +236,25 @@ pub(super) struct ShowArgs {
     /// A run's name, the beginning of it, `last`, or a transcript file
     #[arg(value_name = "RUN|FILE")]
     pub(super) run: String,
+    /// Another run or file, for --diff
+    #[arg(value_name = "RUN|FILE", requires = "diff")]
+    pub(super) other: Option<String>,
+    /// Compare two runs: where their decisions part, and what differs there
+    #[arg(long, requires = "other", conflicts_with_all = ["raw", "step", "why", "follow", "tree"])]
+    pub(super) diff: bool,
+    /// End with the exit code of the run instead of 0; 1 where it has no end
+    #[arg(long, conflicts_with_all = ["raw", "step", "follow", "tree", "diff"])]
+    pub(super) exit_code: bool,
     #[command(flatten)]
     pub(super) form: ShowForm,
 }
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, and at most one is set"
+)]
 pub(super) struct ShowForm {
     /// Print the result document, as `run --json` does
     #[arg(long)]
@@ -255,6 +268,12 @@ pub(super) struct ShowForm {
     /// Say why the run ended as it did
     #[arg(long)]
     pub(super) why: bool,
+    /// Print entries as they become durable, and end with the exit code of the run
+    #[arg(long)]
+    pub(super) follow: bool,
+    /// Print the run among its parents and children
+    #[arg(long)]
+    pub(super) tree: bool,
 }
 
 #[derive(Debug, Args)]
@@ -272,8 +291,8 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// A run's name, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
+    /// A run's name, the beginning of it, `last`, or (but for jsonl) a transcript file
+    #[arg(value_name = "RUN|FILE")]
     pub(super) run: String,
     /// The form of the file
     #[arg(long, value_enum, default_value_t)]
@@ -287,13 +306,22 @@ pub(super) struct ExportArgs {
     /// Include the text that the token gate held back
     #[arg(long)]
     pub(super) withheld: bool,
+    /// Make it of a transcript that does not verify, too; jsonl is written as it stands in any case
+    #[arg(long)]
+    pub(super) force_unverified: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum ExportFormat {
-    /// One JSON document per line
+    /// One JSON document per line: the transcript itself
     #[default]
     Jsonl,
+    /// One page that shows the run and verifies it in the browser, without network
+    Html,
+    /// A trajectory of the Agent Trajectory Interchange Format 1.8
+    Atif,
+    /// The narrated run with its timings, for players of terminal sessions
+    Cast,
 }
 
 #[derive(Debug, Subcommand)]

@@ -55,6 +55,9 @@ pub(super) enum CliError {
     /// The caller: the transcript does not hold.
     #[error("show {asked}: the transcript is not verified: {place}")]
     NotVerified { asked: String, place: String },
+    /// The caller: the transcript does not hold.
+    #[error("export {asked}: the transcript is not verified: {place}")]
+    ExportNotVerified { asked: String, place: String },
     /// Whoever changed the transcript.
     #[error("read entry {seq}: {flaw}")]
     Entry { seq: u64, flaw: Flaw },
@@ -253,6 +256,7 @@ impl CliError {
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
             Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
             Self::FileExists { .. } => "--force replaces it",
+            Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"

@@ -132,6 +132,7 @@ impl From<&CliError> for Exit {
             | CliError::NoHeader { .. }
             | CliError::NotATranscript { .. }
             | CliError::NotVerified { .. }
+            | CliError::ExportNotVerified { .. }
             | CliError::NothingTampered
             | CliError::Import(ImportError::NotVerified { .. })
             | CliError::Erase(EraseError::Entry { .. })

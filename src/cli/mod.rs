@@ -19,6 +19,7 @@ mod error;
 mod escape;
 mod exit;
 mod home;
+mod html;
 mod known;
 mod live;
 mod log;

@@ -11,7 +11,9 @@ use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
 use crate::store::{Lineage, RunReader, StoreReader};
 use crate::telemetry::Ledger;
-use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
+use crate::transcript::{
+    EntryRecord, Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone,
+};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
 const FIRST_KEYS: [&str; 5] = [
@@ -61,6 +63,59 @@ impl BlobSource for Recorded {
 }
 
 impl Source {
+    /// The run that this one was forked from, where the store has both.
+    pub(super) fn lineage(&self) -> Result<Option<Lineage>, CliError> {
+        match self {
+            Self::File(_) => Ok(None),
+            Self::Run(run_id, reader) => Ok(reader.lineage(run_id)?),
+        }
+    }
+
+    /// Hands on each entry in order and holds no more than a page of them; returns the contract.
+    pub(super) fn each_entry(
+        self,
+        mut take: impl FnMut(&ExecutionContract, &RunId, &SealedEntry) -> Result<(), CliError>,
+    ) -> Result<ExecutionContract, CliError> {
+        match self {
+            Self::Run(run_id, mut reader) => {
+                let run = reader.read_run(&run_id)?;
+                let contract = run.contract()?;
+                for entry in run {
+                    take(&contract, &run_id, &entry?)?;
+                }
+                Ok(contract)
+            }
+            Self::File(path) => {
+                let mut reader = LineReader::new();
+                let mut header = None;
+                each_line(&path, |line| {
+                    let record = reader.read(line).map_err(|fault| CliError::Line {
+                        path: path.clone(),
+                        fault,
+                    })?;
+                    match (record, &header) {
+                        (Record::Header(found), _) => {
+                            let contract = ExecutionContract::decode(found.contract);
+                            let contract =
+                                contract.map_err(|_| CliError::NoHeader { path: path.clone() })?;
+                            header = Some((contract, found.run_id));
+                        }
+                        (Record::Entry(entry), Some((contract, run_id))) => {
+                            take(contract, run_id, &sealed(&entry))?;
+                        }
+                        // Nothing but blobs and checkpoints stands behind the entries.
+                        _ => return Ok(false),
+                    }
+                    Ok(true)
+                })?;
+                match header {
+                    Some((contract, _)) => Ok(contract),
+                    None => Err(CliError::NoHeader { path }),
+                }
+            }
+        }
+    }
+
     /// Reads the whole transcript.
     pub(super) fn load(self) -> Result<Recorded, CliError> {
         match self {
@@ -148,7 +203,7 @@ impl FileBlobs {
 
 impl Source {
     /// Hands on the entries one by one, with what knows their blobs; `begin` is given the contract and the name first.
-    pub(super) fn each_entry<T>(
+    pub(super) fn each_entry_with_blobs<T>(
         self,
         begin: impl FnOnce(ExecutionContract, RunId) -> T,
         mut take: impl FnMut(&mut T, &SealedEntry, &dyn BlobSource),
@@ -207,14 +262,6 @@ impl Source {
 }
 
 impl Recorded {
-    /// The run that this one was forked from, where the store has both.
-    pub(super) fn lineage(&self) -> Result<Option<Lineage>, CliError> {
-        match &self.blobs {
-            Blobs::Read(_) => Ok(None),
-            Blobs::Stored(reader) => Ok(reader.lineage(&self.run_id)?),
-        }
-    }
-
     /// What an entry says.
     pub(super) fn decode(entry: &SealedEntry) -> Result<(Action, Option<Event>), CliError> {
         let refuse = |flaw: Flaw| CliError::Entry {
@@ -296,6 +343,16 @@ fn erased_by(note: &str) -> Option<Digest> {
     Tombstone::read(&note.parse().ok()?).map(|stone| stone.blob)
 }
 
+fn sealed(entry: &EntryRecord<'_>) -> SealedEntry {
+    SealedEntry {
+        seq: entry.seq,
+        state: entry.decoded_action.to,
+        event: entry.event.to_owned(),
+        action: entry.action.to_owned(),
+        hash: entry.hash,
+    }
+}
+
 fn load_file(path: &Path) -> Result<Recorded, CliError> {
     let mut reader = LineReader::new();
     let mut header = None;
@@ -309,13 +366,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         })?;
         match record {
             Record::Header(found) => header = Some((found.contract.to_owned(), found.run_id)),
-            Record::Entry(entry) => entries.push(SealedEntry {
-                seq: entry.seq,
-                state: entry.decoded_action.to,
-                event: entry.event.to_owned(),
-                action: entry.action.to_owned(),
-                hash: entry.hash,
-            }),
+            Record::Entry(entry) => entries.push(sealed(&entry)),
             Record::Checkpoint(_) => {}
             Record::Tombstone(stone) => erased.extend(erased_by(&stone.note)),
             Record::Blob(blob) => {

@@ -16,6 +16,7 @@ mod envelope;
 mod exact;
 mod fault;
 mod ids;
+mod instant;
 mod object_text;
 mod provider_fault;
 mod usage;
@@ -29,6 +30,7 @@ pub use envelope::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, To
 pub use exact::{MAX_EXACT, exact_sum, inexact_integer};
 pub use fault::FailureCode;
 pub use ids::{CallSeq, InferenceSeq, RunId, RunIdError};
+pub use instant::rfc3339;
 pub use object_text::{ObjectFault, ObjectText};
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
 pub use usage::{Usage, estimate_tokens};

@@ -174,6 +174,14 @@ impl RunReader<'_> {
         &self.row
     }
 
+    /// The same run, iterated from that entry on.
+    #[must_use]
+    pub fn from_entry(mut self, seq: u64) -> Self {
+        self.page.clear();
+        self.next = i64::try_from(seq).unwrap_or(i64::MAX);
+        self
+    }
+
     /// The document of the contract as stored.
     #[must_use]
     pub fn contract_text(&self) -> &str {

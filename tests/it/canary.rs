@@ -24,7 +24,7 @@ const TASK: &str = "cnry-task-d00d";
 const CANARIES: [&str; 5] = [KEY, HEADER, VARIABLE, QUERY, TASK];
 
 /// The forms of `export --format`; a new one is added here.
-const FORMATS: [&str; 1] = ["jsonl"];
+const FORMATS: [&str; 4] = ["atif", "cast", "html", "jsonl"];
 
 /// Whether monolith is told the secrets, or others know them alone.
 #[derive(Clone, Copy, PartialEq)]
@@ -88,6 +88,10 @@ impl Desk {
         for format in FORMATS {
             let name = format!("{run}.{format}");
             self.monolith(&["export", run, "--format", format, "--withheld", "-o", &name]);
+            if !self.folder.path().join(&name).exists() {
+                let (code, _) = self.monolith(&["export", run, "--format", format, "-o", &name]);
+                assert_eq!(code, Some(0), "{name}");
+            }
         }
         for form in [
             ["show", run].as_slice(),

@@ -1,9 +1,13 @@
 //! The one integration binary: what is tested from outside the library. Each subject is a module.
 
 #[cfg(test)]
+mod atif;
+#[cfg(test)]
 mod attribution;
 #[cfg(test)]
 mod bench;
+#[cfg(test)]
+mod browser;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
@@ -30,6 +34,8 @@ mod resume;
 mod semantics;
 #[cfg(test)]
 mod servers;
+#[cfg(test)]
+mod show;
 #[cfg(test)]
 mod tamper;
 #[cfg(test)]

@@ -3,8 +3,11 @@
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
+mod diff;
 pub(super) mod erase;
 pub(super) mod export;
+mod exported;
+mod follow;
 pub(super) mod import;
 pub(super) mod key;
 pub(super) mod list;
@@ -21,4 +24,6 @@ pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;
 mod signals;
+mod story;
+mod tree;
 pub(super) mod verify;

@@ -127,7 +127,7 @@ impl Origin {
 
 /// Replays a whole transcript.
 pub(super) fn report_of(source: Source) -> Result<ReplayReport, CliError> {
-    let replayer = source.each_entry(
+    let replayer = source.each_entry_with_blobs(
         |contract, run_id| Replayer::new(contract, &run_id),
         |replayer, entry, blobs| replayer.take(entry, blobs),
     )?;

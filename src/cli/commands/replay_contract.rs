@@ -36,7 +36,7 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
     let begun = begun(home.source(&args.run)?)?;
     let other = other(home, args, &begun)?;
     let source = home.source(&args.run)?;
-    let what_if = source.each_entry(
+    let what_if = source.each_entry_with_blobs(
         |recorded, _| WhatIf::new(recorded, other.contract),
         |what_if, entry, blobs| what_if.take(entry, blobs),
     )?;
@@ -61,7 +61,7 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
 }
 
 fn begun(source: Source) -> Result<Begun, CliError> {
-    source.each_entry(
+    source.each_entry_with_blobs(
         |contract, _| Begun {
             contract,
             task: None,

@@ -25,7 +25,7 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
         };
         return Err(CliError::Fork(fault).into());
     }
-    let fork = home.source(&args.run)?.each_entry(
+    let fork = home.source(&args.run)?.each_entry_with_blobs(
         |contract, run_id| Fork::new(contract, run_id, at),
         |fork, entry, blobs| fork.take(entry, blobs),
     )?;
