@@ -13,7 +13,14 @@
 //!
 //! Also here, because it is the same recorded format: [`Script`], the parsed file of a scripted provider.
 
+mod calls;
+mod decoder;
+mod documents;
 mod error;
+mod error_report;
+mod fold;
+mod frames;
+mod json;
 mod openai_chat;
 mod protocol;
 mod request;

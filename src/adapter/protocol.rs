@@ -16,7 +16,7 @@ pub(super) enum Protocol {
 impl Protocol {
     const ALL: [Self; 1] = [Self::OpenaiChat];
 
-    const fn version(self) -> &'static str {
+    pub(super) const fn version(self) -> &'static str {
         match self {
             Self::OpenaiChat => openai_chat::VERSION,
         }

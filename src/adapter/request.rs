@@ -30,11 +30,12 @@ impl<'a> From<&'a InferRequest> for RequestShape<'a> {
 /// Every message of the conversation is rendered once and kept, so a body costs the new messages plus one copy.
 /// The same conversation and shape always give the same bytes, whatever was encoded before.
 #[derive(Debug)]
-pub struct RequestEncoder(Encoder);
+pub struct RequestEncoder(Box<dyn Encode>);
 
-#[derive(Debug)]
-enum Encoder {
-    OpenaiChat(Box<openai_chat::Encoder>),
+/// What renders bodies of one protocol.
+pub(super) trait Encode: std::fmt::Debug + Send {
+    /// The body of a request; the same conversation and shape always give the same bytes.
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8>;
 }
 
 impl RequestEncoder {
@@ -48,9 +49,7 @@ impl RequestEncoder {
 
     pub(super) fn with(protocol: Protocol, terms: &Terms, target: &TargetTerms) -> Self {
         match protocol {
-            Protocol::OpenaiChat => Self(Encoder::OpenaiChat(Box::new(openai_chat::Encoder::new(
-                terms, target,
-            )))),
+            Protocol::OpenaiChat => Self(Box::new(openai_chat::Encoder::new(terms, target))),
         }
     }
 
@@ -61,8 +60,6 @@ impl RequestEncoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> Vec<u8> {
-        match &mut self.0 {
-            Encoder::OpenaiChat(encoder) => encoder.encode(conversation, shape),
-        }
+        self.0.encode(conversation, shape)
     }
 }

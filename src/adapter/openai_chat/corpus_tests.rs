@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use serde::Deserialize;
 
-use super::Decoder;
+use super::test_support::new_decoder;
 use crate::adapter::{Decoded, ResponseMeta};
 use crate::message::AdapterStatus;
 
@@ -47,7 +47,7 @@ impl Record {
             received_unix_ms: 0,
             status: self.status,
         };
-        let mut decoder = Decoder::new(meta, "asked");
+        let mut decoder = new_decoder(meta);
         for piece in pieces {
             decoder.push(piece);
         }

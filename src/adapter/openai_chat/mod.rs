@@ -18,16 +18,14 @@
 //! - An `error` in a response of status 200 is a provider's fault, whatever came before it.
 
 mod calls;
-mod decoder;
 mod encoder;
-mod error_report;
 mod fold;
 mod usage;
 mod version;
 mod wire;
 
-pub(super) use decoder::Decoder;
 pub(super) use encoder::Encoder;
+pub(super) use fold::Fold;
 pub(super) use version::{PATH, VERSION};
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{Raw, elements, object, string, whole};
+use super::json::{Raw, elements, object, string, whole};
 use crate::message::{ProviderFault, ProviderFaultClass};
 
 /// An error as a server of this family reports it, in whatever shape.
@@ -190,6 +190,14 @@ impl ErrorReport {
             message: text.trim().chars().take(2048).collect(),
             ..Self::default()
         }
+    }
+
+    /// The report with a code that was stated beside its body.
+    pub(super) fn named(mut self, code: &str) -> Self {
+        if !code.is_empty() {
+            self.codes.insert(0, code.to_ascii_lowercase());
+        }
+        self
     }
 
     fn of_error(error: &WireError<'_>) -> Self {
