@@ -270,6 +270,13 @@ impl<F: Fold + Send> Decoder<F> {
                 canonical_message: Some(message),
                 ..result(AdapterStatus::Native)
             })),
+            Folded::Recovered(message, repair) => {
+                Decoded::Message(Box::new(ProtocolAdapterResult {
+                    canonical_message: Some(message),
+                    repair: Some(repair),
+                    ..result(AdapterStatus::Recovered)
+                }))
+            }
             Folded::Rejected(failure) => Decoded::Message(Box::new(ProtocolAdapterResult {
                 failure_code: Some(failure.code),
                 pointer: Some(failure.pointer),

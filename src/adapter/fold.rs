@@ -1,5 +1,5 @@
 use super::error_report::ErrorReport;
-use crate::message::{AgentMessage, FailureCode, StopReason, Usage};
+use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
 
 /// The first rule that a response broke, and where.
 #[derive(Debug)]
@@ -31,6 +31,8 @@ pub(super) enum Form {
 pub(super) enum Folded {
     /// A canonical message.
     Message(AgentMessage),
+    /// A canonical message after a repair; a strict contract refuses it.
+    Recovered(AgentMessage, Repair),
     /// A message that breaks a rule.
     Rejected(Failure),
     /// An error where a message should be.

@@ -3,7 +3,8 @@
 //! Knows how each provider family writes messages, tools, streams and errors; one folder per protocol,
 //! chosen by the `adapter_version` of a contract's target. It deliberately does not know how bytes travel
 //! (that is `inference`), what time it is (a caller says), whether a tool name exists or arguments fit a schema
-//! (that is the machine's), and it never repairs: a response is native, rejected, or a provider's fault.
+//! (that is the machine's). No wire protocol repairs: a response is native, rejected, or a provider's fault. A text profile
+//! over one repairs what it names, and records it.
 //!
 //! ```text
 //! conversation ─▶ RequestEncoder ─▶ body bytes          (each message rendered once, kept)
@@ -28,6 +29,9 @@ mod response;
 mod retry_after;
 mod script;
 mod sse;
+#[cfg(test)]
+mod test_text;
+mod text;
 
 pub use error::AdapterError;
 pub use protocol::Adapter;

@@ -1,6 +1,6 @@
 use super::openai_chat;
 use super::{AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta};
-use crate::contract::{TargetTerms, Terms};
+use crate::contract::{TargetTerms, Terms, TextProfile};
 
 /// One wire protocol in one version: what encodes requests for a target and judges its responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,14 +11,24 @@ pub struct Adapter(Protocol);
 pub(super) enum Protocol {
     /// OpenAI chat completions, first version.
     OpenaiChat,
+    /// The same as plain chat, with calls in the text.
+    OpenaiChatText(TextProfile),
 }
 
 impl Protocol {
-    const ALL: [Self; 1] = [Self::OpenaiChat];
+    const ALL: [Self; 4] = [
+        Self::OpenaiChat,
+        Self::OpenaiChatText(TextProfile::Hermes),
+        Self::OpenaiChatText(TextProfile::Llama3),
+        Self::OpenaiChatText(TextProfile::Qwen),
+    ];
 
     pub(super) const fn version(self) -> &'static str {
         match self {
             Self::OpenaiChat => openai_chat::VERSION,
+            Self::OpenaiChatText(TextProfile::Hermes) => "openai-chat+hermes/1",
+            Self::OpenaiChatText(TextProfile::Llama3) => "openai-chat+llama3/1",
+            Self::OpenaiChatText(TextProfile::Qwen) => "openai-chat+qwen/1",
         }
     }
 }
@@ -57,7 +67,7 @@ impl Adapter {
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self.0 {
-            Protocol::OpenaiChat => openai_chat::PATH,
+            Protocol::OpenaiChat | Protocol::OpenaiChatText(_) => openai_chat::PATH,
         }
     }
 

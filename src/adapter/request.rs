@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::AdapterError;
 use super::openai_chat;
 use super::protocol::{Protocol, encoder};
+use super::text;
 use crate::contract::{TargetTerms, Terms};
 use crate::kernel::{InferRequest, ToolExposure};
 use crate::message::AgentMessage;
@@ -50,6 +51,10 @@ impl RequestEncoder {
     pub(super) fn with(protocol: Protocol, terms: &Terms, target: &TargetTerms) -> Self {
         match protocol {
             Protocol::OpenaiChat => Self(Box::new(openai_chat::Encoder::new(terms, target))),
+            Protocol::OpenaiChatText(profile) => {
+                let wire = Box::new(openai_chat::Encoder::new(terms, target));
+                Self(Box::new(text::Encoder::new(profile, terms, wire)))
+            }
         }
     }
 

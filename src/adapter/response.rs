@@ -2,6 +2,8 @@ use super::decoder::{Decoder, Judge};
 use super::fold::Fold;
 use super::openai_chat;
 use super::protocol::Protocol;
+use super::text::{Hermes, Layer, Llama3, Qwen};
+use crate::contract::TextProfile;
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
 /// What came before the body of a response.
@@ -44,6 +46,15 @@ impl ResponseDecoder {
         let version = protocol.version();
         match protocol {
             Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(version, meta, model),
+            Protocol::OpenaiChatText(TextProfile::Hermes) => {
+                Self::folding::<Layer<openai_chat::Fold, Hermes>>(version, meta, model)
+            }
+            Protocol::OpenaiChatText(TextProfile::Llama3) => {
+                Self::folding::<Layer<openai_chat::Fold, Llama3>>(version, meta, model)
+            }
+            Protocol::OpenaiChatText(TextProfile::Qwen) => {
+                Self::folding::<Layer<openai_chat::Fold, Qwen>>(version, meta, model)
+            }
         }
     }
 
