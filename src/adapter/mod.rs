@@ -43,3 +43,10 @@ pub use protocol::{Adapter, KeyHeader};
 pub use request::{RequestEncoder, RequestShape};
 pub use response::{Decoded, ResponseDecoder, ResponseMeta};
 pub use script::{Script, ScriptError, ScriptFault, ScriptRecord, ScriptRule};
+
+#[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod json_suite_tests;

@@ -31,8 +31,6 @@ pub(super) use version::{OPENROUTER_VERSION, PATH, VERSION};
 #[cfg(test)]
 mod bounds_tests;
 #[cfg(test)]
-mod corpus_tests;
-#[cfg(test)]
 mod encoder_tests;
 #[cfg(test)]
 mod fault_tests;
