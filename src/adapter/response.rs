@@ -1,8 +1,8 @@
 use super::decoder::{Decoder, Judge};
 use super::fold::Fold;
-use super::openai_chat;
 use super::protocol::Protocol;
 use super::text::{Hermes, Layer, Llama3, Qwen};
+use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 use crate::contract::TextProfile;
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
@@ -45,14 +45,34 @@ impl ResponseDecoder {
     pub(super) fn new(protocol: Protocol, meta: ResponseMeta, model: &str) -> Self {
         let version = protocol.version();
         match protocol {
-            Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(version, meta, model),
-            Protocol::OpenaiChatText(TextProfile::Hermes) => {
+            Protocol::Anthropic => Self::folding::<anthropic::Fold>(version, meta, model),
+            Protocol::Bedrock => Self::folding::<bedrock::Fold>(version, meta, model),
+            Protocol::Gemini => Self::folding::<gemini::Fold>(version, meta, model),
+            Protocol::Ollama => Self::folding::<ollama::Fold>(version, meta, model),
+            Protocol::OpenaiChat | Protocol::OpenrouterChat => {
+                Self::folding::<openai_chat::Fold>(version, meta, model)
+            }
+            Protocol::OpenaiResponses => {
+                Self::folding::<openai_responses::Fold>(version, meta, model)
+            }
+        }
+    }
+
+    /// The decoder of plain chat with calls in the text.
+    pub(super) fn layered(
+        profile: TextProfile,
+        version: &'static str,
+        meta: ResponseMeta,
+        model: &str,
+    ) -> Self {
+        match profile {
+            TextProfile::Hermes => {
                 Self::folding::<Layer<openai_chat::Fold, Hermes>>(version, meta, model)
             }
-            Protocol::OpenaiChatText(TextProfile::Llama3) => {
+            TextProfile::Llama3 => {
                 Self::folding::<Layer<openai_chat::Fold, Llama3>>(version, meta, model)
             }
-            Protocol::OpenaiChatText(TextProfile::Qwen) => {
+            TextProfile::Qwen => {
                 Self::folding::<Layer<openai_chat::Fold, Qwen>>(version, meta, model)
             }
         }

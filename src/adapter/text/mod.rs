@@ -30,6 +30,8 @@ pub(super) use family::{Hermes, Llama3, Qwen};
 pub(super) use fold::Layer;
 
 #[cfg(test)]
+mod encoder_tests;
+#[cfg(test)]
 mod read_tests;
 #[cfg(test)]
 mod round_trip_tests;
