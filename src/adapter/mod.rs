@@ -28,6 +28,7 @@ mod frames;
 mod gemini;
 mod json;
 mod kept;
+mod marks;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
@@ -41,6 +42,7 @@ mod sse;
 mod test_text;
 mod text;
 mod usage;
+pub mod xml;
 
 pub use error::AdapterError;
 pub use protocol::{Adapter, KeyHeader};

@@ -1,10 +1,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use super::marks::{LLAMA3, TAGGED};
 use super::payload::ArgumentsKey;
 use super::{json_calls, prompt, tagged_calls};
 use crate::adapter::RequestShape;
+use crate::adapter::marks::{LLAMA3, TAGGED};
 use crate::adapter::request::Encode;
 use crate::contract::{Terms, TextProfile};
 use crate::kernel::ToolExposure;

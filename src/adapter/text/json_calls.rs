@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 
-use super::marks::LLAMA3;
 use super::payload::{ArgumentsKey, call, is_call, value_at};
 use super::read::{Flaw, Spoken};
 use crate::adapter::calls::MAX_CALLS;
+use crate::adapter::marks::LLAMA3;
 use crate::message::FailureCode;
 
 pub(super) const TAG: &str = "<|python_tag|>";

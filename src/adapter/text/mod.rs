@@ -11,14 +11,13 @@
 //! ```
 //!
 //! What is not a profile's own markup is text. What looks like markup and is not ours to write, in a user's message, a
-//! tool's result or an earlier answer, is escaped reversibly (`marks`). Markup of the model that breaks its form
+//! tool's result or an earlier answer, is escaped reversibly (`adapter::marks`). Markup of the model that breaks its form
 //! rejects the message; the few repairs are named, recorded, and refused by a strict contract.
 
 mod encoder;
 mod family;
 mod fold;
 mod json_calls;
-mod marks;
 mod payload;
 mod prompt;
 mod read;

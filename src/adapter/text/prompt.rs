@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::marks::{LLAMA3, TAGGED};
+use crate::adapter::marks::{LLAMA3, TAGGED};
 use crate::contract::{Terms, TextProfile};
 
 #[derive(Serialize)]

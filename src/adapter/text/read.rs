@@ -1,9 +1,10 @@
 use std::ops::Range;
 
 use super::payload::CONTENT;
-use super::{json_calls, marks, tagged_calls, thinking};
+use super::{json_calls, tagged_calls, thinking};
 use crate::adapter::calls::{CallFields, GatheredCall, judge};
 use crate::adapter::fold::Failure;
+use crate::adapter::marks;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, Repair, ToolInvocation};
 

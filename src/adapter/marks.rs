@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// The markers of a family: what may follow `<`.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::adapter) struct Marks(pub(in crate::adapter) &'static [&'static str]);
+pub(super) struct Marks(pub(super) &'static [&'static str]);
 
 /// Tags of calls and prompts, and the turn marks of ChatML, which a server's template writes around messages.
 pub(super) const TAGGED: Marks = Marks(&[
@@ -38,14 +38,24 @@ pub(super) const LLAMA3: Marks = Marks(&[
     "/think>",
 ]);
 
+/// Tags of the XML transport, whatever their nonce, and the blocks of its results.
+pub(super) const XML: Marks = Marks(&[
+    "ai-agent-",
+    "/ai-agent-",
+    "request>",
+    "/request>",
+    "response>",
+    "/response>",
+]);
+
 impl Marks {
     /// `text` with one backslash more in every marker.
-    pub(in crate::adapter) fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub(super) fn escape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.each(text, Change::Add)
     }
 
     /// `text` with one backslash less in every marker that has any.
-    pub(in crate::adapter) fn unescape<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    pub(super) fn unescape<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.each(text, Change::Remove)
     }
 
@@ -148,7 +158,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_escaped_holds_no_marker_and_comes_back(text in marked_text()) {
-            for marks in [TAGGED, LLAMA3] {
+            for marks in [TAGGED, LLAMA3, XML] {
                 let escaped = marks.escape(&text);
                 for word in marks.0 {
                     let marker = format!("<{word}");
