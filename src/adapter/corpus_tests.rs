@@ -147,6 +147,12 @@ fn every_recorded_response_gets_one_verdict_however_it_is_split() {
 fn a_recorded_stream_that_is_cut_gives_the_whole_message_or_none() {
     let mut cuts = 0;
     for record in records().into_iter().filter(|record| record.stream) {
+        // The protocol has no end mark, and where the provider runs code it ends every section: a cut between two of
+        // them shows in the transport only.
+        if record.proto == "gemini" && record.response.matches("finishReason").count() > 1 {
+            println!("skipped {}: several finish reasons", record.id);
+            continue;
+        }
         let whole = record.whole();
         let Some((expect, _)) = message(&whole) else {
             continue;
@@ -169,7 +175,7 @@ fn twin(proto: &str, body: &Value) -> Option<String> {
     let event = |value: Value| format!("data: {value}\n\n");
     Some(match proto {
         "anthropic-messages" => anthropic_twin(body)?,
-        "gemini" => format!("[{body}\n]"),
+        "gemini" if body.is_object() => format!("[{body}\n]"),
         "ollama-chat" => {
             let mut begun = body.clone();
             begun["done"] = json!(false);

@@ -16,6 +16,9 @@
 //! - A call without id gets `call_<n>`. Pieces without index belong where `calls` says.
 //! - A stream is whole with a finish reason or with `[DONE]`; the reason itself proves nothing about a call.
 //! - An `error` in a response of status 200 is a provider's fault, whatever came before it.
+//!
+//! OpenRouter's dialect, `openrouter-chat/1`, is the same protocol: its errors stand in the body, in a choice or in the last
+//! chunk of a stream, with the upstream's own words in `metadata`, and all of them are read.
 
 mod calls;
 mod encoder;
@@ -34,6 +37,8 @@ mod bounds_tests;
 mod encoder_tests;
 #[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod openrouter_tests;
 #[cfg(test)]
 mod payload_tests;
 #[cfg(test)]
