@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::calls::GatheredCall;
@@ -10,13 +12,14 @@ use crate::message::FailureCode;
 #[derive(Debug)]
 pub(super) struct Blocks {
     blocks: Vec<Block>,
+    /// Where the block stands that is open under an index.
+    open: BTreeMap<u64, usize>,
     /// Where they stand: an RFC 6901 pointer.
     pointer: &'static str,
 }
 
 #[derive(Debug)]
 struct Block {
-    index: u64,
     kind: BlockKind,
     stopped: bool,
 }
@@ -67,6 +70,7 @@ impl Blocks {
     pub(super) const fn at(pointer: &'static str) -> Self {
         Self {
             blocks: Vec::new(),
+            open: BTreeMap::new(),
             pointer,
         }
     }
@@ -76,8 +80,8 @@ impl Blocks {
         if self.blocks.len() == MAX_PARTS {
             return Err(too_many_parts(self.pointer));
         }
+        self.open.insert(index, self.blocks.len());
         self.blocks.push(Block {
-            index,
             kind,
             stopped: false,
         });
@@ -87,7 +91,7 @@ impl Blocks {
     /// The block that is open under that index takes a piece. Where none is, the piece of a text begins one, since there is
     /// nothing to know of a text beforehand.
     pub(super) fn add(&mut self, index: u64, piece: Piece) -> Result<(), Failure> {
-        if self.open(index).is_none() {
+        if !self.open.contains_key(&index) {
             let kind = match &piece {
                 Piece::Text(_) => BlockKind::Text(String::new()),
                 Piece::Thinking(_) | Piece::Signature(_) => BlockKind::Thinking {
@@ -100,7 +104,8 @@ impl Blocks {
             self.start(index, kind)?;
         }
         let misplaced = self.misplaced(index);
-        let Some(block) = self.open(index) else {
+        let place = self.open.get(&index);
+        let Some(block) = place.and_then(|place| self.blocks.get_mut(*place)) else {
             return Err(misplaced);
         };
         match (&mut block.kind, piece) {
@@ -124,16 +129,10 @@ impl Blocks {
 
     /// The block under that index is whole.
     pub(super) fn stop(&mut self, index: u64) {
-        if let Some(block) = self.open(index) {
+        let place = self.open.remove(&index);
+        if let Some(block) = place.and_then(|place| self.blocks.get_mut(place)) {
             block.stopped = true;
         }
-    }
-
-    fn open(&mut self, index: u64) -> Option<&mut Block> {
-        let found = self.blocks.iter_mut().rev();
-        found
-            .filter(|block| block.index == index)
-            .find(|block| !block.stopped)
     }
 
     fn misplaced(&self, index: u64) -> Failure {
