@@ -11,7 +11,7 @@ use crate::message::FailureCode;
 /// index, or given whole.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    blocks: Vec<Block>,
+    list: Vec<Block>,
     /// Where the block stands that is open under an index.
     open: BTreeMap<u64, usize>,
     /// Where they stand: an RFC 6901 pointer.
@@ -69,7 +69,7 @@ enum Signed<'a> {
 impl Blocks {
     pub(super) const fn at(pointer: &'static str) -> Self {
         Self {
-            blocks: Vec::new(),
+            list: Vec::new(),
             open: BTreeMap::new(),
             pointer,
         }
@@ -77,11 +77,11 @@ impl Blocks {
 
     /// A block begins.
     pub(super) fn start(&mut self, index: u64, kind: BlockKind) -> Result<(), Failure> {
-        if self.blocks.len() == MAX_PARTS {
+        if self.list.len() == MAX_PARTS {
             return Err(too_many_parts(self.pointer));
         }
-        self.open.insert(index, self.blocks.len());
-        self.blocks.push(Block {
+        self.open.insert(index, self.list.len());
+        self.list.push(Block {
             kind,
             stopped: false,
         });
@@ -105,7 +105,7 @@ impl Blocks {
         }
         let misplaced = self.misplaced(index);
         let place = self.open.get(&index);
-        let Some(block) = place.and_then(|place| self.blocks.get_mut(*place)) else {
+        let Some(block) = place.and_then(|place| self.list.get_mut(*place)) else {
             return Err(misplaced);
         };
         match (&mut block.kind, piece) {
@@ -130,7 +130,7 @@ impl Blocks {
     /// The block under that index is whole.
     pub(super) fn stop(&mut self, index: u64) {
         let place = self.open.remove(&index);
-        if let Some(block) = place.and_then(|place| self.blocks.get_mut(place)) {
+        if let Some(block) = place.and_then(|place| self.list.get_mut(place)) {
             block.stopped = true;
         }
     }
@@ -143,8 +143,8 @@ impl Blocks {
     /// cut one, even where what came of its arguments reads as an object.
     pub(super) fn into_draft(self, cut: bool, call_below: &str, arguments: &'static str) -> Draft {
         let mut draft = Draft::default();
-        let last = self.blocks.len().saturating_sub(1);
-        for (place, block) in self.blocks.into_iter().enumerate() {
+        let last = self.list.len().saturating_sub(1);
+        for (place, block) in self.list.into_iter().enumerate() {
             match block.kind {
                 BlockKind::Foreign => {}
                 BlockKind::Text(text) => draft.text(&text, None),
@@ -158,7 +158,7 @@ impl Blocks {
                     }
                 }
                 BlockKind::Redacted(data) => {
-                    draft.block(json(&Signed::RedactedThinking { data: &data }))
+                    draft.block(json(&Signed::RedactedThinking { data: &data }));
                 }
                 BlockKind::ToolUse {
                     id,

@@ -1,6 +1,7 @@
 //! Every recorded response of every protocol, where the recordings are at hand.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -125,7 +126,7 @@ fn every_recorded_response_gets_one_verdict_however_it_is_split() {
         }
         is_sound(&record, &whole);
         let verdict = verdict(&whole);
-        verdicts.push_str(&format!("{} {verdict}\n", record.id));
+        let _ = writeln!(verdicts, "{} {verdict}", record.id);
         let form = if record.stream { "stream" } else { "whole " };
         let stop = message(&whole).map_or_else(String::new, |(_, stop)| format!(" {stop:?}"));
         let row = format!("{:<18} {form} {verdict}{stop}", record.proto);

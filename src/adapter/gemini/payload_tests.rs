@@ -127,9 +127,9 @@ fn arguments_that_arrive_value_by_value_are_put_together() {
         &[begun.clone(), values, begun.clone(), last.clone()],
         &format!("CALL_SHAPE {at}/2/functionCall/name"),
     );
-    let lost = piece(r#"{"partialArgs":[{"stringValue":"x"}],"willContinue":true}"#);
+    let astray = piece(r#"{"partialArgs":[{"stringValue":"x"}],"willContinue":true}"#);
     check_stream(
-        &[begun, lost, last],
+        &[begun, astray, last],
         &format!("CALL_SHAPE {at}/1/functionCall/partialArgs"),
     );
 }
