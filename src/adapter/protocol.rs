@@ -78,7 +78,6 @@ impl Protocol {
 
 impl Adapter {
     /// The adapters of this build without text profiles, sorted by version.
-    #[must_use]
     pub fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL
             .into_iter()

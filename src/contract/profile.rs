@@ -41,7 +41,7 @@ pub struct ProfileMatch {
 }
 
 /// Every profile in the order of matching; the last one matches every target.
-const FILES: [&str; 9] = [
+const FILES: [&str; 11] = [
     include_str!("../../contracts/profiles/scripted.json"),
     include_str!("../../contracts/profiles/smollm2-135m.json"),
     include_str!("../../contracts/profiles/hermes-3.json"),
@@ -50,6 +50,8 @@ const FILES: [&str; 9] = [
     include_str!("../../contracts/profiles/qwen.json"),
     include_str!("../../contracts/profiles/mistral.json"),
     include_str!("../../contracts/profiles/openai-chat-default.json"),
+    include_str!("../../contracts/profiles/anthropic-default.json"),
+    include_str!("../../contracts/profiles/google-default.json"),
     include_str!("../../contracts/profiles/unknown.json"),
 ];
 
@@ -131,6 +133,8 @@ mod tests {
                 "qwen",
                 "mistral",
                 "openai-chat-default",
+                "anthropic-default",
+                "google-default",
                 "unknown"
             ]
         );
@@ -181,6 +185,14 @@ mod tests {
         check(ProviderType::Ollama, "qwen3:8b", "qwen");
         check(ProviderType::Openai, "mistral-large-latest", "mistral");
         check(ProviderType::Anthropic, "", "unknown");
+        check(ProviderType::Anthropic, "claude-x-1", "anthropic-default");
+        check(ProviderType::Google, "gemini-9-pro", "google-default");
+        check(
+            ProviderType::Openrouter,
+            "anthropic/claude-x-1",
+            "anthropic-default",
+        );
+        check(ProviderType::OpenaiResponses, "o3", "openai-chat-default");
     }
 
     #[test]

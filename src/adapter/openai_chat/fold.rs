@@ -23,6 +23,8 @@ pub(in crate::adapter) struct Fold {
     calls: Calls,
     content: String,
     finish_reason: Option<String>,
+    /// The upstream's own reason, in lower case, where a server in between passes it on.
+    native_reason: Option<String>,
     progress: Progress,
     reasoning: String,
     refusal: String,
@@ -96,9 +98,12 @@ impl fold::Fold for Fold {
         if !self.saw_message {
             return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
         }
+        let native = self.native_reason.as_deref().unwrap_or_default();
+        let cut = self.stop() != StopReason::End
+            || ["length", "max"].iter().any(|word| native.contains(word));
         let tool_calls = match self
             .calls
-            .finish(self.progress.model.as_deref().unwrap_or(model))
+            .finish(cut, self.progress.model.as_deref().unwrap_or(model))
         {
             Ok(calls) => calls,
             Err(failure) => return Folded::Rejected(failure),
@@ -143,6 +148,9 @@ impl Fold {
         }
         if let Some(reason) = string(choice.finish_reason).filter(|reason| !reason.is_empty()) {
             self.finish_reason = Some(reason);
+        }
+        if let Some(reason) = string(choice.native_finish_reason) {
+            self.native_reason = Some(reason.to_ascii_lowercase());
         }
         if self.progress.usage.is_none() {
             self.meter(choice.usage);

@@ -58,17 +58,13 @@ fn opens_a_call(text: &str) -> bool {
     if !text.starts_with('{') {
         return false;
     }
-    match value_at(text) {
-        Ok(found) => is_call(
-            text.get(found).unwrap_or_default(),
-            ArgumentsKey::Parameters,
-        ),
-        Err(_) => {
-            let key = text.strip_prefix('{').map(str::trim_start);
-            let colon = key.and_then(|key| key.strip_prefix("\"name\""));
-            colon.is_some_and(|rest| rest.trim_start().starts_with(':'))
-        }
+    if let Ok(found) = value_at(text) {
+        let json = text.get(found).unwrap_or_default();
+        return is_call(json, ArgumentsKey::Parameters);
     }
+    let key = text.strip_prefix('{').map(str::trim_start);
+    let colon = key.and_then(|key| key.strip_prefix("\"name\""));
+    colon.is_some_and(|rest| rest.trim_start().starts_with(':'))
 }
 
 /// An assistant's text without markup: markers escaped, and a backslash before an object that would be a call.

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use super::slot::Nonce;
 use crate::adapter::marks::XML;
 
@@ -39,7 +41,7 @@ impl XmlPast<'_> {
             let slot = nonce.slot(call.slot);
             let (tool, status, duration) = (call.tool, call.status, call.duration_ms);
             let blocks = call.blocks();
-            out += &format!("\n\n{slot} {tool}: {status}, {duration} ms\n{blocks}");
+            let _ = write!(out, "\n\n{slot} {tool}: {status}, {duration} ms\n{blocks}");
         }
         out
     }
