@@ -50,7 +50,7 @@ impl<F: Fold, P: Family> Fold for Layer<F, P> {
 fn layered<P: Family>(message: AgentMessage, stop: StopReason, model: &str) -> Folded {
     if !message.tool_calls.is_empty() {
         // No tool was offered on the wire, so a call there is none of ours.
-        let failure = Failure::new(FailureCode::CallShape, "/choices/0/message/tool_calls");
+        let failure = Failure::new(FailureCode::CallUnexpected, "/choices/0/message/tool_calls");
         return Folded::Rejected(failure);
     }
     // The provider's or the model's words for why there is no answer are no answer and no call.

@@ -323,7 +323,7 @@ fn a_call_on_the_wire_is_none_that_was_offered() {
     let message = json!({"content": null, "tool_calls": [call]});
     let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
     let got = verdict(&decode(TextProfile::Hermes, &body.to_string(), usize::MAX));
-    assert_eq!(got, "CALL_SHAPE /choices/0/message/tool_calls");
+    assert_eq!(got, "CALL_UNEXPECTED /choices/0/message/tool_calls");
 }
 
 proptest! {
