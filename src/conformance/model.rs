@@ -27,6 +27,12 @@ impl Drive {
             .targets
             .get(target)
             .map_or("", |t| t.model.as_str());
+        if !matches!(answer.body, Body::Raw(_)) && !wire::fits(adapter) {
+            let version = adapter.version();
+            return Err(format!(
+                "a message of a case is written in OpenAI chat; {version} needs it raw"
+            ));
+        }
         let (body, recovered) = match &answer.body {
             Body::Raw(body) => (body.clone(), false),
             Body::Message(message) => (wire::body(message, answer.usage, model), false),

@@ -3,6 +3,12 @@
 use serde_json::{Map, Value, json};
 
 use super::script::{MessageText, StopText, UsageText};
+use crate::adapter::Adapter;
+
+/// Whether that adapter reads what [`body`] writes.
+pub(super) fn fits(adapter: Adapter) -> bool {
+    matches!(adapter.proto(), "openai-chat" | "openrouter-chat")
+}
 
 /// The body of a response that holds `message`.
 pub(super) fn body(message: &MessageText, usage: Option<UsageText>, model: &str) -> String {

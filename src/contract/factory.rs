@@ -8,8 +8,8 @@ use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
     ExecutionContract, FactoryError, IntentPolicyResolver, McpTransport, ModelProfile,
     PolicyDecision, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling,
-    SamplingSpec, ServerCapability, ServerKind, ServerTerms, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms,
+    Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -37,7 +37,7 @@ impl ContractFactory {
     ) -> Result<ExecutionContract, FactoryError> {
         let policy_decision = decide_policy(spec)?;
         let tool_policy = policy_decision.policy;
-        let targets = targets(spec, manifest)?;
+        let targets = targets(spec, manifest, tool_policy)?;
         let first = targets.first();
         let adapter_version = first.map_or_else(String::new, |t| t.adapter_version.clone());
         if let Some(given) = spec
@@ -137,25 +137,52 @@ fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
     }
 }
 
-/// The adapter for a provider's wire protocol, where it is built.
+/// The adapter for a provider's wire protocol, where it is built. A script says itself which protocol it holds; one that
+/// says nothing holds OpenAI chat.
 pub(super) const fn adapter_of(provider_type: ProviderType) -> Option<&'static str> {
     match provider_type {
-        // Each line of a script names its own protocol; only this one is built.
-        ProviderType::Openai | ProviderType::Openrouter | ProviderType::Scripted => {
-            Some("openai-chat/1")
-        }
-        ProviderType::OpenaiResponses
-        | ProviderType::Anthropic
-        | ProviderType::Google
-        | ProviderType::Ollama
-        | ProviderType::Local => None,
+        ProviderType::Openai | ProviderType::Scripted => Some("openai-chat/1"),
+        ProviderType::OpenaiResponses => Some("openai-responses/1"),
+        ProviderType::Anthropic => Some("anthropic-messages/1"),
+        ProviderType::Google => Some("google-gemini/1"),
+        ProviderType::Openrouter => Some("openrouter-chat/1"),
+        ProviderType::Ollama => Some("ollama-chat/1"),
+        ProviderType::Local => None,
     }
+}
+
+/// The adapter of a target: its wire protocol's, or that of a text profile over it. Where the contract offers no tool
+/// nothing is rendered and nothing is read: text that looks like a call is text then.
+fn layered(
+    target: &TargetSpec,
+    (wire, provider_type): (&'static str, ProviderType),
+    profile: &ModelProfile,
+    offers_tools: bool,
+) -> Result<&'static str, FactoryError> {
+    let layered = match target.text_profile {
+        Setting::Off => None,
+        Setting::Unset => profile
+            .usual_text_profile()
+            .and_then(|text| text.over(wire)),
+        Setting::Value(text) => {
+            let over = text.over(wire);
+            Some(over.ok_or_else(|| FactoryError::TextProfileNotBuilt {
+                provider: target.provider.clone(),
+                provider_type,
+                text_profile: text,
+            })?)
+        }
+    };
+    Ok(layered.filter(|_| offers_tools).unwrap_or(wire))
 }
 
 fn targets(
     spec: &ContractSpec,
     manifest: &CapabilityManifest,
+    tool_policy: ToolPolicy,
 ) -> Result<Vec<TargetTerms>, FactoryError> {
+    let allows_none = spec.allowed_tools.as_ref().is_some_and(Vec::is_empty);
+    let offers_tools = tool_policy != ToolPolicy::Forbidden && !allows_none;
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
         let defined = spec.providers.get(provider);
@@ -165,11 +192,10 @@ fn targets(
                 target: index,
             })?
             .provider_type;
-        let adapter_version =
-            adapter_of(provider_type).ok_or_else(|| FactoryError::AdapterNotBuilt {
-                provider: provider.clone(),
-                provider_type,
-            })?;
+        let wire = adapter_of(provider_type).ok_or_else(|| FactoryError::AdapterNotBuilt {
+            provider: provider.clone(),
+            provider_type,
+        })?;
         let named = target
             .model_profile_id
             .as_ref()
@@ -182,14 +208,18 @@ fn targets(
             id: named.cloned().unwrap_or_default(),
         })?;
         let found = manifest.targets.get(index);
+        let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
         let context_window = target
             .context_window
             .or(found.and_then(|t| t.context_window))
             .or(spec.context_budget.context_window)
             .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
+        let stated = found.and_then(|t| t.adapter_version.clone());
         Ok(TargetTerms {
-            adapter_version: adapter_version.to_owned(),
+            adapter_version: stated
+                .filter(|_| provider_type == ProviderType::Scripted)
+                .unwrap_or_else(|| adapter_version.to_owned()),
             context_window: exact(context_window.unwrap_or(0)),
             model: target.model.clone(),
             model_fingerprint: fingerprint

@@ -1,5 +1,5 @@
 use super::factory::adapter_of;
-use super::{Grounds, ModelProfile, ProviderType, Resolution, ToolPolicy};
+use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPolicy};
 
 /// Why no contract can be made. All are the author's, or of the tool servers the author chose.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -55,6 +55,20 @@ pub enum FactoryError {
         resolution: Resolution,
         /// What the file says.
         given: ToolPolicy,
+    },
+    /// A target asks for calls in text over a wire protocol that is not used that way.
+    #[error(
+        "provider `{provider}`: text_profile {} is not built over the type {}; leave text_profile out or `none`",
+        text_profile.as_str(),
+        provider_type.as_str()
+    )]
+    TextProfileNotBuilt {
+        /// The key under `providers`.
+        provider: String,
+        /// Its type.
+        provider_type: ProviderType,
+        /// What the target names.
+        text_profile: TextProfile,
     },
     /// Two tools would be offered under one name.
     #[error("two tools would be called `{name}`: one of {first}, one of {second}")]

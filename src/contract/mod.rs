@@ -28,6 +28,7 @@ mod targets;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod text_profile;
 mod validators;
 
 pub use check::{
@@ -57,4 +58,5 @@ pub use terms::{
     CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,
     Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
+pub use text_profile::TextProfile;
 pub use validators::{ArgumentFault, Validators};

@@ -34,6 +34,8 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_protocols;
+#[cfg(test)]
 mod tests_resume;
 
 pub use bring_up::{Prepared, RunRequest, prepare};

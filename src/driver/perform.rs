@@ -74,15 +74,15 @@ pub(super) async fn infer(
         cancel,
         idle: Duration::from_millis(contract.llm_timeout_ms),
     };
-    let model = contract
-        .targets
-        .get(request.target)
-        .map_or("", |target| target.model.as_str());
+    let target = contract.targets.get(request.target);
+    let model = target.map_or("", |target| target.model.as_str());
+    let path = target.map_or_else(Default::default, |target| adapter.path(target));
+    let asked = (adapter, model, path.as_ref());
     let Exchange {
         raw,
         raw_hash,
         response,
-    } = exchange(&backend, adapter, model, body, &patience, &redactor).await;
+    } = exchange(&backend, asked, body, &patience, &redactor).await;
     Answer::Inference(InferenceAnswer {
         expected_tokens: request.expected_tokens,
         inference: request.inference,
@@ -93,7 +93,6 @@ pub(super) async fn infer(
     })
 }
 
-/// One request and its answer, decoded; `raw` is the body as far as it arrived.
 /// What came back for one request, without secrets.
 pub(super) struct Exchange {
     /// The body as far as it arrived; none where it is not kept.
@@ -106,14 +105,13 @@ pub(super) struct Exchange {
 /// One request and what came back, which nobody sees before the secrets are out.
 pub(super) async fn exchange(
     backend: &Backend,
-    adapter: Adapter,
-    model: &str,
+    (adapter, model, path): (Adapter, &str, &str),
     body: Vec<u8>,
     patience: &Patience,
     redactor: &Redactor,
 ) -> Exchange {
     let mut raw = Vec::new();
-    let response = receive(backend, adapter, model, body, patience, &mut raw).await;
+    let response = receive(backend, (adapter, model, path), body, patience, &mut raw).await;
     let arrived = !raw.is_empty();
     let (response, raw, raw_hash) = match response {
         Ok((decoded, meta)) => {
@@ -140,13 +138,12 @@ pub(super) async fn exchange(
 
 async fn receive(
     backend: &Backend,
-    adapter: Adapter,
-    model: &str,
+    (adapter, model, path): (Adapter, &str, &str),
     body: Vec<u8>,
     patience: &Patience,
     raw: &mut Vec<u8>,
 ) -> Result<(Decoded, ResponseMeta), TransportFault> {
-    let mut reply = backend.send(adapter.path(), body, patience).await?;
+    let mut reply = backend.send(path, body, patience).await?;
     let meta = ResponseMeta {
         headers: reply.head().headers.clone(),
         received_unix_ms: unix_ms(),

@@ -202,8 +202,9 @@ impl World {
             cancel: cancel.clone(),
             idle: Duration::from_millis(self.contract.llm_timeout_ms),
         };
-        let (model, redactor) = (model.model.as_str(), &self.redactor);
-        let asking = perform::exchange(backend, adapter, model, body, &patience, redactor);
+        let path = adapter.path(model);
+        let asked = (adapter, model.model.as_str(), path.as_ref());
+        let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
         self.in_time(asking).await.map_or(Asked::NoTime, |answer| {
             Asked::Answered(LiveAnswer::Inference(match answer.response {
                 Ok(Decoded::Message(result)) => Ok(result),

@@ -19,6 +19,7 @@ mod ids;
 mod instant;
 mod object_text;
 mod provider_fault;
+mod reasoning;
 mod usage;
 mod version;
 
@@ -33,5 +34,6 @@ pub use ids::{CallSeq, InferenceSeq, RunId, RunIdError};
 pub use instant::rfc3339;
 pub use object_text::{ObjectFault, ObjectText};
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
+pub use reasoning::{ReasoningPart, ReasoningText, ReasoningTrace};
 pub use usage::{Usage, estimate_tokens};
 pub use version::{VersionFault, judge_version};

@@ -3,6 +3,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::RequestShape;
+use crate::adapter::json::put;
+use crate::adapter::request::Encode;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role, ToolInvocation};
@@ -44,11 +46,29 @@ impl Encoder {
         }
     }
 
-    pub(in crate::adapter) fn encode(
-        &mut self,
-        conversation: &[Arc<AgentMessage>],
-        shape: &RequestShape<'_>,
-    ) -> Vec<u8> {
+    /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
+    fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
+        let common = self
+            .kept
+            .iter()
+            .zip(conversation)
+            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+            .count();
+        let end = common
+            .checked_sub(1)
+            .and_then(|last| self.kept.get(last))
+            .map_or(0, |(_, end)| *end);
+        self.kept.truncate(common);
+        self.messages.truncate(end);
+        for message in conversation.iter().skip(common) {
+            append_message(&mut self.messages, message);
+            self.kept.push((Arc::clone(message), self.messages.len()));
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
         self.keep(conversation);
         let mut notices = Vec::new();
         for notice in shape.notices {
@@ -76,26 +96,6 @@ impl Encoder {
         ]
         .concat()
     }
-
-    /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
-    fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
-        let common = self
-            .kept
-            .iter()
-            .zip(conversation)
-            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
-            .count();
-        let end = common
-            .checked_sub(1)
-            .and_then(|last| self.kept.get(last))
-            .map_or(0, |(_, end)| *end);
-        self.kept.truncate(common);
-        self.messages.truncate(end);
-        for message in conversation.iter().skip(common) {
-            append_message(&mut self.messages, message);
-            self.kept.push((Arc::clone(message), self.messages.len()));
-        }
-    }
 }
 
 fn append_message(out: &mut Vec<u8>, message: &AgentMessage) {
@@ -116,13 +116,6 @@ fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
         out.extend_from_slice(b",\"parallel_tool_calls\":false");
     }
     Some(out)
-}
-
-/// Appends the JSON text of `value`. It cannot fail: the values here have string keys and no fallible parts, and a
-/// vector takes every write.
-fn put(out: &mut Vec<u8>, value: &impl Serialize) {
-    let written = serde_json::to_writer(&mut *out, value);
-    debug_assert!(written.is_ok(), "a wire value did not serialise");
 }
 
 /// Serialised in this order, after `messages` and `tools`.

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, ToolPolicy,
-    ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, TextProfile,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -79,6 +79,8 @@ pub struct TargetSpec {
     pub provider: String,
     /// What differs from the file's `sampling` for this target.
     pub sampling: SamplingSpec,
+    /// How calls stand in the model's text; off: they do not.
+    pub text_profile: Setting<TextProfile>,
 }
 
 /// One entry of `providers`.

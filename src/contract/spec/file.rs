@@ -6,8 +6,8 @@ use super::reader::{Big, Choice, Out, Read, Section, plain};
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, CycleException, Page, ToolPolicy, ToolProof,
-    ToolTransport,
+    CallLimits, Completion, ContractMetadata, CycleException, Page, TextProfile, ToolPolicy,
+    ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -39,6 +39,19 @@ impl Choice for ToolTransport {
         ("native", Self::Native),
         ("xml-final", Self::XmlFinal),
         ("xml", Self::Xml),
+    ];
+}
+
+/// A text profile, or `none` where the author wants no calls in text.
+#[derive(Clone, Copy)]
+struct TextForm(Option<TextProfile>);
+
+impl Choice for TextForm {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("hermes", Self(Some(TextProfile::Hermes))),
+        ("llama3", Self(Some(TextProfile::Llama3))),
+        ("qwen", Self(Some(TextProfile::Qwen))),
+        ("none", Self(None)),
     ];
 }
 
@@ -141,12 +154,18 @@ impl Read for TargetSpec {
                 target.nullable("model_profile_id"),
                 target.get("sampling").unwrap_or_default(),
             );
+            let text_profile = match target.get("text_profile") {
+                None => Setting::Unset,
+                Some(TextForm(None)) => Setting::Off,
+                Some(TextForm(Some(profile))) => Setting::Value(profile),
+            };
             Some(Self {
                 context_window,
                 model: model?,
                 model_profile_id,
                 provider: provider?,
                 sampling,
+                text_profile,
             })
         })?
     }

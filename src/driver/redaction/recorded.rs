@@ -5,7 +5,7 @@ use crate::adapter::Decoded;
 use crate::kernel::BringUpFault;
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, ProtocolAdapterResult,
-    ToolInvocation, ToolOutcome,
+    ReasoningPart, ReasoningTrace, ToolInvocation, ToolOutcome,
 };
 
 /// What an inference brought, as it may be recorded.
@@ -96,7 +96,22 @@ impl Redactor {
         for call in &mut message.tool_calls {
             changed |= self.clean_call(call)?;
         }
+        // What was signed is worth nothing once it is changed.
+        let trace = message.reasoning_trace.as_ref();
+        if trace.is_some_and(|trace| changed || self.shows_in(trace)) {
+            message.reasoning_trace = None;
+            changed = true;
+        }
         Ok(changed)
+    }
+
+    fn shows_in(&self, trace: &ReasoningTrace) -> bool {
+        let shows = |text: &str| matches!(self.text(text), Cow::Owned(_));
+        trace.parts.iter().any(|part| match part {
+            ReasoningPart::Block(text) => shows(text),
+            ReasoningPart::Call(signature) => signature.as_deref().is_some_and(shows),
+            ReasoningPart::Text(text) => text.signature.as_deref().is_some_and(shows),
+        })
     }
 
     fn clean_call(&self, call: &mut ToolInvocation) -> Result<bool, Unsound> {

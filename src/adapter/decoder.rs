@@ -1,9 +1,10 @@
-use super::VERSION;
+use super::documents::Documents;
 use super::error_report::ErrorReport;
-use super::fold::{Failure, Fold, Folded, Form};
-use crate::adapter::retry_after::retry_after_ms;
-use crate::adapter::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
-use crate::adapter::{Decoded, ResponseMeta};
+use super::fold::{Failure, Fold, Folded, Form, Framing};
+use super::frames::{Frame, Frames};
+use super::retry_after::retry_after_ms;
+use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
+use super::{Decoded, ResponseMeta};
 use crate::message::{
     AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
 };
@@ -14,6 +15,7 @@ pub(super) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES: usize = 1024 * 1024;
 /// How much of a body that is no answer goes into the fault's message.
 const OPENING_BYTES: usize = 512;
+const NOT_AN_OBJECT: &str = "the body is no JSON object";
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// What a body may hold; tests have smaller ones.
@@ -23,11 +25,21 @@ pub(super) struct Limits {
     pub line_bytes: usize,
 }
 
-/// Judges one response.
+/// What a response's bytes are pushed into, whatever its protocol.
+pub(super) trait Judge: std::fmt::Debug + Send {
+    /// Takes the next bytes of the body.
+    fn push(&mut self, bytes: &[u8]);
+    /// Whether nothing that may still arrive can change the message.
+    fn is_settled(&self) -> bool;
+    /// The verdict over all bytes that were pushed.
+    fn finish(self: Box<Self>) -> Decoded;
+}
+
+/// Judges one response, whatever its protocol: frames the bytes, and hands the documents to the protocol's fold.
 #[derive(Debug)]
-pub(in crate::adapter) struct Decoder {
+pub(super) struct Decoder<F> {
     body: Body,
-    fold: Fold,
+    fold: F,
     hasher: blake3::Hasher,
     limits: Limits,
     meta: ResponseMeta,
@@ -36,6 +48,7 @@ pub(in crate::adapter) struct Decoder {
     opening: Vec<u8>,
     received: usize,
     too_large: bool,
+    version: &'static str,
 }
 
 #[derive(Debug)]
@@ -50,16 +63,21 @@ enum Body {
     Error(Vec<u8>),
 }
 
-impl Decoder {
-    pub(in crate::adapter) fn new(meta: ResponseMeta, model: &str) -> Self {
+impl<F: Fold + Send> Decoder<F> {
+    pub(super) fn new(version: &'static str, meta: ResponseMeta, model: &str) -> Self {
         let limits = Limits {
             body_bytes: MAX_BODY_BYTES,
             line_bytes: MAX_LINE_BYTES,
         };
-        Self::within(limits, meta, model)
+        Self::within(limits, version, meta, model)
     }
 
-    pub(super) fn within(limits: Limits, meta: ResponseMeta, model: &str) -> Self {
+    pub(super) fn within(
+        limits: Limits,
+        version: &'static str,
+        meta: ResponseMeta,
+        model: &str,
+    ) -> Self {
         let body = if (200..300).contains(&meta.status) {
             Body::Undecided(Vec::new())
         } else {
@@ -67,7 +85,7 @@ impl Decoder {
         };
         Self {
             body,
-            fold: Fold::default(),
+            fold: F::default(),
             hasher: blake3::Hasher::new(),
             limits,
             meta,
@@ -75,26 +93,7 @@ impl Decoder {
             opening: Vec::new(),
             received: 0,
             too_large: false,
-        }
-    }
-
-    /// Takes the next bytes. Those within the bound are judged before those beyond it count, so that the verdict does
-    /// not depend on which of them arrived together.
-    pub(in crate::adapter) fn push(&mut self, bytes: &[u8]) {
-        self.hasher.update(bytes);
-        let room = OPENING_BYTES.saturating_sub(self.opening.len());
-        self.opening.extend(bytes.iter().take(room));
-        if let Body::Error(kept) = &mut self.body {
-            let room = MAX_ERROR_BYTES.saturating_sub(kept.len());
-            kept.extend(bytes.iter().take(room));
-            return;
-        }
-        let room = self.limits.body_bytes.saturating_sub(self.received);
-        let (within, beyond) = bytes.split_at(room.min(bytes.len()));
-        self.received += within.len();
-        self.take(within);
-        if !beyond.is_empty() && !self.is_settled() {
-            self.overflow();
+            version,
         }
     }
 
@@ -105,7 +104,7 @@ impl Decoder {
         match &mut self.body {
             Body::Undecided(kept) => {
                 kept.extend_from_slice(bytes);
-                if let Some(is_document) = is_document(kept) {
+                if let Some(is_document) = is_document(kept, F::FRAMING) {
                     let kept = std::mem::take(kept);
                     if is_document {
                         self.body = Body::Document(kept);
@@ -120,50 +119,83 @@ impl Decoder {
         }
     }
 
-    pub(in crate::adapter) fn is_settled(&self) -> bool {
-        self.too_large || self.fold.is_done()
-    }
-
-    pub(in crate::adapter) fn finish(mut self) -> Decoded {
-        let form = match std::mem::replace(&mut self.body, Body::Undecided(Vec::new())) {
-            _ if self.too_large => Form::Piece,
-            Body::Error(body) => return self.error_status(&body),
-            Body::Undecided(_) => return self.no_answer("the body is empty"),
-            Body::Document(body) => {
-                let body = body.strip_prefix(BOM).unwrap_or(&body);
-                if !body.trim_ascii_start().starts_with(b"{") {
-                    return self.no_answer("the body is no JSON object");
-                }
+    /// Takes a body that is no event stream; none where it is nothing that the protocol knows.
+    fn document(&mut self, body: &[u8]) -> Option<Form> {
+        let first = body.trim_ascii_start().first().copied();
+        match (F::FRAMING, first) {
+            (Framing::Frames, Some(0 | b'A')) => {
+                self.frames(body);
+                Some(Form::Piece)
+            }
+            (Framing::Lines, Some(b'{')) => Some(self.documents(body, false)),
+            (Framing::Array, Some(b'[')) => Some(self.documents(body, true)),
+            (_, Some(b'{')) => {
                 let taken = std::str::from_utf8(body)
                     .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))
                     .and_then(|text| self.fold.take(text, Form::Whole));
                 if let Err(failure) = taken {
-                    self.fold.fail(failure);
+                    self.fold.progress().fail(failure);
                 }
-                Form::Whole
+                Some(Form::Whole)
             }
-            Body::Stream(splitter) => {
-                let known = splitter.saw_field();
-                match splitter.tail() {
-                    Ok(None) if !known => return self.no_answer("the body is no event stream"),
-                    Ok(Some(event)) if !self.fold.is_done() => {
-                        if let Err(failure) = self.event(&event) {
-                            self.fold.fail(at_the_end(failure));
-                        }
-                    }
-                    Ok(_) => {}
-                    Err(LineTooLong) => self.overflow(),
-                }
-                Form::Piece
-            }
+            _ => None,
+        }
+    }
+
+    /// Takes the documents of a body that holds several.
+    fn documents(&mut self, body: &[u8], in_array: bool) -> Form {
+        let Ok(text) = std::str::from_utf8(body) else {
+            let failure = Failure::new(FailureCode::BodyInvalidJson, "");
+            self.fold.progress().fail(failure);
+            return Form::Piece;
         };
-        self.verdict(form)
+        let documents = if in_array {
+            Documents::array(text)
+        } else {
+            Documents::lines(text)
+        };
+        for document in documents {
+            let taken = document.and_then(|text| self.fold.take(text, Form::Piece));
+            if let Err(failure) = taken {
+                self.fold.progress().fail(failure);
+                break;
+            }
+            if self.fold.is_done() {
+                break;
+            }
+        }
+        Form::Piece
+    }
+
+    /// Takes the frames of a binary stream.
+    fn frames(&mut self, body: &[u8]) {
+        for frame in Frames::of(body) {
+            let taken = frame.and_then(|frame| match frame {
+                Frame::Event { kind, payload } => {
+                    let text = std::str::from_utf8(&payload)
+                        .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))?;
+                    self.fold.take_named(&kind, text)
+                }
+                Frame::Exception { kind, payload } => {
+                    let text = String::from_utf8_lossy(&payload);
+                    let report = ErrorReport::of_body(&text).named(&kind);
+                    self.fold.progress().report(report);
+                    Ok(())
+                }
+            });
+            if let Err(failure) = taken {
+                self.fold.progress().fail(failure);
+                return;
+            }
+        }
     }
 
     fn overflow(&mut self) {
         self.too_large = true;
         self.body = Body::Undecided(Vec::new());
-        self.fold.fail(Failure::new(FailureCode::TooLarge, ""));
+        self.fold
+            .progress()
+            .fail(Failure::new(FailureCode::TooLarge, ""));
     }
 
     /// Takes what of `bytes` belongs to the message: up to `[DONE]`, or up to a line that is too long.
@@ -174,7 +206,7 @@ impl Decoder {
             match splitter.next(&mut bytes) {
                 Ok(Some(event)) => {
                     if let Err(failure) = self.event(&event) {
-                        self.fold.fail(failure);
+                        self.fold.progress().fail(failure);
                     }
                 }
                 Ok(None) => return,
@@ -187,7 +219,7 @@ impl Decoder {
         let text = std::str::from_utf8(&event.data)
             .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))?;
         if event.is_error {
-            self.fold.report(ErrorReport::of_body(text));
+            self.fold.progress().report(ErrorReport::of_body(text));
             return Ok(());
         }
         match self.data(text) {
@@ -206,7 +238,7 @@ impl Decoder {
         match text.trim() {
             "" => Ok(()),
             "[DONE]" => {
-                self.fold.end();
+                self.fold.progress().done = true;
                 Ok(())
             }
             text => self.fold.take(text, Form::Piece),
@@ -217,12 +249,12 @@ impl Decoder {
         Digest::from_bytes(*self.hasher.finalize().as_bytes())
     }
 
-    fn verdict(self, form: Form) -> Decoded {
+    fn verdict(mut self, form: Form) -> Decoded {
         let raw_hash = self.raw_hash();
         let stop = self.fold.stop();
-        let usage = self.fold.usage();
+        let usage = self.fold.progress().usage;
         let result = |status| ProtocolAdapterResult {
-            adapter_version: VERSION.to_owned(),
+            adapter_version: self.version.to_owned(),
             canonical_message: None,
             failure_code: None,
             pointer: None,
@@ -238,6 +270,13 @@ impl Decoder {
                 canonical_message: Some(message),
                 ..result(AdapterStatus::Native)
             })),
+            Folded::Recovered(message, repair) => {
+                Decoded::Message(Box::new(ProtocolAdapterResult {
+                    canonical_message: Some(message),
+                    repair: Some(repair),
+                    ..result(AdapterStatus::Recovered)
+                }))
+            }
             Folded::Rejected(failure) => Decoded::Message(Box::new(ProtocolAdapterResult {
                 failure_code: Some(failure.code),
                 pointer: Some(failure.pointer),
@@ -246,8 +285,7 @@ impl Decoder {
             Folded::Fault(report) => Decoded::Fault {
                 fault: ProviderFault {
                     raw_hash: Some(raw_hash),
-                    retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
-                    ..report.into_fault(self.meta.status)
+                    ..asked_to_wait(report.into_fault(self.meta.status), &self.meta)
                 },
                 usage,
             },
@@ -275,8 +313,7 @@ impl Decoder {
         Decoded::Fault {
             fault: ProviderFault {
                 raw_hash: Some(self.raw_hash()),
-                retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
-                ..report.into_fault(self.meta.status)
+                ..asked_to_wait(report.into_fault(self.meta.status), &self.meta)
             },
             usage: None,
         }
@@ -301,6 +338,71 @@ impl Decoder {
     }
 }
 
+impl<F: Fold + Send> Judge for Decoder<F> {
+    /// Takes the next bytes. Those within the bound are judged before those beyond it count, so that the verdict does
+    /// not depend on which of them arrived together.
+    fn push(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        let room = OPENING_BYTES.saturating_sub(self.opening.len());
+        self.opening.extend(bytes.iter().take(room));
+        if let Body::Error(kept) = &mut self.body {
+            let room = MAX_ERROR_BYTES.saturating_sub(kept.len());
+            kept.extend(bytes.iter().take(room));
+            return;
+        }
+        let room = self.limits.body_bytes.saturating_sub(self.received);
+        let (within, beyond) = bytes.split_at(room.min(bytes.len()));
+        self.received += within.len();
+        self.take(within);
+        if !beyond.is_empty() && !self.is_settled() {
+            self.overflow();
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.too_large || self.fold.is_done()
+    }
+
+    fn finish(mut self: Box<Self>) -> Decoded {
+        let form = match std::mem::replace(&mut self.body, Body::Undecided(Vec::new())) {
+            _ if self.too_large => Form::Piece,
+            Body::Error(body) => return self.error_status(&body),
+            Body::Undecided(_) => return self.no_answer("the body is empty"),
+            Body::Document(body) => {
+                let body = body.strip_prefix(BOM).unwrap_or(&body);
+                match self.document(body) {
+                    Some(form) => form,
+                    None => return self.no_answer(NOT_AN_OBJECT),
+                }
+            }
+            Body::Stream(splitter) => {
+                let known = splitter.saw_field();
+                match splitter.tail() {
+                    Ok(None) if !known => return self.no_answer("the body is no event stream"),
+                    Ok(Some(event)) if !self.fold.is_done() => {
+                        if let Err(failure) = self.event(&event) {
+                            self.fold.progress().fail(at_the_end(failure));
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(LineTooLong) => self.overflow(),
+                }
+                Form::Piece
+            }
+        };
+        self.verdict(form)
+    }
+}
+
+/// `fault` with the wait that the headers ask for, else with the one that the body asked for.
+fn asked_to_wait(fault: ProviderFault, meta: &ResponseMeta) -> ProviderFault {
+    let wait = retry_after_ms(&meta.headers, meta.received_unix_ms);
+    ProviderFault {
+        retry_after_ms: wait.or(fault.retry_after_ms),
+        ..fault
+    }
+}
+
 /// What a failure of the last event means where the blank line after it is missing: text that does not parse was cut.
 fn at_the_end(failure: Failure) -> Failure {
     match failure.code {
@@ -311,14 +413,14 @@ fn at_the_end(failure: Failure) -> Failure {
     }
 }
 
-/// Whether the body is one document (JSON or markup) and not an event stream; none until its first byte that is neither
-/// byte order mark nor white space has arrived. No field of an event stream begins like a document.
-fn is_document(body: &[u8]) -> Option<bool> {
+/// Whether the body is a document (JSON, markup, binary frames) and not an event stream; none until its first byte that is
+/// neither byte order mark nor white space has arrived. No field of an event stream begins like a document.
+fn is_document(body: &[u8], framing: Framing) -> Option<bool> {
     if body.len() < BOM.len() && BOM.starts_with(body) {
         return None;
     }
     let body = body.strip_prefix(BOM).unwrap_or(body);
-    body.iter()
-        .find(|byte| !byte.is_ascii_whitespace())
-        .map(|byte| matches!(byte, b'{' | b'[' | b'<'))
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    let framed = framing == Framing::Frames && matches!(first, 0 | b'A');
+    Some(framed || matches!(first, b'{' | b'[' | b'<'))
 }
