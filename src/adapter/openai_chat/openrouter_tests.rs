@@ -1,8 +1,16 @@
 //! OpenRouter's dialect: its errors, wherever they stand.
 
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
 use super::OPENROUTER_VERSION as VERSION;
 use crate::adapter::Decoded;
-use crate::adapter::fixture::{answer, check, decode, events, verdict};
+use crate::adapter::fixture::{
+    answer, body, check, decode, encode, events, message, say, terms_of, verdict,
+};
+use crate::kernel::ToolExposure;
+use crate::message::Role;
 
 fn choice(fields: &str) -> String {
     format!(r#"{{"id":"gen","provider":"X","model":"x/y","choices":[{{"index":0,{fields}}}]}}"#)
@@ -82,6 +90,50 @@ fn a_cut_call_is_rejected_whatever_the_finish_reason_says() {
             VERSION,
             &body,
             "ARGS_INVALID_JSON /choices/0/message/tool_calls/0/function/arguments",
+        );
+    }
+}
+
+#[test]
+fn signed_details_of_reasoning_go_back_to_their_model_only() {
+    let details = r#"[{"type":"reasoning.text","text":"why","signature":"sig","format":"f","index":0},{"type":"reasoning.encrypted","data":"xx","id":"r","index":1}]"#;
+    let whole = choice(&format!(
+        r#""message":{{"content":"hi","reasoning":"why",{CALL},"reasoning_details":{details}}},"finish_reason":"tool_calls""#
+    ));
+    let delta = |fields: &str| choice(&format!(r#""delta":{{{fields}}},"finish_reason":null"#));
+    let stream = events(&[
+        &delta(
+            r#""reasoning":"wh","reasoning_details":[{"type":"reasoning.text","text":"wh","format":"f","index":0}]"#,
+        ),
+        &delta(
+            r#""reasoning":"y","reasoning_details":[{"type":"reasoning.text","text":"y","index":0}]"#,
+        ),
+        &delta(r#""reasoning_details":[{"type":"reasoning.text","signature":"sig","index":0}]"#),
+        &delta(
+            r#""reasoning_details":[{"type":"reasoning.encrypted","data":"xx","id":"r","index":1}]"#,
+        ),
+        &delta(&format!(r#""content":"hi",{CALL}"#)),
+        &choice(r#""delta":{},"finish_reason":"tool_calls""#),
+    ]);
+    let said = message(VERSION, &whole);
+    assert_eq!(message(VERSION, &stream), said);
+    let plain = details
+        .replace(r#","signature":"sig""#, "")
+        .replace(r#","data":"xx""#, "");
+    assert_eq!(
+        message(VERSION, &whole.replace(details, &plain)).reasoning_trace,
+        None
+    );
+    assert_eq!(message("openai-chat/1", &whole).reasoning_trace, None);
+    let talk = [say(Role::User, "x"), Arc::new(said)];
+    let sent = body(&terms_of(VERSION, &json!({})), &talk, ToolExposure::Auto);
+    let came: Value = serde_json::from_str(details).unwrap();
+    assert_eq!(sent["messages"][1]["reasoning_details"], came);
+    for version in ["openai-chat/1", "anthropic-messages/1"] {
+        let sent = encode(&terms_of(version, &json!({})), &talk, ToolExposure::Auto);
+        assert!(
+            !sent.contains("sig") && !sent.contains("xx"),
+            "{version}: {sent}"
         );
     }
 }
