@@ -24,6 +24,11 @@ impl Protocol {
 }
 
 impl Adapter {
+    /// Every adapter of this build.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Protocol::ALL.into_iter().map(Self)
+    }
+
     /// The adapter of that version, such as `openai-chat/1`.
     ///
     /// # Errors

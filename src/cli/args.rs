@@ -1,6 +1,10 @@
+mod corpus;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(super) use corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
@@ -51,7 +55,7 @@ pub(super) enum Command {
     /// Prove that no run was removed: the log of runs
     #[command(subcommand)]
     Log(LogCommand),
-    /// Play the conformance cases against this build
+    /// Play the conformance cases, or judge recorded responses
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript
@@ -319,22 +323,6 @@ pub(super) enum MachineFormat {
     Dot,
     /// One JSON document
     Json,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum CorpusCommand {
-    /// Play the built-in cases: each is a contract, a script and the end that must come
-    Run(CorpusRunArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CorpusRunArgs {
-    /// Only cases whose id contains this
-    #[arg(long, value_name = "TEXT")]
-    pub(super) filter: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

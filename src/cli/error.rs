@@ -68,6 +68,12 @@ pub(super) enum CliError {
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },
+    /// The caller: no such file of records.
+    #[error("read the records {}: {reason}", path.display())]
+    RecordsUnreadable { path: PathBuf, reason: String },
+    /// Whoever wrote the file: lines that are no records.
+    #[error("judge every line of {}:\n  {faults}", path.display())]
+    RecordsNotJudged { path: PathBuf, faults: String },
     /// A key cannot be used or made.
     #[error(transparent)]
     Key(#[from] KeyFileError),
@@ -201,6 +207,9 @@ impl CliError {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }
             Self::NoDemoRun => "monolith demo makes one",
+            Self::RecordsNotJudged { .. } => {
+                "the other lines are judged; docs/conformance.md has the format"
+            }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NothingTampered | Self::Panic { .. } => {
                 "this is a bug in monolith: please report it"

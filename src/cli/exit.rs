@@ -80,6 +80,8 @@ impl From<&CliError> for Exit {
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
+            | CliError::RecordsUnreadable { .. }
+            | CliError::RecordsNotJudged { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
             CliError::Driver(fault) => Self::from(fault),
             CliError::Store(fault) | CliError::Export(ExportError::Store(fault)) => {

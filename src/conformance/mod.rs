@@ -20,6 +20,7 @@ mod expect;
 mod invariants;
 mod model;
 mod played;
+mod records;
 mod report;
 mod script;
 mod source;
@@ -27,5 +28,9 @@ mod tool;
 mod wire;
 
 pub use error::CaseError;
+pub use records::{
+    JudgedCall, JudgedLine, JudgedRecord, RecordFault, RecordLines, RecordRule, RecordStatus,
+    RecordedResponse, RecordsReadError, VerdictRow, VerdictTable,
+};
 pub use report::{CaseRow, CorpusReport, CorpusTotals, run_cases, run_corpus};
 pub use source::{CaseSource, Corpus, CorpusReadError};

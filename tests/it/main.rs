@@ -13,6 +13,10 @@ mod kill;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod loopback;
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod semantics;

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::adapters;
 use crate::cli::args::{CorpusCommand, CorpusRunArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -32,6 +33,7 @@ struct Record<'r> {
 pub(in crate::cli) fn corpus(home: &Home, command: &CorpusCommand) -> Result<Exit, CliError> {
     match command {
         CorpusCommand::Run(args) => run(home, args),
+        CorpusCommand::Adapters(args) => adapters::adapters(home, args),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The commands, one file each: arguments in, output and an exit code out.
 
+mod adapters;
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
