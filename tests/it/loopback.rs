@@ -71,16 +71,17 @@ async fn answer(mut stream: TcpStream, served: &[Served]) -> std::io::Result<()>
 }
 
 fn head(status: u16, headers: &[(String, String)], length: usize) -> Vec<u8> {
-    let mut head = format!("HTTP/1.1 {status} Recorded\r\n");
-    for (name, value) in headers {
-        if ["content-type", "retry-after", "retry-after-ms"].contains(&name.as_str()) {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-    }
-    head.push_str(&format!(
-        "content-length: {length}\r\nconnection: close\r\n\r\n"
-    ));
-    head.into_bytes()
+    let kept = ["content-type", "retry-after", "retry-after-ms"];
+    let headers = headers
+        .iter()
+        .filter(|(name, _)| kept.contains(&name.as_str()))
+        .map(|(name, value)| format!("{name}: {value}\r\n"))
+        .collect::<Vec<_>>()
+        .concat();
+    format!(
+        "HTTP/1.1 {status} Recorded\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n"
+    )
+    .into_bytes()
 }
 
 /// Reads a request whole: its length stands in its head.

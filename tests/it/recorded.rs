@@ -163,15 +163,15 @@ fn every_recorded_response_brings_a_run_to_a_typed_end_that_verifies_and_replays
     let path = folder.path().join("runs.db");
     let (mut records, types) = (records(), provider_types());
     records.retain(|record| types.contains_key(record.adapter.version()));
-    let served = records.iter().map(|record| Served {
+    let bodies = records.iter().map(|record| Served {
         body: record.response.clone().into_bytes(),
         headers: record.headers.clone(),
         status: record.status,
     });
-    let served: Vec<Served> = served.collect();
+    let bodies: Vec<Served> = bodies.collect();
     let total = records.len();
     let ended = runtime.block_on(async {
-        let server = Loopback::serving(served).await;
+        let server = Loopback::serving(bodies).await;
         let store = Arc::new(Store::open(&path, Durability::Normal).unwrap());
         let room = Arc::new(Semaphore::new(AT_A_TIME));
         let folder: Arc<Path> = Arc::from(folder.path());

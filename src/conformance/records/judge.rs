@@ -3,7 +3,7 @@ use serde_json::value::RawValue;
 
 use super::RecordedResponse;
 use crate::adapter::{Decoded, ResponseMeta};
-use crate::message::{AdapterStatus, ObjectText};
+use crate::message::{AdapterStatus, FailureCode, ObjectText};
 
 /// What the adapter made of one recorded response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -87,7 +87,7 @@ impl RecordedResponse {
                     AdapterStatus::Recovered => RecordStatus::Recovered,
                     AdapterStatus::Rejected => RecordStatus::Rejected,
                 },
-                result.failure_code.map(|code| code.as_str()),
+                result.failure_code.map(FailureCode::as_str),
                 result.canonical_message,
             ),
         };

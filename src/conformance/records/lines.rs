@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_judged_as_far_as_it_can_be_read() {
-        let noise: String = (0..4000_u32)
-            .map(|n| format!("{{\"id\":\"{:x}\"\n", n.wrapping_mul(2_654_435_761)))
-            .collect();
+        let noise =
+            (0..4000_u32).map(|n| format!("{{\"id\":\"{:x}\"", n.wrapping_mul(2_654_435_761)));
+        let noise = noise.collect::<Vec<_>>().join("\n");
         let text = format!("{RECORD}\n{noise}");
         let bytes = packed(&text);
         let found = judged(&bytes[..bytes.len() / 2], MAX_LINE_BYTES);
