@@ -13,24 +13,40 @@
 //!
 //! Also here, because it is the same recorded format: [`Script`], the parsed file of a scripted provider.
 
+mod anthropic;
+mod bedrock;
+mod blocks;
 mod calls;
 mod decoder;
 mod documents;
+mod draft;
 mod error;
 mod error_report;
 mod fold;
 mod frames;
+mod gemini;
 mod json;
+mod kept;
+mod ollama;
 mod openai_chat;
+mod openai_responses;
 mod protocol;
 mod request;
 mod response;
 mod retry_after;
 mod script;
 mod sse;
+mod usage;
 
 pub use error::AdapterError;
-pub use protocol::Adapter;
+pub use protocol::{Adapter, KeyHeader};
 pub use request::{RequestEncoder, RequestShape};
 pub use response::{Decoded, ResponseDecoder, ResponseMeta};
 pub use script::{Script, ScriptError, ScriptFault, ScriptRecord, ScriptRule};
+
+#[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod json_suite_tests;

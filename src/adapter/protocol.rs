@@ -1,30 +1,83 @@
-use super::openai_chat;
-use super::{AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta};
+use std::borrow::Cow;
+
+use super::{
+    AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
+    ollama, openai_chat, openai_responses,
+};
 use crate::contract::{TargetTerms, Terms};
 
 /// One wire protocol in one version: what encodes requests for a target and judges its responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adapter(Protocol);
 
-/// The protocols of this build. A later one is a variant here and a folder beside `openai_chat`.
+/// The protocols of this build. A later one is a variant here and a folder beside the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
+    /// Anthropic messages, first version.
+    Anthropic,
+    /// Amazon Bedrock converse, first version; responses only.
+    Bedrock,
+    /// Google Gemini generateContent, first version.
+    Gemini,
+    /// Ollama chat, first version.
+    Ollama,
     /// OpenAI chat completions, first version.
     OpenaiChat,
+    /// OpenAI responses, first version.
+    OpenaiResponses,
+    /// OpenRouter's dialect of OpenAI chat completions, first version.
+    OpenrouterChat,
+}
+
+/// How a protocol wants the key: the name of a header, and what stands before the key in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHeader {
+    /// The header's name, in lower case.
+    pub name: &'static str,
+    /// What stands before the key, such as `Bearer `.
+    pub prefix: &'static str,
 }
 
 impl Protocol {
-    const ALL: [Self; 1] = [Self::OpenaiChat];
+    const ALL: [Self; 7] = [
+        Self::Anthropic,
+        Self::Bedrock,
+        Self::Gemini,
+        Self::Ollama,
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::OpenrouterChat,
+    ];
 
     pub(super) const fn version(self) -> &'static str {
         match self {
+            Self::Anthropic => anthropic::VERSION,
+            Self::Bedrock => bedrock::VERSION,
+            Self::Gemini => gemini::VERSION,
+            Self::Ollama => ollama::VERSION,
             Self::OpenaiChat => openai_chat::VERSION,
+            Self::OpenaiResponses => openai_responses::VERSION,
+            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSION,
+        }
+    }
+
+    /// What recordings call the protocol.
+    const fn proto(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic-messages",
+            Self::Bedrock => "bedrock-converse",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama-chat",
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::OpenrouterChat => "openrouter-chat",
         }
     }
 }
 
 impl Adapter {
-    /// Every adapter of this build.
+    /// The adapters of this build, sorted by version.
+    #[must_use]
     pub fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL.into_iter().map(Self)
     }
@@ -34,14 +87,18 @@ impl Adapter {
     /// # Errors
     /// [`AdapterError::UnknownVersion`] where this build has none of that name.
     pub fn by_version(version: &str) -> Result<Self, AdapterError> {
-        Protocol::ALL
-            .into_iter()
-            .find(|protocol| protocol.version() == version)
-            .map(Self)
+        Self::all()
+            .find(|adapter| adapter.version() == version)
             .ok_or_else(|| AdapterError::UnknownVersion {
                 got: version.chars().take(80).collect(),
                 known: Protocol::ALL.map(Protocol::version).join(", "),
             })
+    }
+
+    /// The adapter of what recordings and scripts call a protocol, such as `gemini`; none where this build has none.
+    #[must_use]
+    pub fn by_proto(proto: &str) -> Option<Self> {
+        Self::all().find(|adapter| adapter.proto() == proto)
     }
 
     /// The adapter of a contract's target.
@@ -58,11 +115,52 @@ impl Adapter {
         self.0.version()
     }
 
-    /// Where a request goes, below the provider's base URL, without a leading slash.
+    /// What recordings and scripts call the protocol.
     #[must_use]
-    pub const fn path(self) -> &'static str {
+    pub const fn proto(self) -> &'static str {
+        self.0.proto()
+    }
+
+    /// Where requests for `target` go, below the provider's base URL: segments without a leading slash, and a query
+    /// where there is one.
+    #[must_use]
+    pub fn path(self, target: &TargetTerms) -> Cow<'static, str> {
         match self.0 {
-            Protocol::OpenaiChat => openai_chat::PATH,
+            Protocol::Anthropic => Cow::Borrowed(anthropic::PATH),
+            Protocol::Gemini => gemini::path(target).into(),
+            Protocol::Ollama => Cow::Borrowed(ollama::PATH),
+            Protocol::OpenaiChat | Protocol::OpenrouterChat => Cow::Borrowed(openai_chat::PATH),
+            // No request of the last one is ever made.
+            Protocol::OpenaiResponses | Protocol::Bedrock => Cow::Borrowed(openai_responses::PATH),
+        }
+    }
+
+    /// How the protocol wants the key.
+    #[must_use]
+    pub const fn key_header(self) -> KeyHeader {
+        let (name, prefix) = match self.0 {
+            Protocol::Anthropic => ("x-api-key", ""),
+            Protocol::Gemini => ("x-goog-api-key", ""),
+            Protocol::Bedrock
+            | Protocol::Ollama
+            | Protocol::OpenaiChat
+            | Protocol::OpenaiResponses
+            | Protocol::OpenrouterChat => ("authorization", "Bearer "),
+        };
+        KeyHeader { name, prefix }
+    }
+
+    /// Headers that every request of the protocol carries; an author's header of the same name replaces one.
+    #[must_use]
+    pub const fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self.0 {
+            Protocol::Anthropic => &[("anthropic-version", "2023-06-01")],
+            Protocol::Bedrock
+            | Protocol::Gemini
+            | Protocol::Ollama
+            | Protocol::OpenaiChat
+            | Protocol::OpenaiResponses
+            | Protocol::OpenrouterChat => &[],
         }
     }
 
@@ -72,17 +170,13 @@ impl Adapter {
     pub fn decoder(self, meta: ResponseMeta, model: &str) -> ResponseDecoder {
         ResponseDecoder::new(self.0, meta, model)
     }
-
-    pub(super) const fn protocol(self) -> Protocol {
-        self.0
-    }
 }
 
 /// The encoder of a target; here beside the other dispatch.
 pub(super) fn encoder(terms: &Terms, index: usize) -> Result<RequestEncoder, AdapterError> {
     let target = target(terms, index)?;
-    let protocol = Adapter::by_version(&target.adapter_version)?.protocol();
-    Ok(RequestEncoder::with(protocol, terms, target))
+    let adapter = Adapter::by_version(&target.adapter_version)?;
+    RequestEncoder::with(adapter.0, terms, target)
 }
 
 fn target(terms: &Terms, index: usize) -> Result<&TargetTerms, AdapterError> {

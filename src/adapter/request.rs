@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
-use super::AdapterError;
-use super::openai_chat;
 use super::protocol::{Protocol, encoder};
+use super::{AdapterError, anthropic, gemini, ollama, openai_chat, openai_responses};
 use crate::contract::{TargetTerms, Terms};
 use crate::kernel::{InferRequest, ToolExposure};
 use crate::message::AgentMessage;
@@ -42,15 +41,29 @@ impl RequestEncoder {
     /// The encoder for the target at `index`; tools and parameters are rendered here, once.
     ///
     /// # Errors
-    /// [`AdapterError`] where there is no such target, or no adapter of its version.
+    /// [`AdapterError`] where there is no such target, or no adapter of its version that writes requests.
     pub fn new(terms: &Terms, index: usize) -> Result<Self, AdapterError> {
         encoder(terms, index)
     }
 
-    pub(super) fn with(protocol: Protocol, terms: &Terms, target: &TargetTerms) -> Self {
-        match protocol {
-            Protocol::OpenaiChat => Self(Box::new(openai_chat::Encoder::new(terms, target))),
-        }
+    pub(super) fn with(
+        protocol: Protocol,
+        terms: &Terms,
+        target: &TargetTerms,
+    ) -> Result<Self, AdapterError> {
+        Ok(Self(match protocol {
+            Protocol::Anthropic => Box::new(anthropic::Encoder::new(terms, target)),
+            Protocol::Bedrock => {
+                let version = protocol.version();
+                return Err(AdapterError::ResponsesOnly { version });
+            }
+            Protocol::Gemini => Box::new(gemini::Encoder::new(terms, target)),
+            Protocol::Ollama => Box::new(ollama::Encoder::new(terms, target)),
+            Protocol::OpenaiChat | Protocol::OpenrouterChat => {
+                Box::new(openai_chat::Encoder::new(terms, target))
+            }
+            Protocol::OpenaiResponses => Box::new(openai_responses::Encoder::new(terms, target)),
+        }))
     }
 
     /// The body of a request. Where `conversation` does not extend the one encoded last, what differs is rendered

@@ -1,7 +1,7 @@
 use super::decoder::{Decoder, Judge};
 use super::fold::Fold;
-use super::openai_chat;
 use super::protocol::Protocol;
+use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
 /// What came before the body of a response.
@@ -43,7 +43,16 @@ impl ResponseDecoder {
     pub(super) fn new(protocol: Protocol, meta: ResponseMeta, model: &str) -> Self {
         let version = protocol.version();
         match protocol {
-            Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(version, meta, model),
+            Protocol::Anthropic => Self::folding::<anthropic::Fold>(version, meta, model),
+            Protocol::Bedrock => Self::folding::<bedrock::Fold>(version, meta, model),
+            Protocol::Gemini => Self::folding::<gemini::Fold>(version, meta, model),
+            Protocol::Ollama => Self::folding::<ollama::Fold>(version, meta, model),
+            Protocol::OpenaiChat | Protocol::OpenrouterChat => {
+                Self::folding::<openai_chat::Fold>(version, meta, model)
+            }
+            Protocol::OpenaiResponses => {
+                Self::folding::<openai_responses::Fold>(version, meta, model)
+            }
         }
     }
 

@@ -135,18 +135,17 @@ fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
     }
 }
 
-/// The adapter for a provider's wire protocol, where it is built.
+/// The adapter for a provider's wire protocol, where it is built. A script says itself which protocol it holds; one that
+/// says nothing holds OpenAI chat.
 pub(super) const fn adapter_of(provider_type: ProviderType) -> Option<&'static str> {
     match provider_type {
-        // Each line of a script names its own protocol; only this one is built.
-        ProviderType::Openai | ProviderType::Openrouter | ProviderType::Scripted => {
-            Some("openai-chat/1")
-        }
-        ProviderType::OpenaiResponses
-        | ProviderType::Anthropic
-        | ProviderType::Google
-        | ProviderType::Ollama
-        | ProviderType::Local => None,
+        ProviderType::Openai | ProviderType::Scripted => Some("openai-chat/1"),
+        ProviderType::OpenaiResponses => Some("openai-responses/1"),
+        ProviderType::Anthropic => Some("anthropic-messages/1"),
+        ProviderType::Google => Some("google-gemini/1"),
+        ProviderType::Openrouter => Some("openrouter-chat/1"),
+        ProviderType::Ollama => Some("ollama-chat/1"),
+        ProviderType::Local => None,
     }
 }
 
@@ -186,8 +185,11 @@ fn targets(
             .or(spec.context_budget.context_window)
             .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
+        let stated = found.and_then(|t| t.adapter_version.clone());
         Ok(TargetTerms {
-            adapter_version: adapter_version.to_owned(),
+            adapter_version: stated
+                .filter(|_| provider_type == ProviderType::Scripted)
+                .unwrap_or_else(|| adapter_version.to_owned()),
             context_window: exact(context_window.unwrap_or(0)),
             model: target.model.clone(),
             model_fingerprint: fingerprint

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{DriverError, Environment};
-use crate::adapter::Script;
+use crate::adapter::{Adapter, Script};
 use crate::contract::{
     ContractSpec, ExecutionContract, ProviderSpec, ProviderType, TargetCapability,
 };
@@ -44,12 +44,14 @@ impl Scripts {
     pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         spec.targets
             .iter()
-            .map(|target| TargetCapability {
-                context_window: None,
-                fingerprint: self
-                    .0
-                    .get(&target.provider)
-                    .map(|(_, digest)| format!("scripted:{digest}")),
+            .map(|target| {
+                let script = self.0.get(&target.provider);
+                let adapter = script.and_then(|(script, _)| script.adapter);
+                TargetCapability {
+                    adapter_version: adapter.map(|adapter| adapter.version().to_owned()),
+                    context_window: None,
+                    fingerprint: script.map(|(_, digest)| format!("scripted:{digest}")),
+                }
             })
             .collect()
     }
@@ -99,7 +101,16 @@ fn http_target(
     with_keys: bool,
 ) -> Result<HttpTarget, DriverError> {
     let terms = contract.providers.get(name);
-    let mut headers = Vec::new();
+    let adapter = contract
+        .targets
+        .iter()
+        .find(|target| target.provider == name)
+        .and_then(|target| Adapter::by_version(&target.adapter_version).ok());
+    let mut headers: Vec<(String, Secret)> = adapter
+        .map_or(&[][..], Adapter::headers)
+        .iter()
+        .map(|(header, value)| ((*header).to_owned(), Secret::new(*value)))
+        .collect();
     let mut key = None;
     if with_keys {
         for (header, value) in
@@ -115,6 +126,13 @@ fn http_target(
                 place: format!("providers.{name}.api_key_env"),
             });
         }
+    }
+    // What the author states comes last, so it replaces the protocol's own header of that name.
+    if let (Some(found), Some(adapter)) = (&key, adapter) {
+        let header = adapter.key_header();
+        let value = Secret::new(format!("{}{found}", header.prefix));
+        headers.insert(0, (header.name.to_owned(), value));
+        key = None;
     }
     Ok(HttpTarget {
         base_url: terms

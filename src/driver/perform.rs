@@ -64,12 +64,12 @@ pub(super) async fn infer(
         cancel,
         idle: Duration::from_millis(contract.llm_timeout_ms),
     };
-    let model = contract
-        .targets
-        .get(request.target)
-        .map_or("", |target| target.model.as_str());
+    let target = contract.targets.get(request.target);
+    let model = target.map_or("", |target| target.model.as_str());
+    let path = target.map_or_else(Default::default, |target| adapter.path(target));
     let mut raw = Vec::new();
-    let response = exchange(&backend, adapter, model, body, &patience, &mut raw).await;
+    let asked = (adapter, model, path.as_ref());
+    let response = exchange(&backend, asked, body, &patience, &mut raw).await;
     Answer::Inference(InferenceAnswer {
         expected_tokens: request.expected_tokens,
         inference: request.inference,
@@ -81,13 +81,12 @@ pub(super) async fn infer(
 
 async fn exchange(
     backend: &Backend,
-    adapter: Adapter,
-    model: &str,
+    (adapter, model, path): (Adapter, &str, &str),
     body: Vec<u8>,
     patience: &Patience,
     raw: &mut Vec<u8>,
 ) -> Result<Decoded, TransportFault> {
-    let mut reply = backend.send(adapter.path(), body, patience).await?;
+    let mut reply = backend.send(path, body, patience).await?;
     let meta = ResponseMeta {
         headers: reply.head().headers.clone(),
         received_unix_ms: unix_ms(),

@@ -18,6 +18,7 @@ mod fault;
 mod ids;
 mod object_text;
 mod provider_fault;
+mod reasoning;
 mod usage;
 
 pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, Repair, StopReason, Withheld};
@@ -30,4 +31,5 @@ pub use fault::FailureCode;
 pub use ids::{CallSeq, InferenceSeq, RunId, RunIdError};
 pub use object_text::{ObjectFault, ObjectText};
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
+pub use reasoning::{ReasoningPart, ReasoningText, ReasoningTrace};
 pub use usage::{Usage, estimate_tokens};

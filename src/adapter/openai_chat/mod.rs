@@ -26,12 +26,10 @@ mod wire;
 
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSION};
+pub(super) use version::{OPENROUTER_VERSION, PATH, VERSION};
 
 #[cfg(test)]
 mod bounds_tests;
-#[cfg(test)]
-mod corpus_tests;
 #[cfg(test)]
 mod encoder_tests;
 #[cfg(test)]
