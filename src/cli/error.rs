@@ -68,6 +68,9 @@ pub(super) enum CliError {
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },
+    /// The caller: this build has no such profile.
+    #[error("play the corpus: no model profile {got:?}; this build has {known}")]
+    NoSuchProfile { got: String, known: String },
     /// The caller: no such file of records.
     #[error("read the records {}: {reason}", path.display())]
     RecordsUnreadable { path: PathBuf, reason: String },

@@ -80,6 +80,7 @@ impl From<&CliError> for Exit {
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
+            | CliError::NoSuchProfile { .. }
             | CliError::RecordsUnreadable { .. }
             | CliError::RecordsNotJudged { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,

@@ -13,13 +13,16 @@
 mod bring_up;
 mod case;
 mod cases;
+mod casting;
 mod control;
 mod drive;
 mod error;
 mod expect;
 mod invariants;
+mod metrics;
 mod model;
 mod played;
+mod profiles;
 mod records;
 mod report;
 mod script;
@@ -28,6 +31,8 @@ mod tool;
 mod wire;
 
 pub use error::CaseError;
+pub use metrics::{Metrics, Spread};
+pub use profiles::{ProfileCase, ProfileRow};
 pub use records::{
     JudgedCall, JudgedLine, JudgedRecord, RecordFault, RecordLines, RecordRule, RecordStatus,
     RecordedResponse, RecordsReadError, VerdictRow, VerdictTable,

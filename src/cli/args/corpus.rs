@@ -15,6 +15,9 @@ pub(in crate::cli) struct CorpusRunArgs {
     /// Only cases whose id contains this
     #[arg(long, value_name = "TEXT")]
     pub(in crate::cli) filter: Option<String>,
+    /// Only the six cases of the conformance contract, as this model profile plays them
+    #[arg(long, value_name = "ID")]
+    pub(in crate::cli) profile: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,
