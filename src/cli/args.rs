@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+/// The hidden command that is a tool server.
+pub(super) const SLOW_TOOL: &str = "__slow-tool";
+
 pub(super) use corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 
 use super::home::LOCAL_KEY;
@@ -60,6 +63,9 @@ pub(super) enum Command {
     Corpus(CorpusCommand),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
+    /// A tool server that never answers a call: what `corpus run --live` tries a model's patience with
+    #[command(name = SLOW_TOOL, hide = true)]
+    SlowTool,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use miette::{Diagnostic, ReportHandler};
 
 use super::escape;
+use crate::conformance::CaseError;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
 use crate::message::RunId;
@@ -71,6 +72,12 @@ pub(super) enum CliError {
     /// The caller: this build has no such profile.
     #[error("play the corpus: no model profile {got:?}; this build has {known}")]
     NoSuchProfile { got: String, known: String },
+    /// monolith: a live case that it carries is faulty; or the caller's endpoint cannot stand in a contract.
+    #[error("make the contract of a live case: {0}")]
+    LiveCase(CaseError),
+    /// The operator: the system does not say which program this is.
+    #[error("find the program of this process: {reason}")]
+    OwnProgram { reason: String },
     /// The caller: no such file of records.
     #[error("read the records {}: {reason}", path.display())]
     RecordsUnreadable { path: PathBuf, reason: String },

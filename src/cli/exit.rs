@@ -81,6 +81,7 @@ impl From<&CliError> for Exit {
             | CliError::NoContractFile { .. }
             | CliError::NoSuchCase { .. }
             | CliError::NoSuchProfile { .. }
+            | CliError::LiveCase(_)
             | CliError::RecordsUnreadable { .. }
             | CliError::RecordsNotJudged { .. }
             | CliError::FileInsteadOfRun { .. } => Self::USAGE,
@@ -101,6 +102,7 @@ impl From<&CliError> for Exit {
             | CliError::CannotWrite { .. }
             | CliError::CurrentFolder { .. }
             | CliError::Runtime { .. }
+            | CliError::OwnProgram { .. }
             | CliError::Output(_)
             | CliError::Randomness { .. }
             | CliError::Panic { .. }

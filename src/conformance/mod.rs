@@ -19,6 +19,7 @@ mod drive;
 mod error;
 mod expect;
 mod invariants;
+mod live;
 mod metrics;
 mod model;
 mod played;
@@ -31,6 +32,10 @@ mod tool;
 mod wire;
 
 pub use error::CaseError;
+pub use live::{
+    Agreement, LiveError, LiveRecord, LiveReport, LiveRow, LiveStatus, LiveTarget, ServerTraits,
+    Share, run_live,
+};
 pub use metrics::{Metrics, Spread};
 pub use profiles::{ProfileCase, ProfileRow};
 pub use records::{

@@ -9,6 +9,8 @@ mod corpus;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod log;

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::adapters;
+use super::{adapters, live};
 use crate::cli::args::{CorpusCommand, CorpusRunArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -43,6 +43,9 @@ pub(in crate::cli) fn corpus(home: &Home, command: &CorpusCommand) -> Result<Exi
 }
 
 fn run(home: &Home, args: &CorpusRunArgs) -> Result<Exit, CliError> {
+    if let Some(url) = &args.live {
+        return live::live(home, url, args);
+    }
     if let Some(profile) = &args.profile
         && ModelProfile::by_id(profile).is_none()
     {
