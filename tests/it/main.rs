@@ -13,6 +13,8 @@ mod fuzz;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod log;
 #[cfg(test)]
 mod loopback;

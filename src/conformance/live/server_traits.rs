@@ -6,7 +6,8 @@ use crate::message::ProviderFaultClass;
 /// What the responses of a server show of the server. Nothing here is a verdict on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ServerTraits {
-    /// Responses to requests that asked for a call, and how many brought one, whole or not: is `required` obeyed?
+    /// Responses to requests that asked for a call, and how many brought one, whole or not: is `required` obeyed? A message that
+    /// the output limit cut before a call counts in neither.
     pub required: Share,
     /// Responses to requests without tools, and how many brought no call: is `none` obeyed?
     pub none: Share,

@@ -91,7 +91,8 @@ impl Watcher {
         let called = broken || !calls.is_empty();
         if let Some(asked) = self.asked.remove(&returned.inference) {
             self.latency_ms.push(at_ms.saturating_sub(asked.at_ms));
-            if asked.forced {
+            // A message that was cut says nothing of what would have come.
+            if asked.forced && (called || result.stop != StopReason::Length) {
                 self.required.count(called);
             }
             if !asked.tools {

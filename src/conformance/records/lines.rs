@@ -185,7 +185,7 @@ mod tests {
         let bytes = packed(&text);
         let found = judged(&bytes[..bytes.len() / 2], MAX_LINE_BYTES);
         assert_eq!(found[0], "a Some(\"model\")");
-        assert!(found.len() > 100, "{}", found.len());
+        assert!(matches!(found.len(), 100..), "{}", found.len());
         let last = found.last().unwrap();
         assert!(last.starts_with("after line "), "{last}");
     }
