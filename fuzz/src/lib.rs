@@ -9,23 +9,26 @@ use monolith::contract::{ContractSpec, ExecutionContract};
 use monolith::message::AdapterStatus;
 use monolith::transcript::{LineReader, VerifyOptions, verify_lines};
 
+/// What a target does with bytes.
+type Target = fn(&[u8]);
+
 /// The targets by name. One for each protocol is called `decode_` and the protocol.
-pub const TARGETS: [(&str, fn(&[u8])); 11] = [
+pub const TARGETS: [(&str, Target); 11] = [
     ("contract", contract),
     ("decode_anthropic_messages", |data| {
-        decode("anthropic-messages", data)
+        decode("anthropic-messages", data);
     }),
     ("decode_bedrock_converse", |data| {
-        decode("bedrock-converse", data)
+        decode("bedrock-converse", data);
     }),
     ("decode_gemini", |data| decode("gemini", data)),
     ("decode_ollama_chat", |data| decode("ollama-chat", data)),
     ("decode_openai_chat", |data| decode("openai-chat", data)),
     ("decode_openai_responses", |data| {
-        decode("openai-responses", data)
+        decode("openai-responses", data);
     }),
     ("decode_openrouter_chat", |data| {
-        decode("openrouter-chat", data)
+        decode("openrouter-chat", data);
     }),
     ("records", records),
     ("split", split),

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::calls::GatheredCall;
@@ -9,14 +11,15 @@ use crate::message::FailureCode;
 /// index, or given whole.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    blocks: Vec<Block>,
+    list: Vec<Block>,
+    /// Where the block stands that is open under an index.
+    open: BTreeMap<u64, usize>,
     /// Where they stand: an RFC 6901 pointer.
     pointer: &'static str,
 }
 
 #[derive(Debug)]
 struct Block {
-    index: u64,
     kind: BlockKind,
     stopped: bool,
 }
@@ -66,18 +69,19 @@ enum Signed<'a> {
 impl Blocks {
     pub(super) const fn at(pointer: &'static str) -> Self {
         Self {
-            blocks: Vec::new(),
+            list: Vec::new(),
+            open: BTreeMap::new(),
             pointer,
         }
     }
 
     /// A block begins.
     pub(super) fn start(&mut self, index: u64, kind: BlockKind) -> Result<(), Failure> {
-        if self.blocks.len() == MAX_PARTS {
+        if self.list.len() == MAX_PARTS {
             return Err(too_many_parts(self.pointer));
         }
-        self.blocks.push(Block {
-            index,
+        self.open.insert(index, self.list.len());
+        self.list.push(Block {
             kind,
             stopped: false,
         });
@@ -87,7 +91,7 @@ impl Blocks {
     /// The block that is open under that index takes a piece. Where none is, the piece of a text begins one, since there is
     /// nothing to know of a text beforehand.
     pub(super) fn add(&mut self, index: u64, piece: Piece) -> Result<(), Failure> {
-        if self.open(index).is_none() {
+        if !self.open.contains_key(&index) {
             let kind = match &piece {
                 Piece::Text(_) => BlockKind::Text(String::new()),
                 Piece::Thinking(_) | Piece::Signature(_) => BlockKind::Thinking {
@@ -100,7 +104,8 @@ impl Blocks {
             self.start(index, kind)?;
         }
         let misplaced = self.misplaced(index);
-        let Some(block) = self.open(index) else {
+        let place = self.open.get(&index);
+        let Some(block) = place.and_then(|place| self.list.get_mut(*place)) else {
             return Err(misplaced);
         };
         match (&mut block.kind, piece) {
@@ -124,16 +129,10 @@ impl Blocks {
 
     /// The block under that index is whole.
     pub(super) fn stop(&mut self, index: u64) {
-        if let Some(block) = self.open(index) {
+        let place = self.open.remove(&index);
+        if let Some(block) = place.and_then(|place| self.list.get_mut(place)) {
             block.stopped = true;
         }
-    }
-
-    fn open(&mut self, index: u64) -> Option<&mut Block> {
-        let found = self.blocks.iter_mut().rev();
-        found
-            .filter(|block| block.index == index)
-            .find(|block| !block.stopped)
     }
 
     fn misplaced(&self, index: u64) -> Failure {
@@ -144,8 +143,8 @@ impl Blocks {
     /// cut one, even where what came of its arguments reads as an object.
     pub(super) fn into_draft(self, cut: bool, call_below: &str, arguments: &'static str) -> Draft {
         let mut draft = Draft::default();
-        let last = self.blocks.len().saturating_sub(1);
-        for (place, block) in self.blocks.into_iter().enumerate() {
+        let last = self.list.len().saturating_sub(1);
+        for (place, block) in self.list.into_iter().enumerate() {
             match block.kind {
                 BlockKind::Foreign => {}
                 BlockKind::Text(text) => draft.text(&text, None),
@@ -159,7 +158,7 @@ impl Blocks {
                     }
                 }
                 BlockKind::Redacted(data) => {
-                    draft.block(json(&Signed::RedactedThinking { data: &data }))
+                    draft.block(json(&Signed::RedactedThinking { data: &data }));
                 }
                 BlockKind::ToolUse {
                     id,

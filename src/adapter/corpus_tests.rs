@@ -1,6 +1,7 @@
 //! Every recorded response of every protocol, where the recordings are at hand.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -125,7 +126,7 @@ fn every_recorded_response_gets_one_verdict_however_it_is_split() {
         }
         is_sound(&record, &whole);
         let verdict = verdict(&whole);
-        verdicts.push_str(&format!("{} {verdict}\n", record.id));
+        let _ = writeln!(verdicts, "{} {verdict}", record.id);
         let form = if record.stream { "stream" } else { "whole " };
         let stop = message(&whole).map_or_else(String::new, |(_, stop)| format!(" {stop:?}"));
         let row = format!("{:<18} {form} {verdict}{stop}", record.proto);
@@ -147,6 +148,12 @@ fn every_recorded_response_gets_one_verdict_however_it_is_split() {
 fn a_recorded_stream_that_is_cut_gives_the_whole_message_or_none() {
     let mut cuts = 0;
     for record in records().into_iter().filter(|record| record.stream) {
+        // The protocol has no end mark, and where the provider runs code it ends every section: a cut between two of
+        // them shows in the transport only.
+        if record.proto == "gemini" && record.response.matches("finishReason").count() > 1 {
+            println!("skipped {}: several finish reasons", record.id);
+            continue;
+        }
         let whole = record.whole();
         let Some((expect, _)) = message(&whole) else {
             continue;
@@ -169,7 +176,7 @@ fn twin(proto: &str, body: &Value) -> Option<String> {
     let event = |value: Value| format!("data: {value}\n\n");
     Some(match proto {
         "anthropic-messages" => anthropic_twin(body)?,
-        "gemini" => format!("[{body}\n]"),
+        "gemini" if body.is_object() => format!("[{body}\n]"),
         "ollama-chat" => {
             let mut begun = body.clone();
             begun["done"] = json!(false);

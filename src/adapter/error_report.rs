@@ -2,9 +2,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::json::{Raw, elements, object, string, whole};
+use super::retry_after::millis;
 use crate::message::{ProviderFault, ProviderFaultClass};
 
-/// An error as a server of this family reports it, in whatever shape.
+/// The most details of an error that are looked at.
+const MAX_DETAILS: usize = 32;
+
+/// An error as a provider reports it, in whatever shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ErrorReport {
     /// `code` and `type`, and those of the inner error, in lower case.
@@ -13,6 +17,8 @@ pub(super) struct ErrorReport {
     message: String,
     /// The HTTP status that it states for itself, inside a response whose own status is no error.
     status: Option<u16>,
+    /// Milliseconds that it asks to wait, where it does.
+    retry_after_ms: Option<u64>,
     /// Whether it names the rules of moderation that the request broke.
     moderated: bool,
 }
@@ -24,6 +30,8 @@ struct WireError<'a> {
     code: Raw<'a>,
     #[serde(borrow)]
     detail: Raw<'a>,
+    #[serde(borrow)]
+    details: Raw<'a>,
     #[serde(borrow)]
     error: Raw<'a>,
     #[serde(borrow)]
@@ -38,6 +46,16 @@ struct WireError<'a> {
     status_code: Raw<'a>,
     #[serde(borrow, rename = "type")]
     kind: Raw<'a>,
+}
+
+/// One of the details that a Google error carries.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireDetail<'a> {
+    #[serde(borrow)]
+    reason: Raw<'a>,
+    #[serde(borrow, rename = "retryDelay")]
+    retry_delay: Raw<'a>,
 }
 
 #[derive(Default, Deserialize)]
@@ -55,6 +73,7 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
         ProviderFaultClass::Quota,
         &[
             "insufficient_quota",
+            "billing_error",
             "billing_hard_limit_reached",
             "billing_not_active",
             "insufficient_balance",
@@ -98,6 +117,7 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
             "rate_limited",
             "ratelimitreached",
             "resource_exhausted",
+            "throttlingexception",
             "too_many_requests",
         ],
     ),
@@ -105,6 +125,7 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
         ProviderFaultClass::Auth,
         &[
             "account_deactivated",
+            "api_key_invalid",
             "authentication_error",
             "forbidden",
             "invalid_api_key",
@@ -118,7 +139,13 @@ const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
     ),
     (
         ProviderFaultClass::Timeout,
-        &["request_timeout", "timeout", "timeout_error"],
+        &[
+            "deadline_exceeded",
+            "modeltimeoutexception",
+            "request_timeout",
+            "timeout",
+            "timeout_error",
+        ],
     ),
     (
         ProviderFaultClass::Model,
@@ -139,6 +166,7 @@ const OVERFLOW_WORDS: &[&str] = &[
     "context length",
     "context size",
     "context window",
+    "exceeds the maximum number of tokens",
     "input is too long",
     "maximum prompt length",
     "prompt is too long",
@@ -217,14 +245,28 @@ impl ErrorReport {
             message.push_str(": ");
             message.push_str(&upstream);
         }
+        let details: Vec<WireDetail<'_>> = error
+            .details
+            .and_then(|raw| elements(raw, MAX_DETAILS))
+            .map_or_else(Vec::new, |(details, _)| details)
+            .into_iter()
+            .filter_map(|detail| object(detail.get()))
+            .collect();
+        let reasons = details.iter().map(|detail| detail.reason);
+        let retry_after_ms = details
+            .iter()
+            .find_map(|detail| string(detail.retry_delay))
+            .and_then(|delay| millis(delay.strip_suffix('s')?, 1000.0));
         Self {
             codes: [error.code, error.kind, inner.code, error.status]
                 .into_iter()
+                .chain(reasons)
                 .filter_map(string)
                 .map(|code| code.to_ascii_lowercase())
                 .filter(|code| !code.is_empty())
                 .collect(),
             message,
+            retry_after_ms,
             status: [error.code, error.status_code, error.status]
                 .into_iter()
                 .find_map(status),
@@ -274,6 +316,7 @@ impl ErrorReport {
             message = format!("{code}: {message}");
         }
         ProviderFault {
+            retry_after_ms: self.retry_after_ms,
             status: Some(http),
             ..ProviderFault::new(class, message)
         }

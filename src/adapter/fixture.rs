@@ -1,5 +1,6 @@
 //! Terms and a conversation for the tests of encoders.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -152,10 +153,10 @@ pub(super) fn verdict(decoded: &Decoded) -> String {
             (Some(message), None) => {
                 let mut line = format!("{:?}: {}", result.stop, message.content);
                 if let Some(reasoning) = &message.reasoning {
-                    line.push_str(&format!(" <{reasoning}>"));
+                    let _ = write!(line, " <{reasoning}>");
                 }
                 for call in &message.tool_calls {
-                    line.push_str(&format!(" [{} {} {}]", call.id, call.name, call.arguments));
+                    let _ = write!(line, " [{} {} {}]", call.id, call.name, call.arguments);
                 }
                 line
             }
@@ -188,7 +189,8 @@ pub(super) fn message(version: &str, body: &str) -> AgentMessage {
 
 /// Events as `data:` lines.
 pub(super) fn events(data: &[&str]) -> String {
-    data.iter()
-        .map(|data| format!("data: {data}\n\n"))
-        .collect()
+    data.iter().fold(String::new(), |mut text, data| {
+        let _ = write!(text, "data: {data}\n\n");
+        text
+    })
 }

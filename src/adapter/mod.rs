@@ -11,6 +11,10 @@
 //!      pushed in any pieces        └▶ Decoded::Fault(class, Retry-After)
 //! ```
 //!
+//! Protocols differ in their wire shapes only. One decoder frames the bytes (`decoder`: a document, events, lines, an array,
+//! binary frames) and hands documents to the protocol's fold; the folds gather calls and leave judging them to one place
+//! (`calls`), and errors to one table (`error_report`).
+//!
 //! Also here, because it is the same recorded format: [`Script`], the parsed file of a scripted provider.
 
 mod anthropic;
@@ -48,5 +52,7 @@ pub use script::{Script, ScriptError, ScriptFault, ScriptRecord, ScriptRule};
 mod corpus_tests;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod hostile_tests;
 #[cfg(test)]
 mod json_suite_tests;

@@ -77,7 +77,6 @@ impl Protocol {
 
 impl Adapter {
     /// The adapters of this build, sorted by version.
-    #[must_use]
     pub fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL.into_iter().map(Self)
     }

@@ -47,8 +47,9 @@ impl ResponseDecoder {
             Protocol::Bedrock => Self::folding::<bedrock::Fold>(version, meta, model),
             Protocol::Gemini => Self::folding::<gemini::Fold>(version, meta, model),
             Protocol::Ollama => Self::folding::<ollama::Fold>(version, meta, model),
-            Protocol::OpenaiChat | Protocol::OpenrouterChat => {
-                Self::folding::<openai_chat::Fold>(version, meta, model)
+            Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(version, meta, model),
+            Protocol::OpenrouterChat => {
+                Self::folding::<openai_chat::Fold<true>>(version, meta, model)
             }
             Protocol::OpenaiResponses => {
                 Self::folding::<openai_responses::Fold>(version, meta, model)

@@ -197,9 +197,10 @@ impl CliError {
             Self::NoStateFolder | Self::StateFolder { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
             }
-            Self::Line { .. } | Self::NoHeader { .. } | Self::Entry { .. } => {
-                "monolith verify RUN|FILE says what still holds"
-            }
+            Self::Line { .. }
+            | Self::NoHeader { .. }
+            | Self::Entry { .. }
+            | Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
             Self::Key(KeyFileError::Permissions { .. }) => {
                 "chmod 600 the file, if nobody else has read it; else make a new key"
             }
@@ -211,7 +212,6 @@ impl CliError {
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
             Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
             Self::FileExists { .. } => "--force replaces it",
-            Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"

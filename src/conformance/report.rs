@@ -60,31 +60,39 @@ pub struct CorpusTotals {
 #[must_use]
 pub fn run_corpus(filter: Option<&str>, profile: Option<&str>) -> CorpusReport {
     let corpus = Corpus::built_in();
-    if profile.is_none() {
-        return run(&corpus, filter, Some(None), true);
-    }
-    run(&corpus, filter, Some(profile), false)
+    let chosen = profile.map_or(Chosen::Everything, Chosen::Profile);
+    run(&corpus, filter, chosen)
 }
 
 /// Plays the cases of `corpus` whose id contains `filter`.
 #[must_use]
 pub fn run_cases(corpus: &Corpus, filter: Option<&str>) -> CorpusReport {
-    run(corpus, filter, None, true)
+    run(corpus, filter, Chosen::AsWritten)
 }
 
-/// Plays cases as they stand where `as_written`, and as profiles play them: none, all, or one.
-fn run(
-    corpus: &Corpus,
-    filter: Option<&str>,
-    profiles: Option<Option<&str>>,
-    as_written: bool,
-) -> CorpusReport {
+/// What of a corpus is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chosen<'p> {
+    /// The cases as they are written.
+    AsWritten,
+    /// Those, and the six cases as every profile plays them.
+    Everything,
+    /// The six cases as this profile plays them.
+    Profile(&'p str),
+}
+
+fn run(corpus: &Corpus, filter: Option<&str>, chosen: Chosen<'_>) -> CorpusReport {
+    let (as_written, cast_too, profile) = match chosen {
+        Chosen::AsWritten => (true, false, None),
+        Chosen::Everything => (true, true, None),
+        Chosen::Profile(id) => (false, true, Some(id)),
+    };
     let mut tally = Tally::default();
     let base = Base::parse(&corpus.base);
-    let chosen =
+    let wanted =
         |case: &&CaseSource| as_written && filter.is_none_or(|filter| case.id.contains(filter));
     let mut rows = Vec::new();
-    for source in corpus.cases.iter().filter(chosen) {
+    for source in corpus.cases.iter().filter(wanted) {
         rows.push(match &base {
             Ok(base) => {
                 let case = Case::parse(&source.id, &source.text);
@@ -94,7 +102,7 @@ fn run(
         });
     }
     let mut cast = Vec::new();
-    if let (Some(profile), Ok(base)) = (profiles, &base) {
+    if let (true, Ok(base)) = (cast_too, &base) {
         let (more, table) = play_profiles(corpus, base, profile, filter, &mut tally);
         rows.extend(more);
         cast = table;

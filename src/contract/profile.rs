@@ -38,10 +38,12 @@ pub struct ProfileMatch {
 }
 
 /// Every profile in the order of matching; the last one matches every target.
-const FILES: [&str; 4] = [
+const FILES: [&str; 6] = [
     include_str!("../../contracts/profiles/scripted.json"),
     include_str!("../../contracts/profiles/smollm2-135m.json"),
     include_str!("../../contracts/profiles/openai-chat-default.json"),
+    include_str!("../../contracts/profiles/anthropic-default.json"),
+    include_str!("../../contracts/profiles/google-default.json"),
     include_str!("../../contracts/profiles/unknown.json"),
 ];
 
@@ -107,7 +109,14 @@ mod tests {
         let ids: Vec<&str> = ModelProfile::all().iter().map(|p| p.id.as_str()).collect();
         assert_eq!(
             ids,
-            ["scripted", "smollm2-135m", "openai-chat-default", "unknown"]
+            [
+                "scripted",
+                "smollm2-135m",
+                "openai-chat-default",
+                "anthropic-default",
+                "google-default",
+                "unknown"
+            ]
         );
         for text in FILES {
             serde_json::from_str::<ModelProfile>(text).unwrap();
@@ -139,6 +148,14 @@ mod tests {
         );
         check(ProviderType::Local, "smollm2:135m", "smollm2-135m");
         check(ProviderType::Anthropic, "", "unknown");
+        check(ProviderType::Anthropic, "claude-x-1", "anthropic-default");
+        check(ProviderType::Google, "gemini-9-pro", "google-default");
+        check(
+            ProviderType::Openrouter,
+            "anthropic/claude-x-1",
+            "anthropic-default",
+        );
+        check(ProviderType::OpenaiResponses, "o3", "openai-chat-default");
     }
 
     #[test]

@@ -27,6 +27,8 @@ mod resume;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_protocols;
+#[cfg(test)]
 mod tests_resume;
 
 pub use bring_up::{Prepared, RunRequest, prepare};

@@ -110,7 +110,7 @@ impl BlobSource for Blobs {
     }
 }
 
-fn replay(folder: &Path, finished: &Finished) -> ReplayReport {
+pub(super) fn replay(folder: &Path, finished: &Finished) -> ReplayReport {
     let path = folder.join("runs.db");
     let blobs = Blobs(StoreReader::open(&path).expect("a reader"));
     let mut reader = StoreReader::open(&path).expect("a reader");

@@ -33,12 +33,12 @@ fn a_server_that_only_talks_ends_every_case_as_its_contract_allows() {
     let said = json!({
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello."}, "finish_reason": "stop"}],
     });
-    let served = Served {
+    let response = Served {
         body: said.to_string().into_bytes(),
         headers: Vec::new(),
         status: 200,
     };
-    let server = runtime.block_on(Loopback::serving(vec![served]));
+    let server = runtime.block_on(Loopback::serving(vec![response]));
     let home = tempfile::tempdir().unwrap();
     let output = live(home.path(), &server.address_of(0), &["--runs", "2"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -65,11 +65,11 @@ fn a_server_that_only_talks_ends_every_case_as_its_contract_allows() {
     );
     assert_eq!(row("1 valid call")["reached"], 0);
     assert_eq!(row("3 narration")["reached"], 2);
-    let server = &document["server"];
-    assert_eq!(server["required"], json!({"of": 12, "held": 0}));
-    assert_eq!(server["none"], json!({"of": 2, "held": 2}));
-    assert_eq!(server["usage"], json!({"of": 14, "held": 0}));
-    assert_eq!(server["streaming"], "same");
+    let traits = &document["server"];
+    assert_eq!(traits["required"], json!({"of": 12, "held": 0}));
+    assert_eq!(traits["none"], json!({"of": 2, "held": 2}));
+    assert_eq!(traits["usage"], json!({"of": 14, "held": 0}));
+    assert_eq!(traits["streaming"], "same");
     assert_eq!(document["metrics"]["required_without_call"], 12);
     let records = document["records"].as_array().unwrap();
     assert_eq!(records.len(), 14);

@@ -61,6 +61,10 @@ impl fold::Fold for Fold {
         match (form, kind.as_str()) {
             (Form::Whole, _) => self.message(&event),
             (Form::Piece, "message_start") => {
+                if self.saw_message {
+                    // A stream holds one message. A second one was spliced in, and neither can be trusted to be whole.
+                    return Err(Failure::new(FailureCode::BodyShape, "/message_start"));
+                }
                 let message: WireEvent<'_> = part(event.message, "/message")?;
                 self.message(&message)
             }

@@ -25,3 +25,8 @@ mod wire;
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
 pub(super) use version::{PATH, VERSION};
+
+#[cfg(test)]
+mod encoder_tests;
+#[cfg(test)]
+mod payload_tests;

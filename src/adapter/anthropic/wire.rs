@@ -56,6 +56,7 @@ pub(super) struct WireBlock<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
 pub(super) struct WireUsage<'a> {
     #[serde(borrow)]
     pub cache_creation_input_tokens: Raw<'a>,

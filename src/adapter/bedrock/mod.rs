@@ -13,3 +13,6 @@ mod wire;
 
 pub(super) use fold::Fold;
 pub(super) use version::VERSION;
+
+#[cfg(test)]
+mod payload_tests;

@@ -86,6 +86,7 @@ pub(super) struct WireCitations<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
 pub(super) struct WireUsage<'a> {
     #[serde(borrow)]
     pub cache_read_input_tokens: Raw<'a>,

@@ -183,12 +183,12 @@ impl Fold {
             let pointer = format!("{PARTS}/{}", self.parts);
             let part: WirePart<'_> = part(Some(raw), &pointer)?;
             self.parts += 1;
-            self.part(&part, pointer)?;
+            self.part(&part, &pointer)?;
         }
         Ok(())
     }
 
-    fn part(&mut self, part: &WirePart<'_>, pointer: String) -> Result<(), Failure> {
+    fn part(&mut self, part: &WirePart<'_>, pointer: &str) -> Result<(), Failure> {
         let signature = string(part.thought_signature).filter(|text| !text.is_empty());
         if let Some(raw) = part.function_call {
             return self.call(raw, signature, pointer);
@@ -211,7 +211,7 @@ impl Fold {
         &mut self,
         raw: &RawValue,
         signature: Option<String>,
-        pointer: String,
+        pointer: &str,
     ) -> Result<(), Failure> {
         let shape = |below: &str| Failure::new(FailureCode::CallShape, format!("{pointer}{below}"));
         let piece: WireCall<'_> = object(raw.get()).ok_or_else(|| shape("/functionCall"))?;
@@ -229,7 +229,7 @@ impl Fold {
                 call: GatheredCall {
                     id: string(piece.id).unwrap_or_default(),
                     name,
-                    pointer: pointer.clone(),
+                    pointer: pointer.to_owned(),
                     ..GatheredCall::default()
                 },
                 signature,

@@ -106,15 +106,12 @@ fn steps(path: &str) -> Option<Vec<Step>> {
         } else {
             let inside = rest.strip_prefix('[')?;
             let quote = inside.chars().next().filter(|c| matches!(c, '\'' | '"'));
-            match quote {
-                Some(quote) => {
-                    let (name, after) = inside.get(1..)?.split_once(&format!("{quote}]"))?;
-                    (Step::Key(name.to_owned()), after)
-                }
-                None => {
-                    let (place, after) = inside.split_once(']')?;
-                    (Step::Place(place.parse().ok()?), after)
-                }
+            if let Some(quote) = quote {
+                let (name, after) = inside.get(1..)?.split_once(&format!("{quote}]"))?;
+                (Step::Key(name.to_owned()), after)
+            } else {
+                let (place, after) = inside.split_once(']')?;
+                (Step::Place(place.parse().ok()?), after)
             }
         };
         if step == Step::Key(String::new()) {

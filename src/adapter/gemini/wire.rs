@@ -91,6 +91,7 @@ pub(super) struct WirePartialArg<'a> {
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
+#[expect(clippy::struct_field_names, reason = "the names are the protocol's")]
 pub(super) struct WireUsage<'a> {
     #[serde(borrow)]
     pub cached_content_token_count: Raw<'a>,

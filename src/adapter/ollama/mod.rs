@@ -19,3 +19,6 @@ mod wire;
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
 pub(super) use version::{PATH, VERSION};
+
+#[cfg(test)]
+mod payload_tests;

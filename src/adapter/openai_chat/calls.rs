@@ -23,6 +23,7 @@ pub(super) struct Calls(Vec<Parts>);
 #[derive(Debug, Default)]
 struct Parts {
     arguments: String,
+    has_arguments: bool,
     has_function: bool,
     id: String,
     index: Option<u64>,
@@ -103,8 +104,10 @@ impl Calls {
         at.filter(|at| self.0.get(*at).is_some_and(|parts| !begins(parts)))
     }
 
-    /// The calls in message order: by index where every call has one, else by first appearance.
-    pub(super) fn finish(mut self, model: &str) -> Result<Vec<ToolInvocation>, Failure> {
+    /// The calls in message order: by index where every call has one, else by first appearance. `cut` where the output may
+    /// have ended before its time: then a call that never had the field of its arguments may be the beginning of one, else
+    /// it has none.
+    pub(super) fn finish(mut self, cut: bool, model: &str) -> Result<Vec<ToolInvocation>, Failure> {
         if self.0.iter().all(|parts| parts.index.is_some()) {
             self.0.sort_by_key(|parts| parts.index);
         }
@@ -113,7 +116,11 @@ impl Calls {
             .into_iter()
             .enumerate()
             .map(|(at, parts)| GatheredCall {
-                arguments: parts.arguments,
+                arguments: if parts.has_arguments || cut {
+                    parts.arguments
+                } else {
+                    "{}".to_owned()
+                },
                 flaw: (!parts.has_function).then_some((FailureCode::CallShape, "/function")),
                 id: parts.id,
                 name: parts.name,
@@ -147,6 +154,7 @@ impl Parts {
         };
         self.has_function = true;
         if let Some(raw) = function.arguments {
+            self.has_arguments = true;
             if raw.get().starts_with('"') {
                 let piece = string(Some(raw))
                     .ok_or((FailureCode::ArgsInvalidJson, "/function/arguments"))?;

@@ -1,13 +1,15 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
 use crate::adapter::json::put;
+use crate::adapter::kept::Addressee;
 use crate::adapter::request::Encode;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
-use crate::message::{AgentMessage, Role, ToolInvocation};
+use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub(in crate::adapter) struct Encoder {
     tools: Option<Vec<u8>>,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
+    to: Addressee,
 }
 
 impl Encoder {
@@ -43,6 +46,7 @@ impl Encoder {
             kept: Vec::new(),
             tools: render_tools(terms),
             tail,
+            to: Addressee::of(terms, target),
         }
     }
 
@@ -61,7 +65,7 @@ impl Encoder {
         self.kept.truncate(common);
         self.messages.truncate(end);
         for message in conversation.iter().skip(common) {
-            append_message(&mut self.messages, message);
+            append_message(&mut self.messages, message, &self.to);
             self.kept.push((Arc::clone(message), self.messages.len()));
         }
     }
@@ -72,7 +76,7 @@ impl Encode for Encoder {
         self.keep(conversation);
         let mut notices = Vec::new();
         for notice in shape.notices {
-            append_message(&mut notices, notice);
+            append_message(&mut notices, notice, &self.to);
         }
         let (tools, choice): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
             (Some(tools), ToolExposure::Auto) => (tools, b",\"tool_choice\":\"auto\""),
@@ -98,11 +102,11 @@ impl Encode for Encoder {
     }
 }
 
-fn append_message(out: &mut Vec<u8>, message: &AgentMessage) {
+fn append_message(out: &mut Vec<u8>, message: &AgentMessage, to: &Addressee) {
     if !out.is_empty() {
         out.push(b',');
     }
-    put(out, &WireMessage::of(message));
+    put(out, &WireMessage::of(message, to));
 }
 
 fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
@@ -192,16 +196,25 @@ struct WireMessage<'a> {
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall<'a>>,
+    /// OpenRouter's, to the model that they came from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<&'a RawValue>,
 }
 
 impl<'a> WireMessage<'a> {
-    fn of(message: &'a AgentMessage) -> Self {
+    fn of(message: &'a AgentMessage, to: &Addressee) -> Self {
+        let parts = to.own(message).map_or(&[][..], |trace| &trace.parts);
+        let details = parts.iter().filter_map(|part| match part {
+            ReasoningPart::Block(json) => serde_json::from_str(json).ok(),
+            ReasoningPart::Call(_) | ReasoningPart::Text(_) => None,
+        });
         let silent = message.content.is_empty() && !message.tool_calls.is_empty();
         Self {
             role: message.role,
             tool_call_id: message.tool_call_id.as_deref(),
             content: (!silent).then_some(&message.content),
             tool_calls: message.tool_calls.iter().map(WireCall::of).collect(),
+            reasoning_details: details.collect(),
         }
     }
 }

@@ -1,6 +1,8 @@
 use serde_json::value::RawValue;
 
+use super::OPENROUTER_VERSION;
 use super::calls::Calls;
+use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
 use super::wire::{WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart};
 use crate::adapter::calls::MAX_CALLS;
@@ -17,19 +19,22 @@ const MAX_CHOICES: usize = 128;
 const MAX_PARTS: usize = 65_536;
 
 /// A response, folded from its documents. A blocking body goes through it as a stream of one chunk, so both give the
-/// same message.
+/// same message. OpenRouter's dialect keeps what vouches for reasoning, too.
 #[derive(Debug, Default)]
-pub(in crate::adapter) struct Fold {
+pub(in crate::adapter) struct Fold<const OPENROUTER: bool = false> {
     calls: Calls,
     content: String,
     finish_reason: Option<String>,
+    /// The upstream's own reason, in lower case, where a server in between passes it on.
+    native_reason: Option<String>,
     progress: Progress,
     reasoning: String,
+    reasoning_details: ReasoningDetails,
     refusal: String,
     saw_message: bool,
 }
 
-impl fold::Fold for Fold {
+impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
     fn progress(&mut self) -> &mut Progress {
         &mut self.progress
     }
@@ -96,14 +101,17 @@ impl fold::Fold for Fold {
         if !self.saw_message {
             return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
         }
+        let native = self.native_reason.as_deref().unwrap_or_default();
+        let cut = self.stop() != StopReason::End
+            || ["length", "max"].iter().any(|word| native.contains(word));
         let tool_calls = match self
             .calls
-            .finish(self.progress.model.as_deref().unwrap_or(model))
+            .finish(cut, self.progress.model.as_deref().unwrap_or(model))
         {
             Ok(calls) => calls,
             Err(failure) => return Folded::Rejected(failure),
         };
-        Folded::Message(AgentMessage {
+        let mut message = AgentMessage {
             // A refusal is the only thing some models say: for people, it never passes as an answer.
             content: if self.content.is_empty() {
                 self.refusal
@@ -113,11 +121,16 @@ impl fold::Fold for Fold {
             reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
             tool_calls,
             ..AgentMessage::text(Role::Assistant, "", 0)
-        })
+        };
+        if OPENROUTER {
+            let details = &self.reasoning_details;
+            message.reasoning_trace = details.trace(&message, OPENROUTER_VERSION, model);
+        }
+        Folded::Message(message)
     }
 }
 
-impl Fold {
+impl<const OPENROUTER: bool> Fold<OPENROUTER> {
     /// What a chunk says beside its choices.
     fn note(&mut self, chunk: &WireChunk<'_>, text: &str) {
         let own = chunk.error.and_then(ErrorReport::of_value);
@@ -144,6 +157,9 @@ impl Fold {
         if let Some(reason) = string(choice.finish_reason).filter(|reason| !reason.is_empty()) {
             self.finish_reason = Some(reason);
         }
+        if let Some(reason) = string(choice.native_finish_reason) {
+            self.native_reason = Some(reason.to_ascii_lowercase());
+        }
         if self.progress.usage.is_none() {
             self.meter(choice.usage);
         }
@@ -166,6 +182,9 @@ impl Fold {
         }
         if let Some(refusal) = string(message.refusal) {
             self.refusal.push_str(&refusal);
+        }
+        if OPENROUTER && let Some(raw) = message.reasoning_details {
+            self.reasoning_details.take(raw);
         }
         // Servers that send more than one of these send the same text in each.
         let reasoning = [message.reasoning_content, message.reasoning]

@@ -36,6 +36,9 @@ pub(super) struct WireChoice<'a> {
     pub index: Raw<'a>,
     #[serde(borrow)]
     pub message: Raw<'a>,
+    /// The upstream's own word, where a server in between has another.
+    #[serde(borrow)]
+    pub native_finish_reason: Raw<'a>,
     #[serde(borrow)]
     pub usage: Raw<'a>,
 }

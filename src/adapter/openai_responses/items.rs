@@ -64,7 +64,7 @@ impl Items {
         let delta = || string(event.delta).unwrap_or_default();
         match kind {
             "response.output_item.added" | "response.output_item.done" => {
-                pieces.was_done = kind.ends_with(".done");
+                pieces.was_done = kind == "response.output_item.done";
                 pieces.item = event.item.map(|raw| raw.get().to_owned());
             }
             "response.output_text.delta" => pieces.text.push_str(&delta()),
@@ -91,28 +91,20 @@ impl Items {
     /// The message that the items are.
     pub(super) fn draft(&self) -> Result<Draft, Failure> {
         let mut draft = Draft::default();
-        match self
-            .list
-            .as_ref()
-            .filter(|list| !list.is_empty() || self.pieces.is_empty())
-        {
-            Some(list) => {
-                let runs_alone = answered_by_provider(list.iter().map(String::as_str));
-                for (at, item) in list.iter().enumerate() {
-                    take_item(&mut draft, at, item, runs_alone)?;
-                }
+        let list = self.list.as_ref();
+        if let Some(list) = list.filter(|list| !list.is_empty() || self.pieces.is_empty()) {
+            let runs_alone = answered_by_provider(list.iter().map(String::as_str));
+            for (at, item) in list.iter().enumerate() {
+                take_item(&mut draft, at, item, runs_alone)?;
             }
-            None => {
-                let items = self.pieces.values().filter_map(|p| p.item.as_deref());
-                let runs_alone = answered_by_provider(items);
-                for (at, pieces) in self.pieces.values().enumerate() {
-                    match &pieces.item {
-                        Some(item) if pieces.was_done => {
-                            take_item(&mut draft, at, item, runs_alone)?;
-                        }
-                        _ => take_pieces(&mut draft, at, pieces)?,
-                    }
-                }
+            return Ok(draft);
+        }
+        let items = self.pieces.values().filter_map(|p| p.item.as_deref());
+        let runs_alone = answered_by_provider(items);
+        for (at, pieces) in self.pieces.values().enumerate() {
+            match &pieces.item {
+                Some(item) if pieces.was_done => take_item(&mut draft, at, item, runs_alone)?,
+                _ => take_pieces(&mut draft, at, pieces)?,
             }
         }
         Ok(draft)

@@ -242,8 +242,8 @@ fn unproven(finished: &Finished, store: &Store) -> Result<Vec<String>, LiveError
     for entry in stored {
         replayer.take(&entry?, &blobs);
     }
-    let replayed = replayer.finish(false);
-    if let Some(difference) = replayed.first_difference.filter(|_| !replayed.same) {
+    let again = replayer.finish(false);
+    if let Some(difference) = again.first_difference.filter(|_| !again.same) {
         wrong.push(format!("the transcript does not replay: {difference:?}"));
     }
     Ok(wrong)

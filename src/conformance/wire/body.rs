@@ -1,5 +1,6 @@
 use serde_json::Value;
 
+use super::text::written;
 use super::{anthropic, bedrock, gemini, ollama, openai_chat, openai_responses};
 use crate::adapter::Adapter;
 use crate::conformance::script::{CallText, MessageText, UsageText};
@@ -21,7 +22,7 @@ const DIALECTS: [(&str, Dialect); 7] = [
 /// The body of a response that holds `message`.
 ///
 /// # Errors
-/// The protocol has no dialect here.
+/// The protocol has no dialect here, or its text profile no way to write calls.
 pub(in crate::conformance) fn body(
     adapter: Adapter,
     message: &MessageText,
@@ -33,7 +34,8 @@ pub(in crate::conformance) fn body(
     let (_, write) = dialect.ok_or_else(|| {
         format!("no dialect of {proto} to write messages in: src/conformance/wire")
     })?;
-    Ok(write(message, usage, model).to_string())
+    let message = written(adapter.version(), message)?;
+    Ok(write(&message, usage, model).to_string())
 }
 
 /// The arguments as a value, their text where they are none.

@@ -11,5 +11,6 @@ mod gemini;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod text;
 
 pub(super) use body::body;
