@@ -80,6 +80,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Log(command) => commands::log::log(&home, &command),
         Command::Corpus(command) => commands::corpus::corpus(&home, &command),
         Command::Demo(args) => commands::demo::demo(&home, &args),
+        Command::SlowTool => commands::slow_tool::slow_tool(&home),
     }
 }
 

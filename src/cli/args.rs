@@ -1,15 +1,19 @@
+mod corpus;
+mod evidence;
 mod replay;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
 pub(super) use self::replay::{LiveArg, ReplayArgs};
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
 
-mod evidence;
+/// The hidden command that is a tool server.
+pub(super) const SLOW_TOOL: &str = "__slow-tool";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -63,11 +67,14 @@ pub(super) enum Command {
     /// Prove that no run was removed: the log of runs
     #[command(subcommand)]
     Log(LogCommand),
-    /// Play the conformance cases against this build
+    /// Play the conformance cases, or judge recorded responses
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
+    /// A tool server that never answers a call: what `corpus run --live` tries a model's patience with
+    #[command(name = SLOW_TOOL, hide = true)]
+    SlowTool,
 }
 
 #[derive(Debug, Args)]
@@ -363,22 +370,6 @@ pub(super) enum MachineFormat {
     Dot,
     /// One JSON document
     Json,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum CorpusCommand {
-    /// Play the built-in cases: each is a contract, a script and the end that must come
-    Run(CorpusRunArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CorpusRunArgs {
-    /// Only cases whose id contains this
-    #[arg(long, value_name = "TEXT")]
-    pub(super) filter: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -6,6 +6,7 @@ use miette::{Diagnostic, ReportHandler};
 
 use super::escape;
 use super::known;
+use crate::conformance::CaseError;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
 use crate::message::{RunId, VersionFault};
@@ -91,6 +92,21 @@ pub(super) enum CliError {
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },
+    /// The caller: this build has no such profile.
+    #[error("play the corpus: no model profile {got:?}; this build has {known}")]
+    NoSuchProfile { got: String, known: String },
+    /// monolith: a live case that it carries is faulty; or the caller's endpoint cannot stand in a contract.
+    #[error("make the contract of a live case: {0}")]
+    LiveCase(CaseError),
+    /// The operator: the system does not say which program this is.
+    #[error("find the program of this process: {reason}")]
+    OwnProgram { reason: String },
+    /// The caller: no such file of records.
+    #[error("read the records {}: {reason}", path.display())]
+    RecordsUnreadable { path: PathBuf, reason: String },
+    /// Whoever wrote the file: lines that are no records.
+    #[error("judge every line of {}:\n  {faults}", path.display())]
+    RecordsNotJudged { path: PathBuf, faults: String },
     /// A key cannot be used or made.
     #[error(transparent)]
     Key(#[from] KeyFileError),
@@ -262,6 +278,9 @@ impl CliError {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }
             Self::NoDemoRun => "monolith demo makes one",
+            Self::RecordsNotJudged { .. } => {
+                "the other lines are judged; docs/conformance.md has the format"
+            }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NothingTampered | Self::Panic { .. } => {
                 "this is a bug in monolith: please report it"

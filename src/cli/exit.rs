@@ -104,6 +104,10 @@ impl From<&CliError> for Exit {
             | CliError::NoFileOfRun { .. }
             | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
             | CliError::NoSuchCase { .. }
+            | CliError::NoSuchProfile { .. }
+            | CliError::LiveCase(_)
+            | CliError::RecordsUnreadable { .. }
+            | CliError::RecordsNotJudged { .. }
             | CliError::FileInsteadOfRun { .. }
             | CliError::NotConfirmed
             | CliError::Version { .. }
@@ -143,6 +147,7 @@ impl From<&CliError> for Exit {
             | CliError::CannotWrite { .. }
             | CliError::CurrentFolder { .. }
             | CliError::Runtime { .. }
+            | CliError::OwnProgram { .. }
             | CliError::Output(_)
             | CliError::Erase(EraseError::Unfinished { .. })
             | CliError::Migrate(

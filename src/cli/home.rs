@@ -51,6 +51,11 @@ impl Home {
         Ok(state.to_owned())
     }
 
+    /// The folder that the tools of live conformance cases see.
+    pub(super) fn live_folder(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_folder()?.join("live"))
+    }
+
     /// This machine's keys: in the state folder, wherever the store is.
     pub(super) fn keys(&self) -> Result<KeyFolder, CliError> {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))

@@ -21,11 +21,19 @@ mod evidence;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod live;
 #[cfg(test)]
 mod log;
 #[cfg(test)]
+mod loopback;
+#[cfg(test)]
 mod migrate;
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod replay_modes;
 #[cfg(test)]

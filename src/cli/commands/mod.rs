@@ -1,5 +1,6 @@
 //! The commands, one file each: arguments in, output and an exit code out.
 
+mod adapters;
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
@@ -11,6 +12,7 @@ mod follow;
 pub(super) mod import;
 pub(super) mod key;
 pub(super) mod list;
+mod live;
 pub(super) mod log;
 mod log_check;
 pub(super) mod machine;
@@ -24,6 +26,7 @@ pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;
 mod signals;
+pub(super) mod slow_tool;
 mod story;
 mod tree;
 pub(super) mod verify;

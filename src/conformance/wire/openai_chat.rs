@@ -1,22 +1,16 @@
-//! A message as the wire protocol of `openai-chat` writes it, for the adapter to read.
-
 use serde_json::{Map, Value, json};
 
-use super::script::{MessageText, StopText, UsageText};
-use crate::adapter::Adapter;
+use super::body::id;
+use crate::conformance::script::{MessageText, StopText, UsageText};
 
-/// Whether that adapter reads what [`body`] writes.
-pub(super) fn fits(adapter: Adapter) -> bool {
-    matches!(adapter.proto(), "openai-chat" | "openrouter-chat")
-}
-
-/// The body of a response that holds `message`.
-pub(super) fn body(message: &MessageText, usage: Option<UsageText>, model: &str) -> String {
-    let calls: Vec<Value> = (1..)
-        .zip(&message.calls)
-        .map(|(n, call)| {
+pub(super) fn body(message: &MessageText, usage: Option<UsageText>, model: &str) -> Value {
+    let calls: Vec<Value> = message
+        .calls
+        .iter()
+        .enumerate()
+        .map(|(place, call)| {
             json!({
-                "id": call.id.clone().unwrap_or_else(|| format!("call_{n}")),
+                "id": id(call, place),
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments.0},
             })
@@ -52,7 +46,7 @@ pub(super) fn body(message: &MessageText, usage: Option<UsageText>, model: &str)
     if let (Some(usage), Some(body)) = (usage, body.as_object_mut()) {
         body.insert("usage".to_owned(), usage_of(usage));
     }
-    body.to_string()
+    body
 }
 
 fn usage_of(usage: UsageText) -> Value {
