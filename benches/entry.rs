@@ -208,6 +208,7 @@ fn called(inference: InferenceSeq) -> EventKind {
         gate_breached: false,
         gated: false,
         inference,
+        redacted: false,
         request_hash: Digest::ZERO,
         result: ProtocolAdapterResult {
             adapter_version: "openai-chat/1".to_owned(),

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """Verifies transcripts of monolith without monolith: python3 verify.py FILE... [--open] [--key=PUBLIC_KEY]...
-
 Written from docs/transcript-format.md alone; README.md says what is checked and what cannot be. Exit 0: all hold; 7: one does not."""
 import base64, decimal, hashlib, json, re, sys
 from blake3 import blake3
@@ -8,21 +7,20 @@ from blake3 import blake3
 # The keys of every object, `?` for those that may be left out. A row is named by the key that its object stands under, or by its kind.
 ROWS = """
 action: adapter_version attempt checks? closing? context? conversation_digest counters effects? from kind length? model_fingerprint
-  model_profile_id note? outcome? policy? predicate? seq state_digest step_id target to;
-counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns;
-probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested timed_out cancelled tool_changed:;
-result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?; policy: decision matched;
-returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id; entry: action event hash seq;
-run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?; execute: arguments_hash call id name;
-messages canonical_message: content reasoning? role tokens tool_call_id? tool_calls?; decision: grounds policy rules_hash rules_version;
-inference_returned: gate_breached gated? inference request_hash result usage; usage: cache_read cost_micro_usd? estimated input output;
-context: blocked? ctx expected limit pending projected remaining schema; inference_failed: fault gated? inference request_hash? usage?;
-await_approval approval_given approval_denied: arguments_hash call; tool_calls: arguments id name raw_payload? source_model;
-fault: class message raw_hash? retry_after_ms? status?; infer: attempt inference notices target tools; repair: original repaired steps;
-resumed: contract_hash tools_changed; header: contract format run_id; resource: blob bytes mime_type; tool_returned: call outcome;
-targets: detail responsive; withheld: blank bytes hash; malformed: detail raw_hash; bring_up: detail server; connection_lost: detail;
-checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate: item name; outcome: class code; parent: head run_id;
-error: code message; event: at_ms event; probed: targets; wait: until_ms"""
+  model_profile_id note? outcome? policy? predicate? seq state_digest step_id target to; reasoning_trace: adapter_version model parts;
+counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms;
+probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested timed_out cancelled tool_changed:; tombstone: tombstone;
+result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?; repair: original repaired steps;
+returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name;
+run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?; infer: attempt inference notices target tools;
+messages canonical_message: content reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?; usage: cache_read cost_micro_usd? estimated input output;
+inference_returned: gate_breached gated? inference redacted? request_hash result usage; await_approval approval_given approval_denied: arguments_hash call;
+context: blocked? ctx expected limit pending projected remaining schema; inference_failed: fault gated? inference redacted? request_hash? usage?;
+tool_calls: arguments id name raw_payload? source_model; fault: class message raw_hash? retry_after_ms? status?; header: contract format run_id;
+decision: grounds policy rules_hash rules_version; resumed: contract_hash tools_changed; resource: blob bytes mime_type; policy: decision matched;
+entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash; malformed: detail raw_hash;
+bring_up: detail server; connection_lost: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate: item name; block:;
+outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes signature?"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}
 
 def hold(condition, text):
@@ -49,50 +47,50 @@ def dump(value, depth=1):
     """The canonical text of RFC 8785."""
     hold(depth <= 128 or not isinstance(value, (dict, list)), "nested too deep")
     if isinstance(value, dict):
-        keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
-        return "{" + ",".join(f"{dump(key)}:{dump(value[key], depth + 1)}" for key in keys) + "}"
+        return "{" + ",".join(f"{dump(k)}:{dump(value[k], depth + 1)}" for k in sorted(value, key=lambda k: k.encode("utf-16-be"))) + "}"
     if isinstance(value, list):
         return "[" + ",".join(dump(item, depth + 1) for item in value) + "]"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return json.dumps(value, ensure_ascii=False)
     text = repr(float(value))  # a number, as ECMAScript writes it
-    if value != 0 and not 1e-6 <= abs(value) < 1e21:
-        return re.sub("e([+-])0*", r"e\1", text)
-    return format(decimal.Decimal(re.sub(r"\.0$", "", text)), "f")
+    short = value != 0 and not 1e-6 <= abs(value) < 1e21
+    return re.sub("e([+-])0*", r"e\1", text) if short else format(decimal.Decimal(re.sub(r"\.0$", "", text)), "f")
 
 def keyed(what, *fields):
-    data = b"".join(len(field).to_bytes(8, "little") + field for field in fields)
-    return blake3(data, derive_key_context="monolith transcript v1 " + what).digest()
+    framed = (len(field).to_bytes(8, "little") + field for field in fields)
+    return blake3(b"".join(framed), derive_key_context="monolith transcript v1 " + what).digest()
 
-def blob_names(value, gated=False):  # the blobs that an event names: needed, withheld, or a request that a replay makes again
-    gated = gated or isinstance(value, dict) and value.get("gated")
+def blob_names(value, gated=False, lost=False):  # the blobs that an event names: needed, withheld, or a request that a replay makes again
+    gated, lost = (before or isinstance(value, dict) and value.get(key) for before, key in ((gated, "gated"), (lost, "redacted")))
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if key in ("raw_hash", "full", "blob") and inner:
+        if key in ("raw_hash", "full", "blob") and inner and not lost:  # the bytes of a redacted answer were never kept
             yield inner, "withheld" if gated else "needed"
         elif key in ("request_hash", "withheld"):
             yield (inner, "request") if key == "request_hash" else (inner["hash"], "withheld")
         else:
-            yield from blob_names(inner, gated)
+            yield from blob_names(inner, gated, lost)
 
 class Transcript:
     def __init__(self, open_run, keys):
-        self.line, self.head, self.length, self.last = 0, None, 0, {"kind": "", "to": "PRECHECK", "step_id": 0}
+        self.line, self.rank, self.vouched, self.head, self.length, self.stones = 0, 0, 0, None, 0, [""]
+        self.last = {"kind": "", "to": "PRECHECK", "step_id": 0}
         self.open_run, self.keys, self.named, self.blobs, self.heads, self.signed, self.unknown = open_run, keys, {}, [""], [], [0, 0], 0
 
     def take(self, raw):
         self.line += 1
-        hold(raw.endswith(b"\n") and len(raw) <= 2**29, "no line feed at its end, or longer than 512 MiB")
-        text = raw[:-1].decode()
-        record = json.loads(text)
-        hold(isinstance(record, dict) and dump(record) == text, "not an object in canonical form")
-        name = "header" if self.head is None else next((name for name in ("blob", "checkpoint") if name in record), "entry")
+        record, text = json.loads(raw), raw[:-1].decode()
+        hold(len(raw) <= 2**29 and isinstance(record, dict) and (dump(record) + "\n").encode() == raw, "not an object in canonical form, or cut or too long")
+        name = "header" if self.head is None else next((name for name in ("blob", "tombstone", "checkpoint") if name in record), "entry")
+        before, self.rank = self.rank, "header entry blob tombstone checkpoint".split().index(name)
+        check_keys({**record, "contract": ""} if name == "header" else record, "blob_line" if name == "blob" else name)
+        hold(before <= self.rank, f"{name}: not in its place")
+        name in ("header", "entry") or self.end_entries()
         getattr(self, name)(record, text)
 
     def header(self, record, _):
         contract, self.run_id = record.get("contract"), record.get("run_id")
         formats = record.get("format"), contract["format"]
         hold(formats == ("monolith-transcript/1", "monolith-contract/1"), f"unknown format or version: {formats}")
-        check_keys({**record, "contract": ""}, "header")
         hold(re.fullmatch("[a-z0-9][a-z0-9._-]{0,63}", self.run_id), "run_id: not one")
         claimed, self.contract = contract.pop("contract_hash"), blake3(dump(contract).encode()).digest()
         hold(claimed == self.contract.hex(), f"contract_hash: computed {self.contract.hex()}")
@@ -100,9 +98,7 @@ class Transcript:
         self.head = keyed("genesis", self.contract, self.run_id.encode())
 
     def entry(self, record, text):
-        check_keys(record, "entry")
         action, last, event = record["action"], self.last, (record["event"] or {}).get("event", {})
-        hold(self.blobs == [""] and self.signed == [0, 0], "an entry after the entries")
         hold(record["seq"] == action["seq"] == self.length, f"seq: expected {self.length}")
         before, after = text[len('{"action":'):].split(',"event":', 1)
         hashes = [blake3(part.encode()).digest() for part in (before, after[:after.rindex(',"hash":"')])]
@@ -110,50 +106,57 @@ class Transcript:
         link = [self.contract, state, *hashes, *model]
         self.head = keyed("entry", self.head, *link)
         if self.length == 0:
-            hold(event.get("kind") == "run_started", "event: not run_started")
             run_id, contract = event["value"]["run_id"], event["value"]["contract_hash"]
             if run_id != self.run_id and record["hash"] == keyed("entry", keyed("genesis", self.contract, run_id.encode()), *link).hex():
                 self.line = 1  # the chain holds under this name: it is the header that is wrong
-            hold(run_id == self.run_id and contract == self.contract.hex(), "header and event differ in run_id or contract_hash")
+            hold((event["kind"], run_id, contract) == ("run_started", self.run_id, self.contract.hex()), "header and event differ in run_id or contract_hash")
         hold(record["hash"] == self.head.hex(), f"hash: computed {self.head.hex()}")
         seal, self.length, self.last = action["kind"] == "seal", self.length + 1, action
         hold((action["kind"] == "start") == (self.length == 1), "kind: entry 0 is the start, and no other")
         hold(action["to"] in ("PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"), "to: no state")
         hold(last["kind"] != "seal" and seal == (last["to"] == "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does")
         hold(action["from"] == last["to"] and action["step_id"] >= last["step_id"], "from or step_id: not after the entry before")
-        hold(action.get("length") == (self.length if seal else None), "length: the number of entries, on the seal alone")
-        hold(not seal or state == b"TERMINATE" and action.get("outcome") == last.get("outcome", 0), "outcome: not as decided")
+        decided = not seal or state == b"TERMINATE" and action.get("outcome") == last.get("outcome", 0)
+        hold(decided and action.get("length") == (self.length if seal else None), "outcome or length: not as decided, or not on the seal alone")
         self.heads.append((self.head, "{class} {code}".format_map(action["outcome"]) if seal else "open"))
         for name, need in blob_names(event):
             self.named.setdefault(name, {}).setdefault(need, self.line)
 
     def blob(self, record, _):
-        check_keys(record, "blob_line")
-        self.end_entries()
         name, data = record["blob"], base64.b64decode(record["bytes"], validate=True)
-        hold(name in self.named and name > self.blobs[-1] and self.signed == [0, 0], "named by no entry, or not in its place")
+        hold(name in self.named and name > self.blobs[-1], "named by no entry, or not in its place")
         hold(base64.b64encode(data).decode() == record["bytes"], "bytes: not in canonical base64")
         hold(blake3(data).hexdigest() == name, f"bytes: their hash is {blake3(data).hexdigest()}")
         self.blobs.append(name)
 
-    def checkpoint(self, record, _):
-        check_keys(record, "checkpoint")
-        self.end_entries()
-        text, _, lines = record["checkpoint"].rpartition("\n\n")
-        size = int(text.split("\n")[1])
-        hold(self.signed[0] < size <= self.length, f"states {size} entries: not more than the last, or the end of the file was cut off")
-        head, outcome = base64.b64encode(self.heads[size - 1][0]).decode(), self.heads[size - 1][1]
-        stated = f"monolith/run/{self.run_id}\n{size}\n{head}\ncontract {self.contract.hex()}\noutcome {outcome}"
-        hold(text == stated, "not what the chain gives")
-        self.signed[0] = size
+    def note(self, note):  # the text of a signed note, and whether a given key has signed it
+        (text, _, lines), known = note.rpartition("\n\n"), 0
         for line in lines.removesuffix("\n").split("\n"):
             name, encoded = re.fullmatch(r"— ([^\s+]+) ([A-Za-z0-9+/]+=*)", line).groups()
             signature = base64.b64decode(encoded, validate=True)
             hold(lines.endswith("\n") and base64.b64encode(signature).decode() == encoded and len(signature) > 4, "no signed note")
             if (name, signature[:4]) in self.keys:
                 self.keys[name, signature[:4]].verify(signature[4:], text.encode() + b"\n")  # raises InvalidSignature
-                self.signed[1] = size
+                known = 1
             self.unknown += (name, signature[:4]) not in self.keys
+        return text, known
+
+    def tombstone(self, record, _):
+        text, known = self.note(record["tombstone"])
+        form = r'monolith tombstone v1\nrun (.+)\nblob ([0-9a-f]{64})\nreason (".*")\ntime (0|[1-9][0-9]*)'
+        run_id, name, reason, time = re.fullmatch(form, text).groups()
+        exact = dump(json.loads(reason)) == reason and len(json.loads(reason).encode()) <= 1024
+        hold(exact and run_id == self.run_id and int(time) < 2**53, "not in its form, or of another run")
+        hold(name in self.named and name > self.stones[-1] and name not in set(self.blobs), "of no blob that is named and gone")
+        self.stones, self.vouched = self.stones + [name], self.vouched + known
+
+    def checkpoint(self, record, _):
+        text, known = self.note(record["checkpoint"])
+        size = int(text.split("\n")[1])
+        hold(self.signed[0] < size <= self.length, f"states {size} entries: not more than the last, or the end of the file was cut off")
+        head, outcome = base64.b64encode(self.heads[size - 1][0]).decode(), self.heads[size - 1][1]
+        hold(text == f"monolith/run/{self.run_id}\n{size}\n{head}\ncontract {self.contract.hex()}\noutcome {outcome}", "not what the chain gives")
+        self.signed = [size, size if known else self.signed[1]]
 
     def end_entries(self):
         if self.last["kind"] != "seal" and not (self.open_run and self.head and self.last["to"] != "TERMINATE"):
@@ -162,24 +165,23 @@ class Transcript:
 
     def finish(self):
         self.end_entries()
-        absent = {name: self.named[name] for name in self.named.keys() - set(self.blobs)}
+        absent = {name: self.named[name] for name in self.named.keys() - set(self.blobs) - set(self.stones)}
         self.line = min((needs["needed"] for needs in absent.values() if "needed" in needs), default=0)
         hold(not self.line, "a blob that this entry names is missing")
         requests = sum("withheld" not in needs for needs in absent.values())
-        level = int(self.signed[1] == self.length and self.last["kind"] == "seal")
         return [f"ok  run {self.run_id}, contract {self.contract.hex()}", f"ok  {self.length} entries, head {self.head.hex()}",
                 f"ok  outcome {self.heads[-1][1] if self.heads else 'open'}", f"ok  {len(self.blobs) - 1} blobs, each hashed",
                 f"    missing: {requests} bodies of requests, {len(absent) - requests} withheld blobs",
+                f"    erased: {len(self.stones) - 1} by design, {self.vouched} of them signed by a key that was given",
                 f"    signed: the first {self.signed[1]} entries by a key that was given; {self.unknown} signatures by others",
-                f"verified at level L{level}"]
+                f"verified at level L{int(self.signed[1] == self.length and self.last['kind'] == 'seal')}"]
 
 def public_key(text):
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     name, short, typed = text.split("+", 2)
     typed = base64.b64decode(typed, validate=True)
-    key_id = hashlib.sha256(name.encode() + b"\n" + typed).digest()[:4]
-    hold(key_id.hex() == short and typed[0] == 1, f"{text}: no Ed25519 key")
-    return (name, key_id), Ed25519PublicKey.from_public_bytes(typed[1:])
+    hold(typed[0] == 1 and hashlib.sha256(name.encode() + b"\n" + typed).hexdigest()[:8] == short, f"{text}: no Ed25519 key")
+    return (name, bytes.fromhex(short)), Ed25519PublicKey.from_public_bytes(typed[1:])
 
 def main(arguments):
     code, paths = 0, [path for path in arguments if path != "--open" and not path.startswith("--key=")]
@@ -187,14 +189,12 @@ def main(arguments):
     for path in paths:
         transcript = Transcript("--open" in arguments, keys)
         try:
-            with open(path, "rb") as lines:
-                for raw in lines:
-                    transcript.take(raw)
+            for raw in open(path, "rb"):
+                transcript.take(raw)
             report = transcript.finish()
         except Exception as flaw:  # what cannot be computed does not hold
             report, code = [f"NOT VERIFIED at line {transcript.line}: {flaw if isinstance(flaw, ValueError) else repr(flaw)}"], 7
         print("\n".join(report[:-1] + [f"{path}: {report[-1]}"]))
     return code if paths else __doc__
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+sys.exit(main(sys.argv[1:]))

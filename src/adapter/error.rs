@@ -9,6 +9,12 @@ pub enum AdapterError {
         /// The versions of this build, joined by commas.
         known: String,
     },
+    /// The adapter of that version reads responses and writes no requests.
+    #[error("adapter {version} reads responses and writes no requests")]
+    ResponsesOnly {
+        /// The version.
+        version: &'static str,
+    },
     /// The contract has no target of that index.
     #[error("the contract has no target {index}; it has {targets}")]
     UnknownTarget {

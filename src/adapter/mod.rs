@@ -3,7 +3,8 @@
 //! Knows how each provider family writes messages, tools, streams and errors; one folder per protocol,
 //! chosen by the `adapter_version` of a contract's target. It deliberately does not know how bytes travel
 //! (that is `inference`), what time it is (a caller says), whether a tool name exists or arguments fit a schema
-//! (that is the machine's), and it never repairs: a response is native, rejected, or a provider's fault.
+//! (that is the machine's). No wire protocol repairs: a response is native, rejected, or a provider's fault. A text profile
+//! over one repairs what it names, and records it.
 //!
 //! ```text
 //! conversation ─▶ RequestEncoder ─▶ body bytes          (each message rendered once, kept)
@@ -11,23 +12,57 @@
 //!      pushed in any pieces        └▶ Decoded::Fault(class, Retry-After)
 //! ```
 //!
+//! Protocols differ in their wire shapes only. One decoder frames the bytes (`decoder`: a document, events, lines, an array,
+//! binary frames) and hands documents to the protocol's fold; the folds gather calls and leave judging them to one place
+//! (`calls`), and errors to one table (`error_report`).
+//!
 //! Also here, because it is the same recorded format: [`Script`], the parsed file of a scripted provider.
 
+mod anthropic;
+mod bedrock;
+mod blocks;
+mod calls;
+mod decoder;
+mod documents;
+mod draft;
 mod error;
+mod error_report;
+mod fold;
+mod frames;
+mod gemini;
+mod json;
+mod kept;
 mod local_hermes;
+mod marks;
+mod ollama;
 mod openai_chat;
+mod openai_responses;
 mod protocol;
 mod request;
 mod response;
 mod retry_after;
 mod script;
 mod sse;
+#[cfg(test)]
+mod test_text;
+mod text;
+mod usage;
+pub mod xml;
 
 pub use error::AdapterError;
 pub use local_hermes::{
     CONTROL_TOKENS, GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment,
 };
-pub use protocol::Adapter;
+pub use protocol::{Adapter, KeyHeader};
 pub use request::{RequestEncoder, RequestShape};
 pub use response::{Decoded, ResponseDecoder, ResponseMeta};
 pub use script::{Script, ScriptError, ScriptFault, ScriptRecord, ScriptRule};
+
+#[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
+mod json_suite_tests;

@@ -1,45 +1,120 @@
-use super::{AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta};
-use super::{local_hermes, openai_chat};
-use crate::contract::{TargetTerms, Terms};
+use std::borrow::Cow;
 
-/// One wire protocol in one version: what encodes requests for a target and judges its responses.
+use super::{
+    AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
+    local_hermes, ollama, openai_chat, openai_responses,
+};
+use crate::contract::{TargetTerms, Terms, TextProfile};
+
+/// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its
+/// responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adapter(Protocol);
+pub struct Adapter(Protocol, Option<TextProfile>);
 
-/// The protocols of this build. A later one is a variant here and a folder beside `openai_chat`.
+/// The protocols of this build. A later one is a variant here and a folder beside the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
+    /// Anthropic messages, first version.
+    Anthropic,
+    /// Amazon Bedrock converse, first version; responses only.
+    Bedrock,
+    /// Google Gemini generateContent, first version.
+    Gemini,
     /// The embedded model, first version.
     LocalHermes,
+    /// Ollama chat, first version.
+    Ollama,
     /// OpenAI chat completions, first version.
     OpenaiChat,
+    /// OpenAI responses, first version.
+    OpenaiResponses,
+    /// OpenRouter's dialect of OpenAI chat completions, first version.
+    OpenrouterChat,
+}
+
+/// How a protocol wants the key: the name of a header, and what stands before the key in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHeader {
+    /// The header's name, in lower case.
+    pub name: &'static str,
+    /// What stands before the key, such as `Bearer `.
+    pub prefix: &'static str,
 }
 
 impl Protocol {
-    const ALL: [Self; 2] = [Self::OpenaiChat, Self::LocalHermes];
+    const ALL: [Self; 8] = [
+        Self::Anthropic,
+        Self::Bedrock,
+        Self::Gemini,
+        Self::LocalHermes,
+        Self::Ollama,
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::OpenrouterChat,
+    ];
 
-    const fn version(self) -> &'static str {
+    pub(super) const fn version(self) -> &'static str {
         match self {
+            Self::Anthropic => anthropic::VERSION,
+            Self::Bedrock => bedrock::VERSION,
+            Self::Gemini => gemini::VERSION,
             Self::LocalHermes => local_hermes::VERSION,
+            Self::Ollama => ollama::VERSION,
             Self::OpenaiChat => openai_chat::VERSION,
+            Self::OpenaiResponses => openai_responses::VERSION,
+            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSION,
+        }
+    }
+
+    /// What recordings call the protocol.
+    const fn proto(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic-messages",
+            Self::Bedrock => "bedrock-converse",
+            Self::Gemini => "gemini",
+            Self::LocalHermes => "local-hermes",
+            Self::Ollama => "ollama-chat",
+            Self::OpenaiChat => "openai-chat",
+            Self::OpenaiResponses => "openai-responses",
+            Self::OpenrouterChat => "openrouter-chat",
         }
     }
 }
 
 impl Adapter {
+    /// The adapters of this build without text profiles, sorted by version.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Protocol::ALL
+            .into_iter()
+            .map(|protocol| Self(protocol, None))
+    }
+
     /// The adapter of that version, such as `openai-chat/1`.
     ///
     /// # Errors
     /// [`AdapterError::UnknownVersion`] where this build has none of that name.
     pub fn by_version(version: &str) -> Result<Self, AdapterError> {
-        Protocol::ALL
-            .into_iter()
-            .find(|protocol| protocol.version() == version)
-            .map(Self)
-            .ok_or_else(|| AdapterError::UnknownVersion {
-                got: version.chars().take(80).collect(),
-                known: Protocol::ALL.map(Protocol::version).join(", "),
-            })
+        let (wire, profile) = match TextProfile::of_version(version) {
+            Some((wire, profile)) => (wire, Some(profile)),
+            None => (version, None),
+        };
+        let found = Protocol::ALL.into_iter().find(|p| p.version() == wire);
+        let adapter = found.map(|protocol| Self(protocol, profile));
+        adapter.ok_or_else(|| AdapterError::UnknownVersion {
+            got: version.chars().take(80).collect(),
+            known: Protocol::ALL.map(Protocol::version).join(", "),
+        })
+    }
+
+    /// The adapter of what recordings and scripts call a protocol, such as `gemini`; none where this build has none.
+    #[must_use]
+    pub fn by_proto(proto: &str) -> Option<Self> {
+        Self::all().find(|adapter| adapter.proto() == proto)
+    }
+
+    /// Every version that this build has.
+    pub fn versions() -> impl Iterator<Item = &'static str> {
+        Protocol::ALL.into_iter().map(Protocol::version)
     }
 
     /// The adapter of a contract's target.
@@ -52,8 +127,16 @@ impl Adapter {
 
     /// The version that stands in contracts, entries and results.
     #[must_use]
-    pub const fn version(self) -> &'static str {
-        self.0.version()
+    pub fn version(self) -> &'static str {
+        let wire = self.0.version();
+        let layered = self.1.and_then(|profile| profile.over(wire));
+        layered.unwrap_or(wire)
+    }
+
+    /// What recordings and scripts call the protocol.
+    #[must_use]
+    pub const fn proto(self) -> &'static str {
+        self.0.proto()
     }
 
     /// Whether what it asks decodes under the grammar of the token gate itself, so that text through a closed gate is the
@@ -63,12 +146,49 @@ impl Adapter {
         matches!(self.0, Protocol::LocalHermes)
     }
 
-    /// Where a request goes, below the provider's base URL, without a leading slash.
+    /// Where requests for `target` go, below the provider's base URL: segments without a leading slash, and a query
+    /// where there is one.
     #[must_use]
-    pub const fn path(self) -> &'static str {
+    pub fn path(self, target: &TargetTerms) -> Cow<'static, str> {
         match self.0 {
-            Protocol::LocalHermes => local_hermes::PATH,
-            Protocol::OpenaiChat => openai_chat::PATH,
+            Protocol::Anthropic => Cow::Borrowed(anthropic::PATH),
+            Protocol::Gemini => gemini::path(target).into(),
+            Protocol::LocalHermes => Cow::Borrowed(local_hermes::PATH),
+            Protocol::Ollama => Cow::Borrowed(ollama::PATH),
+            Protocol::OpenaiChat | Protocol::OpenrouterChat => Cow::Borrowed(openai_chat::PATH),
+            // No request of the last one is ever made.
+            Protocol::OpenaiResponses | Protocol::Bedrock => Cow::Borrowed(openai_responses::PATH),
+        }
+    }
+
+    /// How the protocol wants the key.
+    #[must_use]
+    pub const fn key_header(self) -> KeyHeader {
+        let (name, prefix) = match self.0 {
+            Protocol::Anthropic => ("x-api-key", ""),
+            Protocol::Gemini => ("x-goog-api-key", ""),
+            Protocol::Bedrock
+            | Protocol::LocalHermes
+            | Protocol::Ollama
+            | Protocol::OpenaiChat
+            | Protocol::OpenaiResponses
+            | Protocol::OpenrouterChat => ("authorization", "Bearer "),
+        };
+        KeyHeader { name, prefix }
+    }
+
+    /// Headers that every request of the protocol carries; an author's header of the same name replaces one.
+    #[must_use]
+    pub const fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self.0 {
+            Protocol::Anthropic => &[("anthropic-version", "2023-06-01")],
+            Protocol::Bedrock
+            | Protocol::Gemini
+            | Protocol::LocalHermes
+            | Protocol::Ollama
+            | Protocol::OpenaiChat
+            | Protocol::OpenaiResponses
+            | Protocol::OpenrouterChat => &[],
         }
     }
 
@@ -76,19 +196,22 @@ impl Adapter {
     /// model itself.
     #[must_use]
     pub fn decoder(self, meta: ResponseMeta, model: &str) -> ResponseDecoder {
-        ResponseDecoder::new(self.0, meta, model)
-    }
-
-    pub(super) const fn protocol(self) -> Protocol {
-        self.0
+        match self.1 {
+            None => ResponseDecoder::new(self.0, meta, model),
+            Some(profile) => ResponseDecoder::layered(profile, self.version(), meta, model),
+        }
     }
 }
 
 /// The encoder of a target; here beside the other dispatch.
 pub(super) fn encoder(terms: &Terms, index: usize) -> Result<RequestEncoder, AdapterError> {
     let target = target(terms, index)?;
-    let protocol = Adapter::by_version(&target.adapter_version)?.protocol();
-    Ok(RequestEncoder::with(protocol, terms, target))
+    let adapter = Adapter::by_version(&target.adapter_version)?;
+    let wire = RequestEncoder::with(adapter.0, terms, target)?;
+    Ok(match adapter.1 {
+        None => wire,
+        Some(profile) => wire.under(profile, terms),
+    })
 }
 
 fn target(terms: &Terms, index: usize) -> Result<&TargetTerms, AdapterError> {

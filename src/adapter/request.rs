@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use super::AdapterError;
 use super::protocol::{Protocol, encoder};
-use super::{local_hermes, openai_chat};
-use crate::contract::{TargetTerms, Terms};
+use super::text;
+use super::{AdapterError, anthropic, gemini, local_hermes, ollama, openai_chat, openai_responses};
+use crate::contract::{TargetTerms, Terms, TextProfile};
 use crate::kernel::{InferRequest, ToolExposure};
 use crate::message::AgentMessage;
 
@@ -30,32 +30,47 @@ impl<'a> From<&'a InferRequest> for RequestShape<'a> {
 /// Every message of the conversation is rendered once and kept, so a body costs the new messages plus one copy.
 /// The same conversation and shape always give the same bytes, whatever was encoded before.
 #[derive(Debug)]
-pub struct RequestEncoder(Encoder);
+pub struct RequestEncoder(Box<dyn Encode>);
 
-#[derive(Debug)]
-enum Encoder {
-    LocalHermes(Box<local_hermes::Encoder>),
-    OpenaiChat(Box<openai_chat::Encoder>),
+/// What renders bodies of one protocol.
+pub(super) trait Encode: std::fmt::Debug + Send {
+    /// The body of a request; the same conversation and shape always give the same bytes.
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8>;
 }
 
 impl RequestEncoder {
     /// The encoder for the target at `index`; tools and parameters are rendered here, once.
     ///
     /// # Errors
-    /// [`AdapterError`] where there is no such target, or no adapter of its version.
+    /// [`AdapterError`] where there is no such target, or no adapter of its version that writes requests.
     pub fn new(terms: &Terms, index: usize) -> Result<Self, AdapterError> {
         encoder(terms, index)
     }
 
-    pub(super) fn with(protocol: Protocol, terms: &Terms, target: &TargetTerms) -> Self {
-        match protocol {
-            Protocol::LocalHermes => Self(Encoder::LocalHermes(Box::new(
-                local_hermes::Encoder::new(terms, target),
-            ))),
-            Protocol::OpenaiChat => Self(Encoder::OpenaiChat(Box::new(openai_chat::Encoder::new(
-                terms, target,
-            )))),
-        }
+    pub(super) fn with(
+        protocol: Protocol,
+        terms: &Terms,
+        target: &TargetTerms,
+    ) -> Result<Self, AdapterError> {
+        Ok(Self(match protocol {
+            Protocol::Anthropic => Box::new(anthropic::Encoder::new(terms, target)),
+            Protocol::Bedrock => {
+                let version = protocol.version();
+                return Err(AdapterError::ResponsesOnly { version });
+            }
+            Protocol::Gemini => Box::new(gemini::Encoder::new(terms, target)),
+            Protocol::LocalHermes => Box::new(local_hermes::Encoder::new(terms, target)),
+            Protocol::Ollama => Box::new(ollama::Encoder::new(terms, target)),
+            Protocol::OpenaiChat | Protocol::OpenrouterChat => {
+                Box::new(openai_chat::Encoder::new(terms, target))
+            }
+            Protocol::OpenaiResponses => Box::new(openai_responses::Encoder::new(terms, target)),
+        }))
+    }
+
+    /// The same with calls in the text.
+    pub(super) fn under(self, profile: TextProfile, terms: &Terms) -> Self {
+        Self(Box::new(text::Encoder::new(profile, terms, self.0)))
     }
 
     /// The body of a request. Where `conversation` does not extend the one encoded last, what differs is rendered
@@ -65,9 +80,6 @@ impl RequestEncoder {
         conversation: &[Arc<AgentMessage>],
         shape: &RequestShape<'_>,
     ) -> Vec<u8> {
-        match &mut self.0 {
-            Encoder::LocalHermes(encoder) => encoder.encode(conversation, shape),
-            Encoder::OpenaiChat(encoder) => encoder.encode(conversation, shape),
-        }
+        self.0.encode(conversation, shape)
     }
 }

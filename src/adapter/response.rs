@@ -1,5 +1,9 @@
+use super::decoder::{Decoder, Judge};
+use super::fold::Fold;
 use super::protocol::Protocol;
-use super::{local_hermes, openai_chat};
+use super::text::{Hermes, Layer, Llama3, Qwen};
+use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
+use crate::contract::TextProfile;
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
 /// What came before the body of a response.
@@ -35,50 +39,70 @@ pub enum Decoded {
 /// headers: servers get content types wrong, and the stored bytes alone must decode to the same verdict in a replay.
 /// The verdict depends on the concatenated bytes only, never on where they were split.
 #[derive(Debug)]
-pub struct ResponseDecoder(Decoder);
-
-#[derive(Debug)]
-enum Decoder {
-    LocalHermes(Box<local_hermes::Decoder>),
-    OpenaiChat(Box<openai_chat::Decoder>),
-}
+pub struct ResponseDecoder(Box<dyn Judge>);
 
 impl ResponseDecoder {
     pub(super) fn new(protocol: Protocol, meta: ResponseMeta, model: &str) -> Self {
+        let version = protocol.version();
         match protocol {
-            Protocol::LocalHermes => Self(Decoder::LocalHermes(Box::new(
-                local_hermes::Decoder::new(meta, model),
-            ))),
-            Protocol::OpenaiChat => Self(Decoder::OpenaiChat(Box::new(openai_chat::Decoder::new(
-                meta, model,
-            )))),
+            Protocol::Anthropic => Self::folding::<anthropic::Fold>(version, meta, model),
+            Protocol::Bedrock => Self::folding::<bedrock::Fold>(version, meta, model),
+            Protocol::Gemini => Self::folding::<gemini::Fold>(version, meta, model),
+            Protocol::LocalHermes => Self::folding::<local_hermes::Fold>(version, meta, model),
+            Protocol::Ollama => Self::folding::<ollama::Fold>(version, meta, model),
+            Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(version, meta, model),
+            Protocol::OpenrouterChat => {
+                Self::folding::<openai_chat::Fold<true>>(version, meta, model)
+            }
+            Protocol::OpenaiResponses => {
+                Self::folding::<openai_responses::Fold>(version, meta, model)
+            }
         }
+    }
+
+    /// The decoder of plain chat with calls in the text.
+    pub(super) fn layered(
+        profile: TextProfile,
+        version: &'static str,
+        meta: ResponseMeta,
+        model: &str,
+    ) -> Self {
+        match profile {
+            TextProfile::Hermes => {
+                Self::folding::<Layer<openai_chat::Fold, Hermes>>(version, meta, model)
+            }
+            TextProfile::Llama3 => {
+                Self::folding::<Layer<openai_chat::Fold, Llama3>>(version, meta, model)
+            }
+            TextProfile::Qwen => {
+                Self::folding::<Layer<openai_chat::Fold, Qwen>>(version, meta, model)
+            }
+        }
+    }
+
+    fn folding<F: Fold + Send + 'static>(
+        version: &'static str,
+        meta: ResponseMeta,
+        model: &str,
+    ) -> Self {
+        Self(Box::new(Decoder::<F>::new(version, meta, model)))
     }
 
     /// Takes the next bytes of the body.
     pub fn push(&mut self, bytes: &[u8]) {
-        match &mut self.0 {
-            Decoder::LocalHermes(decoder) => decoder.push(bytes),
-            Decoder::OpenaiChat(decoder) => decoder.push(bytes),
-        }
+        self.0.push(bytes);
     }
 
     /// Whether nothing that may still arrive can change the message: the stream said that it is done, or a bound was
     /// passed. A caller may stop reading then.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        match &self.0 {
-            Decoder::LocalHermes(decoder) => decoder.is_settled(),
-            Decoder::OpenaiChat(decoder) => decoder.is_settled(),
-        }
+        self.0.is_settled()
     }
 
     /// The verdict over all bytes that were pushed.
     #[must_use]
     pub fn finish(self) -> Decoded {
-        match self.0 {
-            Decoder::LocalHermes(decoder) => decoder.finish(),
-            Decoder::OpenaiChat(decoder) => decoder.finish(),
-        }
+        self.0.finish()
     }
 }

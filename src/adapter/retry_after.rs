@@ -19,7 +19,8 @@ pub(super) fn retry_after_ms(headers: &[(String, String)], now_unix_ms: u64) -> 
         })
 }
 
-fn millis(text: &str, unit_ms: f64) -> Option<u64> {
+/// A positive count of units as milliseconds.
+pub(super) fn millis(text: &str, unit_ms: f64) -> Option<u64> {
     let count: f64 = text.parse().ok()?;
     let ms = (count * unit_ms).ceil();
     #[expect(

@@ -4,9 +4,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::Adapter;
+
 /// The parsed file of a scripted provider: one record per inference, played in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
+    /// The adapter of the protocol that all records are in; none where there is no record.
+    pub adapter: Option<Adapter>,
     /// The records, in the file's order.
     pub records: Vec<ScriptRecord>,
 }
@@ -62,8 +66,18 @@ pub enum ScriptRule {
     #[error("not a record: {0}")]
     Shape(String),
     /// Its protocol is not one that this build plays.
-    #[error("proto {0:?} is unknown; this build plays \"openai-chat\"")]
+    #[error("proto {0:?} is unknown; this build plays {known}", known = known())]
     Proto(String),
+    /// Its protocol is not that of the lines before it, and a provider speaks one.
+    #[error(
+        "proto {got:?}, but the lines before it are {expected:?}; a provider speaks one protocol"
+    )]
+    OtherProto {
+        /// The protocol of the lines before it.
+        expected: &'static str,
+        /// The protocol of this line.
+        got: &'static str,
+    },
     /// Its status is no HTTP status.
     #[error("status {0} is not between 200 and 599")]
     Status(u16),
@@ -111,26 +125,40 @@ impl FromStr for Script {
     /// Reads one record per line; blank lines count as lines and hold none.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut records = Vec::new();
+        let mut script = Self::default();
         for (line, text) in (1..).zip(text.lines()) {
             if !text.trim().is_empty() {
-                records.push(record(line, text).map_err(|rule| ScriptError { line, rule })?);
+                let fail = |rule| ScriptError { line, rule };
+                let (adapter, record) = record(line, text).map_err(fail)?;
+                let first = *script.adapter.get_or_insert(adapter);
+                if first != adapter {
+                    return Err(fail(ScriptRule::OtherProto {
+                        expected: first.proto(),
+                        got: adapter.proto(),
+                    }));
+                }
+                script.records.push(record);
             }
         }
-        Ok(Self { records })
+        Ok(script)
     }
 }
 
-fn record(line: usize, text: &str) -> Result<ScriptRecord, ScriptRule> {
+fn known() -> String {
+    let quoted = Adapter::all().map(|adapter| format!("{:?}", adapter.proto()));
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
+fn record(line: usize, text: &str) -> Result<(Adapter, ScriptRecord), ScriptRule> {
     // A derived struct would read an array by position.
     if !text.trim_start().starts_with('{') {
         return Err(ScriptRule::Shape("it is no JSON object".to_owned()));
     }
     let wire: WireRecord<'_> =
         serde_json::from_str(text).map_err(|error| ScriptRule::Shape(error.to_string()))?;
-    if wire.proto != openai_chat() {
+    let Some(adapter) = Adapter::by_proto(&wire.proto) else {
         return Err(ScriptRule::Proto(wire.proto));
-    }
+    };
     if !(200..600).contains(&wire.status) {
         return Err(ScriptRule::Status(wire.status));
     }
@@ -155,7 +183,7 @@ fn record(line: usize, text: &str) -> Result<ScriptRecord, ScriptRule> {
         }
         Some(_) => return Err(ScriptRule::Response),
     };
-    Ok(ScriptRecord {
+    let record = ScriptRecord {
         after_bytes: wire.after_bytes,
         delay_ms: wire.delay_ms,
         fault: wire.fault,
@@ -164,7 +192,8 @@ fn record(line: usize, text: &str) -> Result<ScriptRecord, ScriptRule> {
         response,
         status: wire.status,
         stream: wire.stream,
-    })
+    };
+    Ok((adapter, record))
 }
 
 #[cfg(test)]
@@ -234,12 +263,16 @@ mod tests {
             "not a record: header \"a\" is no string",
         );
         check(
-            r#"{"proto":"gemini","response":"x"}"#,
-            "proto \"gemini\" is unknown",
+            r#"{"proto":"gopher","response":"x"}"#,
+            "proto \"gopher\" is unknown; this build plays \"anthropic-messages\", ",
         );
         check(
             r#"{"response":"x","status":99}"#,
             "status 99 is not between",
+        );
+        check(
+            r#"{"proto":"gemini","response":"x"}"#,
+            "proto \"gemini\", but the lines before it are \"openai-chat\"",
         );
         check("{}", "it has neither a response nor a fault");
         check(

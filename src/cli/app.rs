@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser as _;
 
-use super::args::{Cli, Command, ResumeArgs, RunArgs};
+use super::args::{Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
 use super::commands;
 use super::error::CliError;
 use super::exit::Exit;
@@ -30,6 +30,7 @@ pub fn main() -> ExitCode {
     let wants_result = match &cli.command {
         Command::Run(args) => args.json,
         Command::Resume(args) => args.json,
+        Command::Replay(args) => args.json && args.fork_at.is_some(),
         _ => false,
     };
     let outcome = caught(|| perform(cli, environment, screen));
@@ -59,6 +60,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
             &cli.command,
             Command::Run(RunArgs { no_sign: true, .. })
                 | Command::Resume(ResumeArgs { no_sign: true, .. })
+                | Command::Replay(ReplayArgs { no_sign: true, .. })
         ),
     };
     // Without a state folder nothing is stored, and whoever asks for a model is told.
@@ -68,10 +70,13 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),
-        Command::Replay(args) => commands::replay::replay(&home, &args),
+        Command::Replay(args) => commands::replay::replay(&home, args),
         Command::Verify(args) => commands::verify::verify(&home, &args),
         Command::Show(args) => commands::show::show(&home, &args),
         Command::List(args) => commands::list::list(&home, &args),
+        Command::Import(args) => commands::import::import(&home, &args),
+        Command::Erase(args) => commands::erase::erase(&home, &args),
+        Command::Migrate(args) => commands::migrate::migrate(&home, &args),
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),
         Command::Machine(args) => commands::machine::machine(&home, &args),
@@ -80,11 +85,12 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Corpus(command) => commands::corpus::corpus(&home, &command),
         Command::Model(command) => commands::model::model(&home, &command),
         Command::Demo(args) => commands::demo::demo(&home, &args),
+        Command::SlowTool => commands::slow_tool::slow_tool(&home),
     }
 }
 
 /// What `body` comes to; a panic in it is a fault like any other.
-fn caught(body: impl FnOnce() -> Result<Exit, CliError>) -> Result<Exit, CliError> {
+pub(super) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
         Err(CliError::Panic {
             message: words(payload.as_ref()),
@@ -103,7 +109,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         };
     }
     let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
-    if (has("run") || has("resume")) && has("--json") {
+    if (has("run") || has("resume") || has("--fork-at")) && has("--json") {
         let said = fault.render().to_string();
         // What stands before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();
@@ -123,7 +129,7 @@ pub(super) fn print_result(screen: Screen, fault: &CliError) {
 }
 
 /// Milliseconds since 1970-01-01 UTC; 0 where the clock stands before that.
-fn unix_ms() -> u64 {
+pub(super) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -137,7 +143,7 @@ fn on_panic(info: &PanicHookInfo<'_>) {
     let line = format!("monolith: bug at {place}: {}\n", words(info.payload()));
     drop(std::io::Write::write_all(
         &mut std::io::stderr(),
-        super::escape::text(&line).as_bytes(),
+        super::escape::text(&super::known::without_secrets(&line)).as_bytes(),
     ));
 }
 

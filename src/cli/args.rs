@@ -1,10 +1,20 @@
+mod corpus;
+mod evidence;
+mod replay;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
+pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
+pub(super) use self::replay::{LiveArg, ReplayArgs};
 use super::commands::model::ModelCommand;
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
+
+/// The hidden command that is a tool server.
+pub(super) const SLOW_TOOL: &str = "__slow-tool";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -31,7 +41,7 @@ pub(super) enum Command {
     Run(RunArgs),
     /// Go on with a run whose process died, from where its transcript ends
     Resume(ResumeArgs),
-    /// Decide a recorded run again and compare, byte for byte; asks no model and no tool
+    /// Decide a recorded run again and compare, byte for byte; or under another contract, live, or on from one of its entries
     Replay(ReplayArgs),
     /// Check a transcript: every hash, the chain, the seal, the blobs
     Verify(VerifyArgs),
@@ -41,6 +51,12 @@ pub(super) enum Command {
     List(ListArgs),
     /// Write a run as a file that anyone can verify without this store
     Export(ExportArgs),
+    /// Take transcript files into the store, once they verify
+    Import(ImportArgs),
+    /// Erase bytes that a run names, and leave a signed tombstone
+    Erase(EraseArgs),
+    /// Bring the store of an older build to the newest format
+    Migrate(MigrateArgs),
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
@@ -52,7 +68,7 @@ pub(super) enum Command {
     /// Prove that no run was removed: the log of runs
     #[command(subcommand)]
     Log(LogCommand),
-    /// Play the conformance cases against this build
+    /// Play the conformance cases, or judge recorded responses
     #[command(subcommand)]
     Corpus(CorpusCommand),
     /// Fetch, store and try embedded models
@@ -60,6 +76,9 @@ pub(super) enum Command {
     Model(ModelCommand),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
+    /// A tool server that never answers a call: what `corpus run --live` tries a model's patience with
+    #[command(name = SLOW_TOOL, hide = true)]
+    SlowTool,
 }
 
 #[derive(Debug, Args)]
@@ -122,16 +141,6 @@ pub(super) enum DurabilityArg {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ReplayArgs {
-    /// A run's name, the beginning of it, `last`, or a transcript file
-    #[arg(value_name = "RUN|FILE")]
-    pub(super) run: String,
-    /// Print the report as one JSON document
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct VerifyArgs {
     /// A run's name, the beginning of it, `last`, or a transcript file
     #[arg(value_name = "RUN|FILE")]
@@ -151,6 +160,9 @@ pub(super) struct VerifyArgs {
     /// The key of a witness, or a file of them
     #[arg(long = "witness", value_name = "FILE|KEY")]
     pub(super) witnesses: Vec<String>,
+    /// The least level to reach, else exit 7
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) require: Option<LevelArg>,
     /// Note the head in this file, where everything holds
     #[arg(long, value_name = "FILE")]
     pub(super) write_pin: Option<PathBuf>,
@@ -164,6 +176,15 @@ pub(super) enum KeyCommand {
     Show(KeyArgs),
     /// Replace a key, and print the new public half and the record that the old key signed
     Rotate(KeyArgs),
+    /// Print what stands in a run's transcript in place of the value read from stdin
+    Commitment(CommitmentArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CommitmentArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(super) run: String,
 }
 
 #[derive(Debug, Args)]
@@ -183,6 +204,8 @@ pub(super) enum LogCommand {
     Consistency(LogConsistencyArgs),
     /// Hold the log against the runs of the store, and against heads that were noted earlier
     Verify(LogVerifyArgs),
+    /// Check a proof that `prove` or `consistency` printed; needs no store
+    Check(LogCheckArgs),
 }
 
 #[derive(Debug, Args)]
@@ -224,12 +247,25 @@ pub(super) struct ShowArgs {
     /// A run's name, the beginning of it, `last`, or a transcript file
     #[arg(value_name = "RUN|FILE")]
     pub(super) run: String,
+    /// Another run or file, for --diff
+    #[arg(value_name = "RUN|FILE", requires = "diff")]
+    pub(super) other: Option<String>,
+    /// Compare two runs: where their decisions part, and what differs there
+    #[arg(long, requires = "other", conflicts_with_all = ["raw", "step", "why", "follow", "tree"])]
+    pub(super) diff: bool,
+    /// End with the exit code of the run instead of 0; 1 where it has no end
+    #[arg(long, conflicts_with_all = ["raw", "step", "follow", "tree", "diff"])]
+    pub(super) exit_code: bool,
     #[command(flatten)]
     pub(super) form: ShowForm,
 }
 
 #[derive(Debug, Args)]
 #[group(multiple = false)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line, and at most one is set"
+)]
 pub(super) struct ShowForm {
     /// Print the result document, as `run --json` does
     #[arg(long)]
@@ -243,6 +279,12 @@ pub(super) struct ShowForm {
     /// Say why the run ended as it did
     #[arg(long)]
     pub(super) why: bool,
+    /// Print entries as they become durable, and end with the exit code of the run
+    #[arg(long)]
+    pub(super) follow: bool,
+    /// Print the run among its parents and children
+    #[arg(long)]
+    pub(super) tree: bool,
 }
 
 #[derive(Debug, Args)]
@@ -260,8 +302,8 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// A run's name, the beginning of it, or `last`
-    #[arg(value_name = "RUN")]
+    /// A run's name, the beginning of it, `last`, or (but for jsonl) a transcript file
+    #[arg(value_name = "RUN|FILE")]
     pub(super) run: String,
     /// The form of the file
     #[arg(long, value_enum, default_value_t)]
@@ -275,13 +317,22 @@ pub(super) struct ExportArgs {
     /// Include the text that the token gate held back
     #[arg(long)]
     pub(super) withheld: bool,
+    /// Make it of a transcript that does not verify, too; jsonl is written as it stands in any case
+    #[arg(long)]
+    pub(super) force_unverified: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum ExportFormat {
-    /// One JSON document per line
+    /// One JSON document per line: the transcript itself
     #[default]
     Jsonl,
+    /// One page that shows the run and verifies it in the browser, without network
+    Html,
+    /// A trajectory of the Agent Trajectory Interchange Format 1.8
+    Atif,
+    /// The narrated run with its timings, for players of terminal sessions
+    Cast,
 }
 
 #[derive(Debug, Subcommand)]
@@ -323,22 +374,6 @@ pub(super) enum MachineFormat {
     Dot,
     /// One JSON document
     Json,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum CorpusCommand {
-    /// Play the built-in cases: each is a contract, a script and the end that must come
-    Run(CorpusRunArgs),
-}
-
-#[derive(Debug, Args)]
-pub(super) struct CorpusRunArgs {
-    /// Only cases whose id contains this
-    #[arg(long, value_name = "TEXT")]
-    pub(super) filter: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use miette::{Diagnostic, ReportHandler};
 
 use super::escape;
+use super::known;
+use crate::conformance::CaseError;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
 use crate::inference::ModelStoreError;
-use crate::message::RunId;
-use crate::store::{ExportError, StoreError};
+use crate::message::{RunId, VersionFault};
+use crate::replay::ForkFault;
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
 use crate::transcript::{BlockError, Flaw, LineError};
 
 /// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
@@ -54,6 +57,9 @@ pub(super) enum CliError {
     /// The caller: the transcript does not hold.
     #[error("show {asked}: the transcript is not verified: {place}")]
     NotVerified { asked: String, place: String },
+    /// The caller: the transcript does not hold.
+    #[error("export {asked}: the transcript is not verified: {place}")]
+    ExportNotVerified { asked: String, place: String },
     /// Whoever changed the transcript.
     #[error("read entry {seq}: {flaw}")]
     Entry { seq: u64, flaw: Flaw },
@@ -63,12 +69,45 @@ pub(super) enum CliError {
     /// The caller: a file where only a run of the store will do.
     #[error("export {}: it is a file already", path.display())]
     FileInsteadOfRun { path: PathBuf },
+    /// A blob was not erased.
+    #[error(transparent)]
+    Erase(#[from] EraseError),
+    /// The caller: nobody said yes.
+    #[error("erase: nobody confirmed it")]
+    NotConfirmed,
+    /// A file was not imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The store was not migrated.
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
+    /// The caller: the file is of a version that this build does not read.
+    #[error("read {}: {fault}", path.display())]
+    Version { path: PathBuf, fault: VersionFault },
+    /// The caller: the file holds no proof of the log.
+    #[error("read the proof {}: {flaw}", path.display())]
+    BrokenProof { path: PathBuf, flaw: Flaw },
     /// The transcript could not be written out.
     #[error(transparent)]
     Export(#[from] ExportError),
     /// The caller: no case has such an id.
     #[error("play the corpus: no case's id contains {filter:?}")]
     NoSuchCase { filter: String },
+    /// The caller: this build has no such profile.
+    #[error("play the corpus: no model profile {got:?}; this build has {known}")]
+    NoSuchProfile { got: String, known: String },
+    /// monolith: a live case that it carries is faulty; or the caller's endpoint cannot stand in a contract.
+    #[error("make the contract of a live case: {0}")]
+    LiveCase(CaseError),
+    /// The operator: the system does not say which program this is.
+    #[error("find the program of this process: {reason}")]
+    OwnProgram { reason: String },
+    /// The caller: no such file of records.
+    #[error("read the records {}: {reason}", path.display())]
+    RecordsUnreadable { path: PathBuf, reason: String },
+    /// Whoever wrote the file: lines that are no records.
+    #[error("judge every line of {}:\n  {faults}", path.display())]
+    RecordsNotJudged { path: PathBuf, faults: String },
     /// The operator: the embedded model cannot answer.
     #[error("use the model: {reason}")]
     ModelUnavailable { reason: String },
@@ -108,6 +147,12 @@ pub(super) enum CliError {
     /// The caller: it was not recorded which file the run's contract came from.
     #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
     NoContractFile { run_id: RunId },
+    /// No run can begin there.
+    #[error(transparent)]
+    Fork(ForkFault),
+    /// The caller: nothing says which file the contract came from.
+    #[error("find the contract file of {asked}: it is not recorded with it")]
+    NoFileOfRun { asked: String },
     /// monolith: a changed byte was not found.
     #[error("find the changed byte: verify accepted the file")]
     NothingTampered,
@@ -166,6 +211,7 @@ impl CliError {
             | Self::StateFolder { .. }
             | Self::NoStateFolder => "store",
             Self::Key(_) => "key",
+            Self::Fork(_) => "fork_refused",
             Self::Panic { .. } => "internal",
             _ => "error",
         }
@@ -174,11 +220,18 @@ impl CliError {
     /// What to do next, where it can be said.
     fn help(&self) -> Option<String> {
         let text = match self {
-            Self::Driver(DriverError::Store(fault)) | Self::Store(fault) => {
+            Self::Driver(DriverError::Store(fault))
+            | Self::Store(fault)
+            | Self::Erase(EraseError::Store(fault))
+            | Self::Import(ImportError::Store(fault))
+            | Self::Migrate(MigrateError::Store(fault)) => {
                 return store_help(fault);
             }
             Self::Driver(DriverError::MissingVariable { .. }) => {
                 "set the variable, or leave its name out of the file"
+            }
+            Self::Driver(DriverError::SecretInContract { .. }) => {
+                "keep the value out of the file, or do not name it as a secret"
             }
             Self::Driver(DriverError::OtherContract { .. }) => {
                 "name the file that the run was begun with, and give again each --set below providers or tools"
@@ -193,6 +246,10 @@ impl CliError {
                 "monolith replay RUN shows every difference"
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
+            Self::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. }) => {
+                "monolith show RUN lists the entries"
+            }
+            Self::NoFileOfRun { .. } => "name it with --contract FILE",
             Self::Driver(DriverError::NoTask) => "monolith run --contract FILE --task \"…\"",
             Self::NoStateFolder | Self::StateFolder { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
@@ -204,19 +261,42 @@ impl CliError {
             Self::Key(KeyFileError::Permissions { .. }) => {
                 "chmod 600 the file, if nobody else has read it; else make a new key"
             }
+            Self::Key(KeyFileError::None { name }) if name == "redaction" => {
+                "the first run makes it; a run of another machine is opened with that machine's file"
+            }
             Self::Key(KeyFileError::None { .. }) => "monolith key generate makes one",
             Self::Key(KeyFileError::Exists { .. }) => "monolith key rotate replaces it",
             Self::Key(_) => "name a folder with MONOLITH_HOME, or run with --no-sign",
             Self::NoLog => "the first run that ends begins it",
+            Self::Erase(EraseError::Shared { .. }) => "--all-runs erases them from those runs too",
+            Self::Erase(EraseError::Ambiguous { .. }) => "give more of the hash",
+            Self::Erase(EraseError::NotNamed { .. } | EraseError::NotHere { .. }) => {
+                "monolith show RUN --raw names them: raw_hash, full, blob, request_hash"
+            }
+            Self::Erase(EraseError::Unfinished { .. }) => {
+                "end what reads the store, and give the same command again"
+            }
+            Self::NotConfirmed => "--yes says so where nobody can be asked",
+            Self::Import(ImportError::OtherHistory { .. }) => {
+                "name another store with --store, and compare the two"
+            }
+            Self::Migrate(MigrateError::NoRoom { .. }) => "nothing was changed; make room",
+            Self::Migrate(MigrateError::Downgrade { .. } | MigrateError::UnknownTarget { .. })
+            | Self::Version { .. } => "monolith migrate --list names what this build knows",
+            Self::BrokenProof { .. } => "monolith log prove and log consistency print proofs",
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
             Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
             Self::FileExists { .. } => "--force replaces it",
+            Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::LogFilter { .. } => {
                 "a level (error, warn, info, debug, trace), or monolith::tools=debug"
             }
             Self::NoDemoRun => "monolith demo makes one",
+            Self::RecordsNotJudged { .. } => {
+                "the other lines are judged; docs/conformance.md has the format"
+            }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NoKnownModel { .. } => "monolith model add NAME FILE takes any GGUF file",
             Self::NothingTampered | Self::Panic { .. } => {
@@ -229,6 +309,10 @@ impl CliError {
 
     /// The fault in one line, for documents.
     pub(super) fn summary(&self) -> String {
+        known::without_secrets(&self.in_one_line()).into_owned()
+    }
+
+    fn in_one_line(&self) -> String {
         match self {
             Self::Spec(errors) => {
                 let lines = errors.errors.iter().map(|error| {
@@ -262,8 +346,8 @@ impl CliError {
     /// The fault for people, ready for a stream.
     pub(super) fn render(&self, color: bool) -> String {
         match self {
-            Self::Spec(errors) => escape::text(&errors.render()),
-            _ => shown(&self.message(), self.help(), color),
+            Self::Spec(errors) => escape::text(&known::without_secrets(&errors.render())),
+            _ => shown(&known::without_secrets(&self.message()), self.help(), color),
         }
     }
 }
@@ -322,6 +406,10 @@ fn store_help(fault: &StoreError) -> Option<String> {
             "wait for the other process, or name another file with --store"
         }
         StoreError::RunLocked { .. } => "wait for it, or end it: a run has one driver at a time",
+        StoreError::OlderFormat { .. } => {
+            "monolith migrate brings it up, and keeps a copy of it as it is"
+        }
+        StoreError::InUse { .. } => "wait for it to end",
         StoreError::NewerFormat { .. } => "use the build of monolith that wrote it, or a newer one",
         StoreError::Corrupt { .. } => "monolith verify RUN says what still holds",
         _ => return None,

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
-use crate::replay::{Attribution, ReplayReport};
-use crate::store::{ExportError, StoreError};
+use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
 use crate::transcript::VerifyReport;
 
 /// The code that the process ends with.
@@ -36,12 +36,29 @@ impl Exit {
         }
     }
 
+    /// What asking again comes to.
+    pub(super) fn of_live(report: &LiveReport) -> Self {
+        Self::of_difference(report.same, report.first_difference.as_ref())
+    }
+
+    /// What another contract comes to.
+    pub(super) const fn of_what_if(report: &WhatIfReport) -> Self {
+        if report.same_outcome {
+            Self::OK
+        } else {
+            Self::DIVERGED
+        }
+    }
+
     /// What a replay comes to: where the evidence itself is bad, that is what counts.
     pub(super) fn of_replay(report: &ReplayReport) -> Self {
-        if report.same {
+        Self::of_difference(report.same, report.first_difference.as_ref())
+    }
+
+    fn of_difference(same: bool, first: Option<&Difference>) -> Self {
+        if same {
             return Self::OK;
         }
-        let first = report.first_difference.as_ref();
         match first.map(|difference| difference.attribution) {
             Some(
                 Attribution::Tampered
@@ -49,9 +66,14 @@ impl Exit {
                 | Attribution::Extended
                 | Attribution::UnknownVersion,
             ) => Self::EVIDENCE,
-            Some(Attribution::Contract | Attribution::Adapter | Attribution::Kernel) | None => {
-                Self::DIVERGED
-            }
+            Some(
+                Attribution::Contract
+                | Attribution::Adapter
+                | Attribution::Kernel
+                | Attribution::Model
+                | Attribution::Tool,
+            )
+            | None => Self::DIVERGED,
         }
     }
 }
@@ -79,22 +101,49 @@ impl From<&CliError> for Exit {
             | CliError::FileExists { .. }
             | CliError::NoDemoRun
             | CliError::NoContractFile { .. }
+            | CliError::NoFileOfRun { .. }
+            | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
             | CliError::NoSuchCase { .. }
             | CliError::NoKnownModel { .. }
             | CliError::ModelStore(_)
             | CliError::ModelTrial { .. }
-            | CliError::FileInsteadOfRun { .. } => Self::USAGE,
+            | CliError::NoSuchProfile { .. }
+            | CliError::LiveCase(_)
+            | CliError::RecordsUnreadable { .. }
+            | CliError::RecordsNotJudged { .. }
+            | CliError::FileInsteadOfRun { .. }
+            | CliError::NotConfirmed
+            | CliError::Version { .. }
+            | CliError::BrokenProof { .. }
+            | CliError::Import(ImportError::Unreadable { .. } | ImportError::OtherHistory { .. })
+            | CliError::Erase(
+                EraseError::NotNamed { .. }
+                | EraseError::Ambiguous { .. }
+                | EraseError::NotHere { .. }
+                | EraseError::Shared { .. },
+            )
+            | CliError::Migrate(
+                MigrateError::Downgrade { .. }
+                | MigrateError::UnknownTarget { .. }
+                | MigrateError::Empty { .. },
+            ) => Self::USAGE,
             CliError::ModelPull { .. } | CliError::ModelUnavailable { .. } => Self::SETUP,
+            CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
-            CliError::Store(fault) | CliError::Export(ExportError::Store(fault)) => {
-                Self::from(fault)
-            }
+            CliError::Erase(EraseError::Store(fault))
+            | CliError::Import(ImportError::Store(fault))
+            | CliError::Migrate(MigrateError::Store(fault))
+            | CliError::Store(fault)
+            | CliError::Export(ExportError::Store(fault)) => Self::from(fault),
             CliError::Line { .. }
             | CliError::Entry { .. }
             | CliError::NoHeader { .. }
             | CliError::NotATranscript { .. }
             | CliError::NotVerified { .. }
+            | CliError::ExportNotVerified { .. }
             | CliError::NothingTampered
+            | CliError::Import(ImportError::NotVerified { .. })
+            | CliError::Erase(EraseError::Entry { .. })
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }
             | CliError::NoSuchStore { .. }
@@ -102,7 +151,14 @@ impl From<&CliError> for Exit {
             | CliError::CannotWrite { .. }
             | CliError::CurrentFolder { .. }
             | CliError::Runtime { .. }
+            | CliError::OwnProgram { .. }
             | CliError::Output(_)
+            | CliError::Erase(EraseError::Unfinished { .. })
+            | CliError::Migrate(
+                MigrateError::NoRoom { .. }
+                | MigrateError::Copy { .. }
+                | MigrateError::Changed { .. },
+            )
             | CliError::Randomness { .. }
             | CliError::Panic { .. }
             | CliError::Export(ExportError::Io(_)) => Self::FAILED,
@@ -119,6 +175,7 @@ impl From<&DriverError> for Exit {
             | DriverError::Script { .. }
             | DriverError::MissingVariable { .. }
             | DriverError::Placeholder { .. }
+            | DriverError::SecretInContract { .. }
             | DriverError::Contract(_)
             | DriverError::Adapter(_)
             | DriverError::Backend { .. }
@@ -126,10 +183,13 @@ impl From<&DriverError> for Exit {
             | DriverError::NothingRecorded { .. }
             | DriverError::UnknownSemantics { .. }
             | DriverError::OtherContract { .. }
-            | DriverError::OtherWorkspace { .. } => Self::USAGE,
-            DriverError::ServerDown { .. } => Self::SETUP,
+            | DriverError::OtherWorkspace { .. }
+            | DriverError::CannotAskAgain { .. } => Self::USAGE,
+            DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. } => Self::SETUP,
             DriverError::DoesNotReplay { report, .. } => Self::of_replay(report),
-            DriverError::Cancelled | DriverError::Randomness(_) => Self::FAILED,
+            DriverError::Cancelled
+            | DriverError::AskingInterrupted { .. }
+            | DriverError::Randomness(_) => Self::FAILED,
             DriverError::Store(fault) => Self::from(fault),
         }
     }
@@ -139,6 +199,8 @@ impl From<&StoreError> for Exit {
     fn from(error: &StoreError) -> Self {
         match error {
             StoreError::RunExists { .. }
+            | StoreError::Imported { .. }
+            | StoreError::Erased { .. }
             | StoreError::NoSuchRun { .. }
             | StoreError::Ambiguous { .. } => Self::USAGE,
             StoreError::Corrupt { .. } => Self::EVIDENCE,
@@ -149,6 +211,9 @@ impl From<&StoreError> for Exit {
             | StoreError::NotADatabase { .. }
             | StoreError::Foreign { .. }
             | StoreError::NewerFormat { .. }
+            | StoreError::OlderFormat { .. }
+            | StoreError::UnknownFormat { .. }
+            | StoreError::InUse { .. }
             | StoreError::Io { .. }
             | StoreError::Poisoned { .. }
             | StoreError::Closed
@@ -165,7 +230,6 @@ impl From<&StoreError> for Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::replay::Difference;
 
     fn replay(attribution: Attribution) -> ReplayReport {
         let difference = Difference {
@@ -198,6 +262,8 @@ mod tests {
         check(Attribution::Kernel, 6);
         check(Attribution::Adapter, 6);
         check(Attribution::Contract, 6);
+        check(Attribution::Model, 6);
+        check(Attribution::Tool, 6);
         check(Attribution::Tampered, 7);
         check(Attribution::Truncated, 7);
         check(Attribution::Extended, 7);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use directories::ProjectDirs;
 
+use super::app::unix_ms;
 use super::error::CliError;
 use super::recorded::Source;
 use super::screen::Screen;
-use crate::driver::{Environment, KeyFolder};
+use crate::driver::{Environment, KeyFolder, RedactionKey};
 use crate::store::{Durability, Store, StoreError, StoreReader};
 use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
 
@@ -55,6 +56,11 @@ impl Home {
         Ok(self.state_folder()?.join("models"))
     }
 
+    /// The folder that the tools of live conformance cases see.
+    pub(super) fn live_folder(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_folder()?.join("live"))
+    }
+
     /// This machine's keys: in the state folder, wherever the store is.
     pub(super) fn keys(&self) -> Result<KeyFolder, CliError> {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
@@ -63,6 +69,11 @@ impl Home {
     /// The key that signs here; it is made at its first use.
     pub(super) fn signer(&self) -> Result<SecretKey, CliError> {
         Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
+    }
+
+    /// What the salts of runs are made from; it is made at its first use.
+    pub(super) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
+        Ok(self.keys()?.redaction_key()?)
     }
 
     /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
@@ -82,6 +93,7 @@ impl Home {
             signature_required: !keys.is_empty(),
             pins: self.pins(pins)?,
             witnesses: self.named_keys(witnesses)?,
+            now_unix_ms: Some(unix_ms()),
         }))
     }
 
@@ -117,7 +129,7 @@ impl Home {
         Ok(ring.trusted())
     }
 
-    fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
+    pub(super) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
         let mut text = String::new();
         File::open(self.cwd.join(file))
             .and_then(|open| open.take(MAX_TRUST_BYTES).read_to_string(&mut text))
@@ -128,8 +140,8 @@ impl Home {
         Ok(text)
     }
 
-    /// Opens the store for writing; makes the state folder, but not a folder that the caller names.
-    pub(super) fn open_store(&self, durability: Durability) -> Result<Store, CliError> {
+    /// The file that keeps runs, ready to be made: the state folder is there, but not a folder that the caller names.
+    pub(super) fn ready_store(&self) -> Result<PathBuf, CliError> {
         let path = self.store_path()?;
         if let (None, Some(folder)) = (&self.store, path.parent()) {
             std::fs::create_dir_all(folder).map_err(|fault| CliError::StateFolder {
@@ -137,7 +149,12 @@ impl Home {
                 reason: fault.to_string(),
             })?;
         }
-        let store = Store::open(&path, durability)?;
+        Ok(path)
+    }
+
+    /// Opens the store for writing.
+    pub(super) fn open_store(&self, durability: Durability) -> Result<Store, CliError> {
+        let store = Store::open(&self.ready_store()?, durability)?;
         if self.unsigned {
             return Ok(store);
         }

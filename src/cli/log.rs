@@ -7,6 +7,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::error::CliError;
 use super::escape;
+use super::known;
 use crate::driver::Environment;
 
 /// The variable that turns diagnostics on: a level, or `monolith::room=level` separated by commas.
@@ -48,6 +49,7 @@ struct EscapedStderr;
 impl Write for EscapedStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
+        let text = known::without_secrets(&text);
         io::stderr().write_all(escape::text(&text).as_bytes())?;
         Ok(bytes.len())
     }

@@ -19,6 +19,8 @@ mod error;
 mod escape;
 mod exit;
 mod home;
+mod html;
+mod known;
 mod live;
 mod log;
 mod narrator;

@@ -1,6 +1,6 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,16 +9,19 @@ use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{Action, Event, EventKind, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
-use crate::store::StoreReader;
+use crate::store::{Lineage, RunReader, StoreReader};
 use crate::telemetry::Ledger;
-use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry};
+use crate::transcript::{
+    EntryRecord, Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone,
+};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
-const FIRST_KEYS: [&str; 4] = [
+const FIRST_KEYS: [&str; 5] = [
     "{\"action\":",
     "{\"blob\":",
     "{\"checkpoint\":",
     "{\"contract\":",
+    "{\"tombstone\":",
 ];
 
 /// Where a transcript is.
@@ -37,6 +40,7 @@ pub(super) struct Recorded {
     pub(super) run_id: RunId,
     pub(super) entries: Vec<SealedEntry>,
     blobs: Blobs,
+    erased: BTreeSet<Digest>,
 }
 
 #[derive(Debug)]
@@ -52,9 +56,66 @@ impl BlobSource for Recorded {
             Blobs::Stored(reader) => reader.blob(hash).ok().flatten(),
         }
     }
+
+    fn erased(&self, hash: Digest) -> bool {
+        self.erased.contains(&hash)
+    }
 }
 
 impl Source {
+    /// The run that this one was forked from, where the store has both.
+    pub(super) fn lineage(&self) -> Result<Option<Lineage>, CliError> {
+        match self {
+            Self::File(_) => Ok(None),
+            Self::Run(run_id, reader) => Ok(reader.lineage(run_id)?),
+        }
+    }
+
+    /// Hands on each entry in order and holds no more than a page of them; returns the contract.
+    pub(super) fn each_entry(
+        self,
+        mut take: impl FnMut(&ExecutionContract, &RunId, &SealedEntry) -> Result<(), CliError>,
+    ) -> Result<ExecutionContract, CliError> {
+        match self {
+            Self::Run(run_id, mut reader) => {
+                let run = reader.read_run(&run_id)?;
+                let contract = run.contract()?;
+                for entry in run {
+                    take(&contract, &run_id, &entry?)?;
+                }
+                Ok(contract)
+            }
+            Self::File(path) => {
+                let mut reader = LineReader::new();
+                let mut header = None;
+                each_line(&path, |line| {
+                    let record = reader.read(line).map_err(|fault| CliError::Line {
+                        path: path.clone(),
+                        fault,
+                    })?;
+                    match (record, &header) {
+                        (Record::Header(found), _) => {
+                            let contract = ExecutionContract::decode(found.contract);
+                            let contract =
+                                contract.map_err(|_| CliError::NoHeader { path: path.clone() })?;
+                            header = Some((contract, found.run_id));
+                        }
+                        (Record::Entry(entry), Some((contract, run_id))) => {
+                            take(contract, run_id, &sealed(&entry))?;
+                        }
+                        // Nothing but blobs and checkpoints stands behind the entries.
+                        _ => return Ok(false),
+                    }
+                    Ok(true)
+                })?;
+                match header {
+                    Some((contract, _)) => Ok(contract),
+                    None => Err(CliError::NoHeader { path }),
+                }
+            }
+        }
+    }
+
     /// Reads the whole transcript.
     pub(super) fn load(self) -> Result<Recorded, CliError> {
         match self {
@@ -62,13 +123,139 @@ impl Source {
             Self::Run(run_id, mut reader) => {
                 let run = reader.read_run(&run_id)?;
                 let contract = run.contract()?;
+                let erased = run.tombstones()?;
+                let erased = erased.iter().filter_map(|note| erased_by(note)).collect();
                 let entries = run.collect::<Result<_, _>>()?;
                 Ok(Recorded {
                     contract,
                     run_id,
                     entries,
                     blobs: Blobs::Stored(reader),
+                    erased,
                 })
+            }
+        }
+    }
+}
+
+/// Where the blobs of a transcript file stand in it: only what is asked for is held.
+struct FileBlobs {
+    at: BTreeMap<Digest, (u64, u64)>,
+    erased: BTreeSet<Digest>,
+    path: PathBuf,
+}
+
+/// The blobs of a stored run, in the snapshot in which its entries are read.
+struct RunBlobs<'r> {
+    run: &'r RunReader<'r>,
+    erased: &'r BTreeSet<Digest>,
+}
+
+impl BlobSource for FileBlobs {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        let (start, length) = *self.at.get(&hash)?;
+        let mut file = File::open(&self.path).ok()?;
+        file.seek(SeekFrom::Start(start)).ok()?;
+        let mut line = Vec::new();
+        file.take(length).read_to_end(&mut line).ok()?;
+        match LineReader::new().read(&line) {
+            Ok(Record::Blob(blob)) => Some(blob.bytes.to_vec()),
+            _ => None,
+        }
+    }
+
+    fn erased(&self, hash: Digest) -> bool {
+        self.erased.contains(&hash)
+    }
+}
+
+impl BlobSource for RunBlobs<'_> {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        self.run.blob(hash).ok().flatten()
+    }
+
+    fn erased(&self, hash: Digest) -> bool {
+        self.erased.contains(&hash)
+    }
+}
+
+impl FileBlobs {
+    fn find(path: &Path) -> Result<Self, CliError> {
+        let (mut at, mut erased) = (BTreeMap::new(), BTreeSet::new());
+        let (mut reader, mut start) = (LineReader::new(), 0_u64);
+        each_line(path, |line| {
+            let length = u64::try_from(line.len()).unwrap_or(u64::MAX);
+            // A line that is none is refused where the entries are read.
+            if line.starts_with(b"{\"blob\":") || line.starts_with(b"{\"tombstone\":") {
+                match reader.read(line) {
+                    Ok(Record::Blob(blob)) => drop(at.insert(blob.hash, (start, length))),
+                    Ok(Record::Tombstone(stone)) => erased.extend(erased_by(&stone.note)),
+                    _ => {}
+                }
+            }
+            start = start.saturating_add(length);
+            Ok(true)
+        })?;
+        let path = path.to_owned();
+        Ok(Self { at, erased, path })
+    }
+}
+
+impl Source {
+    /// Hands on the entries one by one, with what knows their blobs; `begin` is given the contract and the name first.
+    pub(super) fn each_entry_with_blobs<T>(
+        self,
+        begin: impl FnOnce(ExecutionContract, RunId) -> T,
+        mut take: impl FnMut(&mut T, &SealedEntry, &dyn BlobSource),
+    ) -> Result<T, CliError> {
+        match self {
+            Self::Run(run_id, mut reader) => {
+                let mut run = reader.read_run(&run_id)?;
+                let mut taken = begin(run.contract()?, run_id);
+                let erased = run.tombstones()?;
+                let erased = erased.iter().filter_map(|note| erased_by(note)).collect();
+                while let Some(entry) = run.next() {
+                    let blobs = RunBlobs {
+                        run: &run,
+                        erased: &erased,
+                    };
+                    take(&mut taken, &entry?, &blobs);
+                }
+                Ok(taken)
+            }
+            Self::File(path) => {
+                let blobs = FileBlobs::find(&path)?;
+                let mut reader = LineReader::new();
+                let (mut begin, mut taken) = (Some(begin), None);
+                each_line(&path, |line| {
+                    let record = reader.read(line).map_err(|fault| CliError::Line {
+                        path: path.clone(),
+                        fault,
+                    })?;
+                    match (record, begin.take(), &mut taken) {
+                        (Record::Header(header), Some(begin), None) => {
+                            let contract = ExecutionContract::decode(header.contract);
+                            let contract =
+                                contract.map_err(|_| CliError::NoHeader { path: path.clone() })?;
+                            taken = Some(begin(contract, header.run_id));
+                        }
+                        (Record::Entry(entry), None, Some(taken)) => {
+                            let entry = SealedEntry {
+                                seq: entry.seq,
+                                state: entry.decoded_action.to,
+                                event: entry.event.to_owned(),
+                                action: entry.action.to_owned(),
+                                hash: entry.hash,
+                            };
+                            take(taken, &entry, &blobs);
+                        }
+                        // A line before the header: there is no transcript to read on.
+                        (_, Some(_), None) => return Ok(false),
+                        _ => {}
+                    }
+                    Ok(true)
+                })?;
+                taken.ok_or(CliError::NoHeader { path })
             }
         }
     }
@@ -151,11 +338,27 @@ fn begins(bytes: &[u8], key: &str) -> bool {
     bytes.zip(key).all(|(byte, expect)| byte == expect)
 }
 
+/// The blob that a tombstone speaks of; whether it is right to is for verification.
+fn erased_by(note: &str) -> Option<Digest> {
+    Tombstone::read(&note.parse().ok()?).map(|stone| stone.blob)
+}
+
+fn sealed(entry: &EntryRecord<'_>) -> SealedEntry {
+    SealedEntry {
+        seq: entry.seq,
+        state: entry.decoded_action.to,
+        event: entry.event.to_owned(),
+        action: entry.action.to_owned(),
+        hash: entry.hash,
+    }
+}
+
 fn load_file(path: &Path) -> Result<Recorded, CliError> {
     let mut reader = LineReader::new();
     let mut header = None;
     let mut entries = Vec::new();
     let mut blobs = BTreeMap::new();
+    let mut erased = BTreeSet::new();
     each_line(path, |line| {
         let record = reader.read(line).map_err(|fault| CliError::Line {
             path: path.to_owned(),
@@ -163,14 +366,9 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         })?;
         match record {
             Record::Header(found) => header = Some((found.contract.to_owned(), found.run_id)),
-            Record::Entry(entry) => entries.push(SealedEntry {
-                seq: entry.seq,
-                state: entry.decoded_action.to,
-                event: entry.event.to_owned(),
-                action: entry.action.to_owned(),
-                hash: entry.hash,
-            }),
+            Record::Entry(entry) => entries.push(sealed(&entry)),
             Record::Checkpoint(_) => {}
+            Record::Tombstone(stone) => erased.extend(erased_by(&stone.note)),
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_vec());
             }
@@ -187,5 +385,6 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         run_id,
         entries,
         blobs: Blobs::Read(blobs),
+        erased,
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::CaseError;
-use super::case::{Base, Case, DocumentText, ServerText, file_of};
+use super::case::{Base, Case, DocumentText, ServerText, bare, file_of};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
     McpTransport, ServerCapability, ServerKind, TargetCapability, ToolCapability,
@@ -34,6 +34,9 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
     if let Some(contract) = &case.contract {
         lay_over(&mut keys, &Value::Object(contract.value.clone()));
     }
+    if let Some(casting) = &case.casting {
+        casting.lay_over(&mut keys);
+    }
     let spec = match ContractSpec::parse(&file, &keys.to_string(), &[]) {
         Ok(spec) => spec,
         Err(errors) if case.expect.refused.is_some() => {
@@ -51,7 +54,10 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
     };
     let mut servers = base.servers.clone();
     servers.extend(case.servers.clone());
-    let manifest = manifest(&spec, &servers);
+    let mut manifest = manifest(&spec, &servers);
+    if let Some(casting) = &case.casting {
+        manifest.targets = vec![casting.capability()];
+    }
     let contract = match ContractFactory.make(&spec, &manifest, None) {
         Ok(contract) => contract,
         Err(refusal) => return Ok(BringUp::Refused(refusal.to_string())),
@@ -86,7 +92,7 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
 
 /// `group/name` as the name of a run.
 fn run_id(id: &str, file: &str) -> Result<RunId, CaseError> {
-    let name = id.replace('/', ".");
+    let name = bare(id).replace('/', ".");
     RunId::try_from(name).map_err(|fault| CaseError::new(file, None, fault.to_string()))
 }
 

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
 use super::CaseError;
+use super::casting::Casting;
 use super::expect::Expect;
 use super::script::StepText;
 
@@ -33,6 +34,9 @@ pub(super) struct Case {
     #[serde(default)]
     pub(super) script: Vec<Spanned<StepText>>,
     pub(super) expect: Expect,
+    /// What plays the model, where it is not what the base says.
+    #[serde(skip)]
+    pub(super) casting: Option<Casting>,
 }
 
 /// `base.yaml`.
@@ -112,9 +116,14 @@ impl Base {
     }
 }
 
-/// The file of a case, relative to the folder of the corpus.
+/// The file of a case, relative to the folder of the corpus; `@` and what plays the model are no part of its name.
 pub(super) fn file_of(id: &str) -> String {
-    format!("{id}.yaml")
+    format!("{}.yaml", bare(id))
+}
+
+/// The id of a case without what plays the model in it.
+pub(super) fn bare(id: &str) -> &str {
+    id.split_once('@').map_or(id, |(id, _)| id)
 }
 
 fn parse<'de, T: Deserialize<'de>>(file: &str, text: &'de str) -> Result<T, CaseError> {

@@ -39,6 +39,8 @@ pub(super) struct Drive {
     pub(super) now_ms: u64,
     pub(super) played: Played,
     probe_held: bool,
+    /// Whether the messages are carried by another protocol than the case was written for.
+    pub(super) recast: bool,
     responsive: Vec<bool>,
 }
 
@@ -87,6 +89,7 @@ impl Drive {
                 waits: Vec::new(),
             },
             probe_held: case.probe.held,
+            recast: case.casting.is_some(),
             responsive: case.probe.responsive.clone(),
         };
         drive.take(effects)?;

@@ -58,6 +58,23 @@ impl Expect {
             .then(|| "`expect` says either `outcome` or `refused`".to_owned())
     }
 
+    /// Leaves out what says the same in other words where another protocol carries the messages: pointers into a body.
+    pub(super) fn forget_wording(&mut self) {
+        self.notices = None;
+    }
+
+    /// The end of a run whose contract its profile cannot serve: before the first request, whatever the case expected.
+    pub(super) fn become_incompatible(&mut self) {
+        *self = Self {
+            outcome: Some("FAILED_PREFLIGHT (profile_incompatible)".to_owned()),
+            exit: Some(4),
+            calls: Some(0),
+            executed: Some(0),
+            inferences: Some(0),
+            ..Self::default()
+        };
+    }
+
     /// The end that is expected, for a table.
     pub(super) fn end(&self) -> String {
         match (&self.outcome, &self.refused) {

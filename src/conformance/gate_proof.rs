@@ -107,7 +107,11 @@ pub async fn try_gate(backend: &Backend, contract: &ExecutionContract, task: &st
         cancel: CancellationToken::new(),
         idle: IDLE,
     };
-    let mut reply = match backend.send(adapter.path(), body, &patience).await {
+    let path = contract
+        .targets
+        .first()
+        .map_or_else(Default::default, |target| adapter.path(target));
+    let mut reply = match backend.send(&path, body, &patience).await {
         Ok(reply) => reply,
         Err(fault) => return failed(&fault),
     };

@@ -13,14 +13,19 @@
 mod bring_up;
 mod case;
 mod cases;
+mod casting;
 mod control;
 mod drive;
 mod error;
 mod expect;
 mod gate_proof;
 mod invariants;
+mod live;
+mod metrics;
 mod model;
 mod played;
+mod profiles;
+mod records;
 mod report;
 mod script;
 mod source;
@@ -29,5 +34,15 @@ mod wire;
 
 pub use error::CaseError;
 pub use gate_proof::{GateTrial, GateVerdict, gate_contract, try_gate};
+pub use live::{
+    Agreement, LiveError, LiveRecord, LiveReport, LiveRow, LiveStatus, LiveTarget, ServerTraits,
+    Share, run_live,
+};
+pub use metrics::{Metrics, Spread};
+pub use profiles::{ProfileCase, ProfileRow};
+pub use records::{
+    JudgedCall, JudgedLine, JudgedRecord, RecordFault, RecordLines, RecordRule, RecordStatus,
+    RecordedResponse, RecordsReadError, VerdictRow, VerdictTable,
+};
 pub use report::{CaseRow, CorpusReport, CorpusTotals, run_cases, run_corpus};
 pub use source::{CaseSource, Corpus, CorpusReadError};

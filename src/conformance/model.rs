@@ -29,8 +29,8 @@ impl Drive {
             .map_or("", |t| t.model.as_str());
         let (body, recovered) = match &answer.body {
             Body::Raw(body) => (body.clone(), false),
-            Body::Message(message) => (wire::body(message, answer.usage, model), false),
-            Body::Recovered(message) => (wire::body(message, answer.usage, model), true),
+            Body::Message(message) => (wire::body(adapter, message, answer.usage, model)?, false),
+            Body::Recovered(message) => (wire::body(adapter, message, answer.usage, model)?, true),
         };
         let meta = ResponseMeta {
             headers: answer.headers.clone().into_iter().collect(),
@@ -53,7 +53,9 @@ impl Drive {
                 return self.failed(&asked, fault, usage);
             }
         };
-        same_verdict(answer, &result)?;
+        if !self.recast || result.failure_code.is_some() != answer.rejected.is_some() {
+            same_verdict(answer, &result)?;
+        }
         if recovered {
             self.played.replayable = false;
             result.status = AdapterStatus::Recovered;
@@ -72,6 +74,7 @@ impl Drive {
             gate_breached: answer.gate_breached,
             gated: admitted.gated,
             inference: asked.request.inference,
+            redacted: false,
             request_hash: asked.request_hash,
             result: admitted.result,
             usage,
@@ -96,6 +99,7 @@ impl Drive {
             gated: fault.raw_hash.is_some() && self.played.run.holds_back(),
             fault,
             inference: asked.request.inference,
+            redacted: false,
             request_hash: Some(asked.request_hash),
             usage,
         }))

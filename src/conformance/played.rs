@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::contract::ExecutionContract;
-use crate::kernel::{AgentOutcome, EntryDraft, InferRequest, Run, RunStarted};
-use crate::message::{Digest, RunId};
+use super::metrics::RunFacts;
+use crate::contract::{ExecutionContract, ToolPolicy};
+use crate::kernel::{AgentOutcome, EntryDraft, EventKind, InferRequest, Run, RunStarted};
+use crate::message::{AdapterStatus, Digest, RunId};
 use crate::replay::{ReplayReport, Replayer};
 use crate::transcript::{
     Presence, SealedEntry, blob_line, blob_references, entry_line, header_line,
@@ -38,6 +39,31 @@ impl Played {
 
     pub(super) fn class(&self) -> Option<AgentOutcome> {
         self.run.outcome().map(|outcome| outcome.class)
+    }
+
+    /// What the run adds to the metrics.
+    pub(super) fn facts(&self) -> RunFacts {
+        let counters = self.run.counters();
+        let outcome = self.run.outcome();
+        let events = || self.drafts.iter().filter_map(|draft| draft.event.as_ref());
+        let verdicts = || {
+            events().filter_map(|event| match &event.event {
+                EventKind::InferenceReturned(returned) => Some(returned.result.status),
+                _ => None,
+            })
+        };
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let rejected = verdicts().filter(|status| *status == AdapterStatus::Rejected);
+        RunFacts {
+            class: outcome.map(|outcome| outcome.class),
+            code: outcome.map(|outcome| outcome.code),
+            elapsed_ms: events().map(|event| event.at_ms).max().unwrap_or(0),
+            executed: counters.executed,
+            inferences: counters.inferences,
+            rejected: count(rejected.count()),
+            required: self.contract.tool_policy == ToolPolicy::Required,
+            responses: count(verdicts().count()),
+        }
     }
 
     /// The transcript, replayed with every blob.

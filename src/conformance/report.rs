@@ -5,22 +5,28 @@ use super::bring_up::{BringUp, bring_up};
 use super::case::{Base, Case};
 use super::drive::play;
 use super::invariants;
+use super::metrics::{Metrics, Tally};
 use super::played::Played;
+use super::profiles::{ProfileRow, play_profiles};
 use super::source::{CaseSource, Corpus};
 
 /// What became of the cases that were played.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CorpusReport {
-    /// One for each case, in the order of ids.
+    /// One for each case, in the order of ids; then one for each case of 002 §9 as each profile plays it.
     pub rows: Vec<CaseRow>,
-    /// How many there are.
+    /// The six cases of 002 §9, a row for each profile in each protocol.
+    pub profiles: Vec<ProfileRow>,
+    /// The metrics of 002 Phase 1 over all runs.
+    pub metrics: Metrics,
+    /// How many cases there are.
     pub totals: CorpusTotals,
 }
 
 /// What became of one case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CaseRow {
-    /// `<group>/<name>`.
+    /// `<group>/<name>`, followed by `@<profile>:<protocol>` where a profile plays it.
     pub id: String,
     /// The folder that the case stands in.
     pub group: String,
@@ -49,29 +55,70 @@ pub struct CorpusTotals {
     pub failed: usize,
 }
 
-/// Plays the built-in cases whose id contains `filter`.
+/// Plays the built-in cases whose id contains `filter`, and the six cases of 002 §9 for every profile; of a `profile` that is
+/// named only those.
 #[must_use]
-pub fn run_corpus(filter: Option<&str>) -> CorpusReport {
-    run_cases(&Corpus::built_in(), filter)
+pub fn run_corpus(filter: Option<&str>, profile: Option<&str>) -> CorpusReport {
+    let corpus = Corpus::built_in();
+    let chosen = profile.map_or(Chosen::Everything, Chosen::Profile);
+    run(&corpus, filter, chosen)
 }
 
 /// Plays the cases of `corpus` whose id contains `filter`.
 #[must_use]
 pub fn run_cases(corpus: &Corpus, filter: Option<&str>) -> CorpusReport {
-    let base = Base::parse(&corpus.base);
-    let chosen = |case: &&CaseSource| filter.is_none_or(|filter| case.id.contains(filter));
-    let row = |source: &CaseSource| match &base {
-        Ok(base) => row_of(base, source),
-        Err(fault) => faulty(source, None, fault),
+    run(corpus, filter, Chosen::AsWritten)
+}
+
+/// What of a corpus is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chosen<'p> {
+    /// The cases as they are written.
+    AsWritten,
+    /// Those, and the six cases as every profile plays them.
+    Everything,
+    /// The six cases as this profile plays them.
+    Profile(&'p str),
+}
+
+fn run(corpus: &Corpus, filter: Option<&str>, chosen: Chosen<'_>) -> CorpusReport {
+    let (as_written, cast_too, profile) = match chosen {
+        Chosen::AsWritten => (true, false, None),
+        Chosen::Everything => (true, true, None),
+        Chosen::Profile(id) => (false, true, Some(id)),
     };
-    let rows: Vec<CaseRow> = corpus.cases.iter().filter(chosen).map(row).collect();
+    let mut tally = Tally::default();
+    let base = Base::parse(&corpus.base);
+    let wanted =
+        |case: &&CaseSource| as_written && filter.is_none_or(|filter| case.id.contains(filter));
+    let mut rows = Vec::new();
+    for source in corpus.cases.iter().filter(wanted) {
+        rows.push(match &base {
+            Ok(base) => {
+                let case = Case::parse(&source.id, &source.text);
+                row_of(base, &source.id, case, &mut tally)
+            }
+            Err(fault) => faulty(&source.id, None, fault),
+        });
+    }
+    let mut cast = Vec::new();
+    if let (true, Ok(base)) = (cast_too, &base) {
+        let (more, table) = play_profiles(corpus, base, profile, filter, &mut tally);
+        rows.extend(more);
+        cast = table;
+    }
     let passed = rows.iter().filter(|row| row.ok).count();
     let totals = CorpusTotals {
         cases: rows.len(),
         passed,
         failed: rows.len() - passed,
     };
-    CorpusReport { rows, totals }
+    CorpusReport {
+        rows,
+        profiles: cast,
+        metrics: tally.metrics(),
+        totals,
+    }
 }
 
 impl Corpus {
@@ -107,16 +154,23 @@ fn attempt(base: &Base, id: &str, case: &Case) -> Result<Tried, CaseError> {
     })
 }
 
-fn row_of(base: &Base, source: &CaseSource) -> CaseRow {
-    let case = match Case::parse(&source.id, &source.text) {
+/// Plays one case.
+pub(super) fn row_of(
+    base: &Base,
+    id: &str,
+    case: Result<Case, CaseError>,
+    tally: &mut Tally,
+) -> CaseRow {
+    let case = match case {
         Ok(case) => case,
-        Err(fault) => return faulty(source, None, &fault),
+        Err(fault) => return faulty(id, None, &fault),
     };
-    let (got, detail) = match attempt(base, &source.id, &case) {
-        Err(fault) => return faulty(source, Some(&case), &fault),
+    let (got, detail) = match attempt(base, id, &case) {
+        Err(fault) => return faulty(id, Some(&case), &fault),
         Ok(Tried::Played(played)) => {
             let mut detail = case.expect.differences(&played);
             detail.extend(invariants::broken(&played));
+            tally.add(played.facts());
             (played.end(), detail)
         }
         Ok(Tried::Refused(reason)) => {
@@ -131,17 +185,17 @@ fn row_of(base: &Base, source: &CaseSource) -> CaseRow {
         got,
         ok: detail.is_empty(),
         detail,
-        ..unplayed(source)
+        ..unplayed(id)
     };
     row.describe(&case);
     row
 }
 
-fn faulty(source: &CaseSource, case: Option<&Case>, fault: &CaseError) -> CaseRow {
+fn faulty(id: &str, case: Option<&Case>, fault: &CaseError) -> CaseRow {
     let mut row = CaseRow {
         got: "the case is faulty".to_owned(),
         detail: vec![fault.to_string()],
-        ..unplayed(source)
+        ..unplayed(id)
     };
     if let Some(case) = case {
         row.describe(case);
@@ -149,10 +203,10 @@ fn faulty(source: &CaseSource, case: Option<&Case>, fault: &CaseError) -> CaseRo
     row
 }
 
-fn unplayed(source: &CaseSource) -> CaseRow {
-    let group = source.id.split_once('/').map_or("", |(group, _)| group);
+fn unplayed(id: &str) -> CaseRow {
+    let group = id.split_once('/').map_or("", |(group, _)| group);
     CaseRow {
-        id: source.id.clone(),
+        id: id.to_owned(),
         group: group.to_owned(),
         name: String::new(),
         proves: Vec::new(),

@@ -2,11 +2,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::factory::adapter_of;
 use super::grammar::grammar_faults;
 use super::schema_bounds::{SchemaFault, inexact_integer_at};
 use super::{
-    Completion, GrammarLanguage, ModelProfile, ProviderType, TargetTerms, Terms, ToolPolicy,
-    ToolTransport, Validators,
+    Completion, GrammarLanguage, ModelProfile, ProviderType, TargetTerms, Terms, TextProfile,
+    ToolPolicy, ToolTransport, Validators,
 };
 
 /// Why the pinned tools cannot be used (semantics §3).
@@ -238,14 +239,9 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
                 ),
             );
         }
-        let exposes = terms.exposed_tools().next().is_some();
-        rule(
-            exposes
-                && !local
-                && terms.tool_transport == ToolTransport::Native
-                && !profile.supports_native_tools,
-            format!("tool_transport native: targets.{n}, profile {id}, has no calls of its own"),
-        );
+        if let Some(fault) = alignment_fault(terms, n, target, profile) {
+            rule(true, fault);
+        }
     }
     if let Some(mask) = &terms.logits_mask {
         rule(
@@ -255,6 +251,57 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
     }
     faults.extend(grammar_faults(terms));
     faults
+}
+
+/// What does not go together between a target's adapter, its model profile, its provider and the transport of calls (002
+/// Phase 2a, rule 2): prompt and protocol are of one form, or the run does not begin.
+fn alignment_fault(
+    terms: &Terms,
+    n: usize,
+    target: &TargetTerms,
+    profile: &ModelProfile,
+) -> Option<String> {
+    let (id, version) = (&profile.id, &target.adapter_version);
+    let layered = TextProfile::of_version(version);
+    let wire = layered.map_or(version.as_str(), |(wire, _)| wire);
+    let provider_type = terms.providers.get(&target.provider)?.provider_type;
+    if provider_type != ProviderType::Scripted && adapter_of(provider_type) != wire {
+        let word = provider_type.as_str();
+        return Some(format!(
+            "targets.{n}: the adapter {version} does not speak the protocol of type {word}"
+        ));
+    }
+    let transport = terms.tool_transport;
+    match layered {
+        Some((_, text)) if !profile.text_profiles.contains(&text) => {
+            let known = match profile.text_profiles.as_slice() {
+                [] => "only through its provider".to_owned(),
+                forms => {
+                    let words: Vec<&str> = forms.iter().map(|form| form.as_str()).collect();
+                    format!("in text as {}", words.join(" or "))
+                }
+            };
+            let form = text.as_str();
+            Some(format!(
+                "text_profile {form}: targets.{n}, profile {id}, calls tools {known}"
+            ))
+        }
+        Some((_, text)) if transport != ToolTransport::Native => Some(format!(
+            "text_profile {}: targets.{n} would carry calls in two forms, its own and the tags of tool_transport xml",
+            text.as_str()
+        )),
+        // The embedded model's own protocol has calls, whatever the model.
+        None if transport == ToolTransport::Native
+            && provider_type != ProviderType::Local
+            && !profile.supports_native_tools
+            && terms.exposed_tools().next().is_some() =>
+        {
+            Some(format!(
+                "tool_transport native: targets.{n}, profile {id}, has no calls of its own"
+            ))
+        }
+        Some(_) | None => None,
+    }
 }
 
 /// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.

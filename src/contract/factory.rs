@@ -3,11 +3,12 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::execution_contract::canonical;
+use super::redaction::{recorded_url, variables_of};
 use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
     ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
     McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms,
+    SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting,
     TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms,
     ToolTransport,
 };
@@ -37,7 +38,7 @@ impl ContractFactory {
     ) -> Result<ExecutionContract, FactoryError> {
         let policy_decision = decide_policy(spec)?;
         let tool_policy = policy_decision.policy;
-        let targets = targets(spec, manifest)?;
+        let targets = targets(spec, manifest, tool_policy)?;
         let first = targets.first();
         let adapter_version = first.map_or_else(String::new, |t| t.adapter_version.clone());
         if let Some(given) = spec
@@ -94,6 +95,7 @@ impl ContractFactory {
             parent_contract_hash: parent,
             policy_decision,
             providers: providers(spec),
+            redact: spec.redact.clone(),
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec, manifest),
@@ -158,25 +160,52 @@ fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
     }
 }
 
-/// The adapter for a provider's wire protocol, where it is built.
-pub(super) const fn adapter_of(provider_type: ProviderType) -> Option<&'static str> {
+/// The adapter for a provider's wire protocol. A script says itself which protocol it holds; one that
+/// says nothing holds OpenAI chat.
+pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
     match provider_type {
-        // Each line of a script names its own protocol; only this one is built.
-        ProviderType::Openai | ProviderType::Openrouter | ProviderType::Scripted => {
-            Some("openai-chat/1")
-        }
-        ProviderType::OpenaiResponses
-        | ProviderType::Anthropic
-        | ProviderType::Google
-        | ProviderType::Ollama => None,
-        ProviderType::Local => Some("local-hermes/1"),
+        ProviderType::Openai | ProviderType::Scripted => "openai-chat/1",
+        ProviderType::OpenaiResponses => "openai-responses/1",
+        ProviderType::Anthropic => "anthropic-messages/1",
+        ProviderType::Google => "google-gemini/1",
+        ProviderType::Openrouter => "openrouter-chat/1",
+        ProviderType::Ollama => "ollama-chat/1",
+        ProviderType::Local => "local-hermes/1",
     }
+}
+
+/// The adapter of a target: its wire protocol's, or that of a text profile over it. Where the contract offers no tool
+/// nothing is rendered and nothing is read: text that looks like a call is text then.
+fn layered(
+    target: &TargetSpec,
+    (wire, provider_type): (&'static str, ProviderType),
+    profile: &ModelProfile,
+    offers_tools: bool,
+) -> Result<&'static str, FactoryError> {
+    let layered = match target.text_profile {
+        Setting::Off => None,
+        Setting::Unset => profile
+            .usual_text_profile()
+            .and_then(|text| text.over(wire)),
+        Setting::Value(text) => {
+            let over = text.over(wire);
+            Some(over.ok_or_else(|| FactoryError::TextProfileNotBuilt {
+                provider: target.provider.clone(),
+                provider_type,
+                text_profile: text,
+            })?)
+        }
+    };
+    Ok(layered.filter(|_| offers_tools).unwrap_or(wire))
 }
 
 fn targets(
     spec: &ContractSpec,
     manifest: &CapabilityManifest,
+    tool_policy: ToolPolicy,
 ) -> Result<Vec<TargetTerms>, FactoryError> {
+    let allows_none = spec.allowed_tools.as_ref().is_some_and(Vec::is_empty);
+    let offers_tools = tool_policy != ToolPolicy::Forbidden && !allows_none;
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
         let defined = spec.providers.get(provider);
@@ -186,11 +215,7 @@ fn targets(
                 target: index,
             })?
             .provider_type;
-        let adapter_version =
-            adapter_of(provider_type).ok_or_else(|| FactoryError::AdapterNotBuilt {
-                provider: provider.clone(),
-                provider_type,
-            })?;
+        let wire = adapter_of(provider_type);
         let named = target
             .model_profile_id
             .as_ref()
@@ -203,14 +228,18 @@ fn targets(
             id: named.cloned().unwrap_or_default(),
         })?;
         let found = manifest.targets.get(index);
+        let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
         let context_window = target
             .context_window
             .or(found.and_then(|t| t.context_window))
             .or(spec.context_budget.context_window)
             .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
+        let stated = found.and_then(|t| t.adapter_version.clone());
         Ok(TargetTerms {
-            adapter_version: adapter_version.to_owned(),
+            adapter_version: stated
+                .filter(|_| provider_type == ProviderType::Scripted)
+                .unwrap_or_else(|| adapter_version.to_owned()),
             context_window: exact(context_window.unwrap_or(0)),
             model: target.model.clone(),
             model_fingerprint: fingerprint
@@ -273,10 +302,12 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
                 .or_else(|| provider_type.usual_key_env().map(str::to_owned)),
             base_url: given
                 .base_url
-                .clone()
+                .as_deref()
+                .map(recorded_url)
                 .or_else(|| provider_type.usual_base_url().map(str::to_owned)),
             file: given.file.clone(),
             header_names: given.headers.keys().cloned().collect(),
+            header_variables: variables_of(&given.headers),
             provider_type,
         };
         (name.clone(), terms)
@@ -300,8 +331,10 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
             available,
             command: None,
             env_names: Vec::new(),
+            env_variables: BTreeMap::new(),
             expected_pin: None,
             header_names: Vec::new(),
+            header_variables: BTreeMap::new(),
             kind: ServerKind::Builtin,
             pin: found.filter(|_| available).map(|server| {
                 let asked = |name: &str| spec.tools.builtin.iter().any(|b| b == name);
@@ -314,31 +347,34 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
     }
     for (name, given) in &spec.tools.mcp {
         let found = manifest.servers.get(name).filter(|s| s.available);
-        let (kind, command, args, env_names, url, header_names) = match &given.transport {
+        let none = BTreeMap::new();
+        let (kind, command, args, env, url, headers) = match &given.transport {
             McpTransport::Stdio { args, command, env } => (
                 ServerKind::Stdio,
                 Some(command.clone()),
                 args.clone(),
-                env.keys().cloned().collect(),
+                env,
                 None,
-                Vec::new(),
+                &none,
             ),
             McpTransport::Http { headers, url } => (
                 ServerKind::Http,
                 None,
                 Vec::new(),
-                Vec::new(),
-                Some(url.clone()),
-                headers.keys().cloned().collect(),
+                &none,
+                Some(recorded_url(url)),
+                headers,
             ),
         };
         let terms = ServerTerms {
             args,
             available: found.is_some(),
             command,
-            env_names,
+            env_names: env.keys().cloned().collect(),
+            env_variables: variables_of(env),
             expected_pin: given.pin,
-            header_names,
+            header_names: headers.keys().cloned().collect(),
+            header_variables: variables_of(headers),
             kind,
             pin: found.map(|server| server.pin(&mcp_origin(name))),
             url,

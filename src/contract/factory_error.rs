@@ -1,21 +1,8 @@
-use super::factory::adapter_of;
-use super::{Grounds, ModelProfile, ProviderType, Resolution, ToolPolicy};
+use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPolicy};
 
 /// Why no contract can be made. All are the author's, or of the tool servers the author chose.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FactoryError {
-    /// No adapter speaks this wire protocol yet.
-    #[error(
-        "provider `{provider}`: no adapter for the type {} is built yet; built are {}",
-        provider_type.as_str(),
-        built_types()
-    )]
-    AdapterNotBuilt {
-        /// The key under `providers`.
-        provider: String,
-        /// Its type.
-        provider_type: ProviderType,
-    },
     /// The file demands an adapter other than the one its first target has.
     #[error("adapter_version is {given}, but the first target's adapter is {chosen}")]
     AdapterDisagrees {
@@ -56,6 +43,20 @@ pub enum FactoryError {
         /// What the file says.
         given: ToolPolicy,
     },
+    /// A target asks for calls in text over a wire protocol that is not used that way.
+    #[error(
+        "provider `{provider}`: text_profile {} is not built over the type {}; leave text_profile out or `none`",
+        text_profile.as_str(),
+        provider_type.as_str()
+    )]
+    TextProfileNotBuilt {
+        /// The key under `providers`.
+        provider: String,
+        /// Its type.
+        provider_type: ProviderType,
+        /// What the target names.
+        text_profile: TextProfile,
+    },
     /// Two tools would be offered under one name.
     #[error("two tools would be called `{name}`: one of {first}, one of {second}")]
     ToolNameTwice {
@@ -74,13 +75,6 @@ pub enum FactoryError {
         /// Its origin.
         origin: String,
     },
-}
-
-fn built_types() -> String {
-    let built = ProviderType::ALL
-        .iter()
-        .filter(|t| adapter_of(**t).is_some());
-    built.map(|t| t.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn known_profiles() -> String {

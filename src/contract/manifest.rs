@@ -93,6 +93,8 @@ pub struct ToolCapability {
 /// What is known of one target's model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetCapability {
+    /// The adapter of what a script holds; none for every other provider.
+    pub adapter_version: Option<String>,
     /// The window that the model's header or server states, where it does.
     pub context_window: Option<u64>,
     /// What identifies the weights; empty lets the factory use provider type and model name.

@@ -21,6 +21,7 @@ mod grammar;
 mod intent;
 mod manifest;
 mod profile;
+mod redaction;
 mod schema_bounds;
 mod server_name;
 mod spec;
@@ -28,6 +29,7 @@ mod targets;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod text_profile;
 mod validators;
 
 pub use check::{
@@ -43,6 +45,9 @@ pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
 pub use profile::{ModelProfile, ProfileMatch};
+pub use redaction::{
+    RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
+};
 pub use schema_bounds::inexact_integer_at;
 pub use server_name::check_server_name;
 pub use spec::{
@@ -55,4 +60,5 @@ pub use terms::{
     CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,
     Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
+pub use text_profile::TextProfile;
 pub use validators::{ArgumentFault, Validators};

@@ -2,7 +2,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::ProviderType;
+use super::{ProviderType, TextProfile};
 
 /// What is known of a family of models before any of them is asked. Data: `contracts/profiles/`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -23,6 +23,9 @@ pub struct ModelProfile {
     pub max_format_retries: u32,
     /// Whether it calls tools through its provider's own form.
     pub supports_native_tools: bool,
+    /// The forms in which it writes calls into its text. Where it has no calls of its own the first one is used unless the
+    /// contract's author says otherwise.
+    pub text_profiles: Vec<TextProfile>,
     /// Tokenizer for estimates; null is bytes / 4.
     pub tokenizer: Option<String>,
 }
@@ -38,10 +41,17 @@ pub struct ProfileMatch {
 }
 
 /// Every profile in the order of matching; the last one matches every target.
-const FILES: [&str; 4] = [
+const FILES: [&str; 11] = [
     include_str!("../../contracts/profiles/scripted.json"),
     include_str!("../../contracts/profiles/smollm2-135m.json"),
+    include_str!("../../contracts/profiles/hermes-3.json"),
+    include_str!("../../contracts/profiles/hermes.json"),
+    include_str!("../../contracts/profiles/llama-3.json"),
+    include_str!("../../contracts/profiles/qwen.json"),
+    include_str!("../../contracts/profiles/mistral.json"),
     include_str!("../../contracts/profiles/openai-chat-default.json"),
+    include_str!("../../contracts/profiles/anthropic-default.json"),
+    include_str!("../../contracts/profiles/google-default.json"),
     include_str!("../../contracts/profiles/unknown.json"),
 ];
 
@@ -56,6 +66,13 @@ impl ModelProfile {
     #[must_use]
     pub fn all() -> &'static [Self] {
         &PROFILES
+    }
+
+    /// The form that is read where the contract's author names none: none where the model has calls of its own.
+    #[must_use]
+    pub fn usual_text_profile(&self) -> Option<TextProfile> {
+        let first = self.text_profiles.first().copied();
+        first.filter(|_| !self.supports_native_tools)
     }
 
     /// The profile of that id.
@@ -107,7 +124,19 @@ mod tests {
         let ids: Vec<&str> = ModelProfile::all().iter().map(|p| p.id.as_str()).collect();
         assert_eq!(
             ids,
-            ["scripted", "smollm2-135m", "openai-chat-default", "unknown"]
+            [
+                "scripted",
+                "smollm2-135m",
+                "hermes-3",
+                "hermes",
+                "llama-3",
+                "qwen",
+                "mistral",
+                "openai-chat-default",
+                "anthropic-default",
+                "google-default",
+                "unknown"
+            ]
         );
         for text in FILES {
             serde_json::from_str::<ModelProfile>(text).unwrap();
@@ -138,7 +167,45 @@ mod tests {
             "smollm2-135m",
         );
         check(ProviderType::Local, "smollm2:135m", "smollm2-135m");
+        check(ProviderType::Openai, "Hermes-3-Llama-3.1-8B", "hermes-3");
+        check(ProviderType::Openai, "NousResearch/Hermes-4-70B", "hermes");
+        check(
+            ProviderType::Openai,
+            "meta-llama/Llama-3.1-8B-Instruct",
+            "llama-3",
+        );
+        check(ProviderType::Ollama, "llama3.2:3b", "llama-3");
+        check(ProviderType::Openai, "Meta-Llama-3-8B-Instruct", "unknown");
+        check(ProviderType::Openai, "Qwen/Qwen2.5-7B-Instruct", "qwen");
+        check(
+            ProviderType::Openai,
+            "Qwen/Qwen2.5-Math-7B-Instruct",
+            "unknown",
+        );
+        check(ProviderType::Ollama, "qwen3:8b", "qwen");
+        check(ProviderType::Openai, "mistral-large-latest", "mistral");
         check(ProviderType::Anthropic, "", "unknown");
+        check(ProviderType::Anthropic, "claude-x-1", "anthropic-default");
+        check(ProviderType::Google, "gemini-9-pro", "google-default");
+        check(
+            ProviderType::Openrouter,
+            "anthropic/claude-x-1",
+            "anthropic-default",
+        );
+        check(ProviderType::OpenaiResponses, "o3", "openai-chat-default");
+    }
+
+    #[test]
+    fn a_model_without_calls_of_its_own_writes_them_in_the_first_form_it_knows() {
+        let check = |id: &str, expect: Option<TextProfile>| {
+            let profile = ModelProfile::by_id(id).unwrap();
+            assert_eq!(profile.usual_text_profile(), expect, "{id}");
+        };
+        check("smollm2-135m", Some(TextProfile::Hermes));
+        check("hermes-3", Some(TextProfile::Hermes));
+        check("qwen", None);
+        check("mistral", None);
+        check("unknown", None);
     }
 
     #[test]

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -131,12 +133,15 @@ pub struct TargetTerms {
 pub struct ProviderTerms {
     /// Name of the environment variable that holds the key.
     pub api_key_env: Option<String>,
-    /// Where it is; null for embedded and scripted providers.
+    /// Where it is, of a query the names alone; null for embedded and scripted providers.
     pub base_url: Option<String>,
     /// The script of a scripted provider, as the author wrote it.
     pub file: Option<String>,
     /// Names of extra headers; their values are resolved when a request is sent.
     pub header_names: Vec<String>,
+    /// Which variables feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_variables: BTreeMap<String, Vec<String>>,
     /// The wire protocol.
     #[serde(rename = "type")]
     pub provider_type: ProviderType,

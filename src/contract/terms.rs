@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ProviderTerms, TargetTerms};
+use super::{ProviderTerms, RedactionTerms, TargetTerms};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -249,17 +249,23 @@ pub struct ServerTerms {
     pub command: Option<String>,
     /// Names of environment variables handed to it.
     pub env_names: Vec<String>,
+    /// Which variables of monolith's own environment feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_variables: BTreeMap<String, Vec<String>>,
     /// The pin that the author demands, where one is given.
     #[schemars(with = "Option<HexDigest>")]
     pub expected_pin: Option<Digest>,
     /// Names of headers sent to it.
     pub header_names: Vec<String>,
+    /// Which variables feed each of them; left out where none does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub header_variables: BTreeMap<String, Vec<String>>,
     /// How it is reached.
     pub kind: ServerKind,
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
     #[schemars(with = "Option<HexDigest>")]
     pub pin: Option<Digest>,
-    /// Its address.
+    /// Its address; of a query the names alone.
     pub url: Option<String>,
 }
 
@@ -355,6 +361,9 @@ pub struct Terms {
     pub policy_decision: PolicyDecision,
     /// Providers by name.
     pub providers: BTreeMap<String, ProviderTerms>,
+    /// What is taken out of the transcript beside what always is; left out where the author asks for nothing.
+    #[serde(default, skip_serializing_if = "RedactionTerms::is_empty")]
+    pub redact: RedactionTerms,
     /// Exposed names of tools whose calls wait for an approval.
     pub require_approval: Vec<String>,
     /// Version of the machine's decisions.

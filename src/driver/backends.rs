@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::local_models::{LocalModel, file_of, is_local};
 use super::{DriverError, Environment};
-use crate::adapter::Script;
+use crate::adapter::{Adapter, Script};
 use crate::contract::{
     ContractSpec, ExecutionContract, ProviderSpec, ProviderType, TargetCapability,
 };
@@ -62,10 +62,12 @@ impl Sources {
     pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         let one = |provider: &str| match (self.models.get(provider), self.scripts.get(provider)) {
             (Some(model), _) => TargetCapability {
+                adapter_version: None,
                 context_window: model.context_window,
                 fingerprint: model.fingerprint.clone(),
             },
-            (None, Some((_, digest))) => TargetCapability {
+            (None, Some((script, digest))) => TargetCapability {
+                adapter_version: script.adapter.map(|adapter| adapter.version().to_owned()),
                 context_window: None,
                 fingerprint: Some(format!("scripted:{digest}")),
             },
@@ -127,7 +129,16 @@ fn http_target(
     with_keys: bool,
 ) -> Result<HttpTarget, DriverError> {
     let terms = contract.providers.get(name);
-    let mut headers = Vec::new();
+    let adapter = contract
+        .targets
+        .iter()
+        .find(|target| target.provider == name)
+        .and_then(|target| Adapter::by_version(&target.adapter_version).ok());
+    let mut headers: Vec<(String, Secret)> = adapter
+        .map_or(&[][..], Adapter::headers)
+        .iter()
+        .map(|(header, value)| ((*header).to_owned(), Secret::new(*value)))
+        .collect();
     let mut key = None;
     if with_keys {
         for (header, value) in
@@ -144,9 +155,19 @@ fn http_target(
             });
         }
     }
+    // What the author states comes last, so it replaces the protocol's own header of that name.
+    if let (Some(found), Some(adapter)) = (&key, adapter) {
+        let header = adapter.key_header();
+        let value = Secret::new(format!("{}{found}", header.prefix));
+        headers.insert(0, (header.name.to_owned(), value));
+        key = None;
+    }
     Ok(HttpTarget {
-        base_url: terms
-            .and_then(|terms| terms.base_url.clone())
+        // The contract's own address holds no value of a query.
+        base_url: provider
+            .base_url
+            .clone()
+            .or_else(|| terms.and_then(|terms| terms.base_url.clone()))
             .unwrap_or_default(),
         headers,
         key: key.map(Secret::new),

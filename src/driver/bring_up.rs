@@ -6,6 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::backends::{Sources, backends};
 use super::clock::unix_ms;
+use super::guard::{Guard, recorded};
+use super::redaction::{RedactionKey, Redactor};
 use super::resume::Resumption;
 use super::{DriverError, Environment};
 use crate::contract::{
@@ -29,6 +31,8 @@ pub struct RunRequest {
     pub base_dir: PathBuf,
     /// Where variables come from.
     pub environment: Environment,
+    /// What the salt of the run is made from.
+    pub redaction_key: RedactionKey,
     /// How the run was asked for, to be recorded for a resume.
     pub invocation: Option<Invocation>,
     /// The run's name; a random one where none is given.
@@ -39,6 +43,7 @@ pub struct RunRequest {
 pub struct Prepared {
     pub(super) backends: Vec<Arc<Backend>>,
     pub(super) contract: Arc<ExecutionContract>,
+    pub(super) redactor: Arc<Redactor>,
     pub(super) run_id: RunId,
     pub(super) servers: ToolServers,
     pub(super) start: Start,
@@ -86,24 +91,40 @@ pub async fn prepare(
     request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
-    let spec = &request.spec;
-    let task = spec.task.clone().ok_or(DriverError::NoTask)?;
+    prepare_after(request, &[], cancel).await
+}
+
+/// [`prepare`], with scripts played on from where so many requests of each target were answered.
+pub(super) async fn prepare_after(
+    request: RunRequest,
+    answered: &[usize],
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let mut spec = request.spec;
+    let task = spec.task.take().ok_or(DriverError::NoTask)?;
     let run_id = match &request.run_id {
         Some(id) => id.clone(),
         None => random_run_id()?,
     };
-    let workspace = workspace(spec, &request.base_dir).await?;
-    let sources = Sources::read(spec, &request.contract_dir, &request.environment).await?;
-    let servers = server_specs(spec, &request.environment)?;
+    let workspace = workspace(&spec, &request.base_dir).await?;
+    let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+    let servers = server_specs(&spec, &request.environment)?;
+    let guard = Guard::of(&spec, &request.environment, &sources)?;
+    let redactor = guard.redactor(&spec, &request.redaction_key, &run_id);
+    // The policy is decided by what is recorded of the task, so that whoever reads it comes to the same.
+    let task = redactor.text(&task).into_owned();
+    spec.task = Some(task.clone());
+    let spec = &spec;
     let BringUp {
         capabilities,
-        faults,
+        mut faults,
         servers,
     } = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(DriverError::Cancelled),
-        up = ToolServers::bring_up(servers, &workspace, cancel) => up,
+        up = ToolServers::bring_up(servers, &workspace, &guard.servers, cancel) => up,
     };
+    redactor.clean_faults(&mut faults);
     let tools_are_up = capabilities.values().all(|server| server.available);
     let manifest = CapabilityManifest {
         servers: capabilities,
@@ -113,8 +134,16 @@ pub async fn prepare(
         .make(spec, &manifest, None)
         .map_err(DriverError::from)
         .and_then(|contract| {
+            guard.check(&contract)?;
             let environment = &request.environment;
-            let backends = backends(spec, &contract, sources, environment, tools_are_up, &[])?;
+            let backends = backends(
+                spec,
+                &contract,
+                sources,
+                environment,
+                tools_are_up,
+                answered,
+            )?;
             Ok((contract, backends))
         });
     let (contract, backends) = match made {
@@ -135,13 +164,16 @@ pub async fn prepare(
         started_unix_ms: unix_ms(),
         workspace: Some(workspace_digest(&workspace)),
     });
+    let invocation = request.invocation;
+    let invocation = invocation.and_then(|given| recorded(given, &redactor));
     Ok(Prepared {
         backends,
         contract: Arc::new(contract),
+        redactor,
         run_id,
         servers,
         start: Start::New {
-            invocation: request.invocation,
+            invocation,
             started,
             validators,
         },

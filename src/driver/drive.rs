@@ -2,13 +2,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::bring_up::Start;
 use super::clock::RunClock;
 use super::perform::{self, Answer, InferenceAnswer};
 use super::recorder::Recorder;
+use super::redaction::Redactor;
+use super::tasks::{Ended, Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
 use crate::contract::ExecutionContract;
@@ -68,6 +69,7 @@ pub async fn drive(
     let Prepared {
         backends,
         contract,
+        redactor,
         run_id,
         servers,
         start,
@@ -86,7 +88,8 @@ pub async fn drive(
         stretch,
     } = begun;
     let servers = Arc::new(servers);
-    let workers = Workers::new(backends, contract, Arc::clone(&servers), &run_id, at_ms);
+    let guarded = (contract, redactor);
+    let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, at_ms);
     let driven = match workers {
         Ok(mut workers) => {
             let driven = workers
@@ -211,15 +214,16 @@ struct Workers {
     cancel: CancellationToken,
     clock: RunClock,
     contract: Arc<ExecutionContract>,
+    redactor: Arc<Redactor>,
     run_id: RunId,
     servers: Option<Arc<ToolServers>>,
-    tasks: JoinSet<Answer>,
+    tasks: Tasks,
 }
 
 impl Workers {
     fn new(
         backends: Vec<Arc<Backend>>,
-        contract: Arc<ExecutionContract>,
+        (contract, redactor): (Arc<ExecutionContract>, Arc<Redactor>),
         servers: Arc<ToolServers>,
         run_id: &RunId,
         at_ms: u64,
@@ -236,9 +240,10 @@ impl Workers {
             cancel: CancellationToken::new(),
             clock: RunClock::starting_at(at_ms),
             contract,
+            redactor,
             run_id: run_id.clone(),
             servers: Some(servers),
-            tasks: JoinSet::new(),
+            tasks: Tasks::default(),
         })
     }
 
@@ -281,11 +286,9 @@ impl Workers {
                         continue;
                     }
                 },
-                Some(joined) = self.tasks.join_next() => match joined {
-                    Ok(answer) => Self::event_of(answer, &run, &mut recorder),
-                    // A task only ends without an answer where it was cancelled or panicked. Either way its effect has no
-                    // result, and the run cannot wait for one.
-                    Err(_) => EventKind::Interrupted(Interrupter::Shutdown),
+                Some(ended) = self.tasks.next() => match ended {
+                    Ended::Answered(answer) => Self::event_of(*answer, &run, &mut recorder),
+                    Ended::Panicked(event) => event,
                 },
                 () = sleep_until(&self.clock, deadline) => EventKind::TimerFired,
             };
@@ -313,21 +316,26 @@ impl Workers {
                     }
                 }
                 Effect::Probe => {
-                    let backends = self.backends.clone();
+                    let (backends, redactor) = (self.backends.clone(), Arc::clone(&self.redactor));
+                    let probe = Performed::Probe(backends.len());
+                    let cancel = self.cancel.child_token();
                     self.tasks
-                        .spawn(perform::probe(backends, self.cancel.child_token()));
+                        .spawn(probe, perform::probe(backends, redactor, cancel));
                 }
                 Effect::Infer(request) => self.infer(request, run),
                 Effect::Execute(order) => {
                     if let Some(servers) = &self.servers {
-                        self.tasks.spawn(perform::call(
+                        let call = Performed::Call(order.call);
+                        let calling = perform::call(
                             Arc::clone(servers),
                             Arc::clone(&self.contract),
+                            Arc::clone(&self.redactor),
                             self.run_id.clone(),
                             self.clock,
                             order,
                             self.cancel.child_token(),
-                        ));
+                        );
+                        self.tasks.spawn(call, calling);
                     }
                 }
                 // Nothing to do but to wait: the run's own deadline wakes it.
@@ -348,14 +356,17 @@ impl Workers {
         // The machine's target is an index of the contract's targets, and there is one of each for every target.
         if let (Some(backend), Some((adapter, encoder))) = (backend, adapter) {
             let body = encoder.encode(run.conversation(), &RequestShape::from(&request));
-            self.tasks.spawn(perform::infer(
+            let inference = Performed::Inference(request.inference);
+            let asking = perform::infer(
                 backend,
                 *adapter,
                 Arc::clone(&self.contract),
+                Arc::clone(&self.redactor),
                 request,
                 body,
                 self.cancel.child_token(),
-            ));
+            );
+            self.tasks.spawn(inference, asking);
         }
     }
 
@@ -383,7 +394,7 @@ impl Workers {
     /// Ends every task that is still running.
     async fn shut_down(&mut self) {
         self.cancel.cancel();
-        while self.tasks.join_next().await.is_some() {}
+        self.tasks.all().await;
         self.servers = None;
     }
 }
@@ -396,7 +407,8 @@ async fn sleep_until(clock: &RunClock, deadline: Option<u64>) {
 }
 
 fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'_>) -> EventKind {
-    let raw_hash = (!answer.raw.is_empty()).then(|| Digest::of(&answer.raw));
+    let raw_hash = answer.raw_hash;
+    let redacted = raw_hash.is_some() && answer.raw.is_none();
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
             let usage = result.usage_or_estimate(answer.expected_tokens);
@@ -404,7 +416,9 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
             let admitted = run.admit(*result);
             // A message without a valid call, through a mask that allows nothing else.
             let gate_breached = is_message && admitted.gated;
-            recorder.keep(answer.raw);
+            if let Some(raw) = answer.raw {
+                recorder.keep(raw);
+            }
             if let Some(text) = admitted.withheld {
                 recorder.keep(text.into_bytes());
             }
@@ -412,6 +426,7 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
                 gate_breached: answer.closed && gate_breached,
                 gated: admitted.gated,
                 inference: answer.inference,
+                redacted,
                 request_hash: answer.request_hash,
                 result: admitted.result,
                 usage,
@@ -421,13 +436,14 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
         Err(fault) => (fault.into_provider_fault(), None),
     };
     fault.raw_hash = raw_hash;
-    if raw_hash.is_some() {
-        recorder.keep(answer.raw);
+    if let Some(raw) = answer.raw {
+        recorder.keep(raw);
     }
     EventKind::InferenceFailed(InferenceFailed {
         fault,
         gated: raw_hash.is_some() && run.holds_back(),
         inference: answer.inference,
+        redacted,
         request_hash: Some(answer.request_hash),
         usage,
     })

@@ -56,6 +56,16 @@ pub enum DriverError {
         /// Where it stands, as a dotted path of the file.
         place: String,
     },
+    /// The author: a value that must not be recorded stands in the contract, which is recorded as it is.
+    #[error(
+        "the contract shows a secret: what {place} gives stands at {pointer:?} of the contract, which is recorded as it is"
+    )]
+    SecretInContract {
+        /// Where in the contract, as an RFC 6901 pointer.
+        pointer: String,
+        /// Where the secret comes from, as a dotted path of the file.
+        place: String,
+    },
     /// The author: no contract can be made.
     #[error(transparent)]
     Contract(#[from] FactoryError),
@@ -141,6 +151,28 @@ pub enum DriverError {
         /// The first server that is down, and why.
         fault: BringUpFault,
     },
+    /// The author or the operator: what is there is not what the run was begun with, so the answers would say nothing.
+    #[error("ask again for run {run_id}: {reason}")]
+    CannotAskAgain {
+        /// What is other than it was.
+        reason: String,
+        /// The run.
+        run_id: RunId,
+    },
+    /// The operator: a tool server that the run has does not come up now.
+    #[error("ask again for run {run_id}: tool server {}: {}", fault.server, fault.detail)]
+    NobodyToAsk {
+        /// The first server that is down, and why.
+        fault: BringUpFault,
+        /// The run.
+        run_id: RunId,
+    },
+    /// The operator: interrupted before everything was asked again.
+    #[error("ask again for run {run_id}: interrupted")]
+    AskingInterrupted {
+        /// The run.
+        run_id: RunId,
+    },
     /// The operator: the transcript could not be written. Nothing was done after the last durable entry.
     #[error("the transcript cannot be written: {0}")]
     Store(#[from] StoreError),
@@ -159,6 +191,9 @@ impl DriverError {
                 | Self::OtherContract { .. }
                 | Self::OtherWorkspace { .. }
                 | Self::ServerDown { .. }
+                | Self::CannotAskAgain { .. }
+                | Self::NobodyToAsk { .. }
+                | Self::AskingInterrupted { .. }
         )
     }
 }

@@ -61,7 +61,7 @@ pub enum KeyFileError {
     },
     /// The caller: the name is none for a file.
     #[error(
-        "name a key {name:?}: a name is 1 to 64 characters of a-z 0-9 - _ . and begins with a letter or digit"
+        "name a key {name:?}: a name is 1 to 64 characters of a-z 0-9 - _ . and begins with a letter or digit; `redaction` is taken"
     )]
     Name {
         /// The name.
@@ -208,7 +208,8 @@ impl KeyFolder {
     fn files(&self, name: &str) -> Result<Files, KeyFileError> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
         let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-        if !starts_well || name.len() > 64 || !name.chars().all(allowed) {
+        let taken = name == super::redaction_key::NAME;
+        if taken || !starts_well || name.len() > 64 || !name.chars().all(allowed) {
             return Err(KeyFileError::Name {
                 name: name.chars().take(80).collect(),
             });
@@ -220,8 +221,13 @@ impl KeyFolder {
         })
     }
 
+    /// Where the secret of redaction is kept.
+    pub(super) fn redaction_path(&self) -> PathBuf {
+        self.0.join(format!("{}.key", super::redaction_key::NAME))
+    }
+
     /// Makes the folder, for its owner alone.
-    fn make(&self) -> Result<(), KeyFileError> {
+    pub(super) fn make(&self) -> Result<(), KeyFileError> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -232,7 +238,7 @@ impl KeyFolder {
     }
 }
 
-fn refuse(path: &Path, fault: &io::Error) -> KeyFileError {
+pub(super) fn refuse(path: &Path, fault: &io::Error) -> KeyFileError {
     KeyFileError::Io {
         path: path.to_owned(),
         reason: fault.to_string(),
@@ -250,13 +256,19 @@ fn random_key(name: &str) -> Result<SecretKey, KeyFileError> {
 /// Writes a secret beside its file, readable by its owner alone; returns where.
 fn write_secret(path: &Path, key: &SecretKey) -> Result<PathBuf, KeyFileError> {
     // Named after the key that is in it, so that no two processes write the same file.
-    let partial = path.with_extension(format!("{}.partial", key.public().id()));
+    let tag = key.public().id().to_string();
+    write_beside(path, &tag, &format!("{}\n", key.secret_text()))
+}
+
+/// Writes a text beside a file, readable by its owner alone, under a name that nobody else writes to; returns where.
+pub(super) fn write_beside(path: &Path, tag: &str, text: &str) -> Result<PathBuf, KeyFileError> {
+    let partial = path.with_extension(format!("{tag}.partial"));
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(&partial).and_then(|mut file| {
-        file.write_all(format!("{}\n", key.secret_text()).as_bytes())?;
+        file.write_all(text.as_bytes())?;
         file.sync_all()
     });
     written.map_err(|fault| refuse(&partial, &fault))?;
@@ -283,7 +295,7 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 /// Reads a secret, once it is sure that nobody else may.
-fn read_secret(path: &Path) -> Result<String, KeyFileError> {
+pub(super) fn read_secret(path: &Path) -> Result<String, KeyFileError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {

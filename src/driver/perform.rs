@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{RunClock, unix_ms};
+use super::redaction::Redactor;
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience, TransportFault};
@@ -34,20 +35,26 @@ pub(super) struct InferenceAnswer {
     pub(super) closed: bool,
     pub(super) expected_tokens: u64,
     pub(super) inference: InferenceSeq,
-    /// The body as far as it arrived.
-    pub(super) raw: Vec<u8>,
+    /// The body as far as it arrived, without secrets; none where it is not kept.
+    pub(super) raw: Option<Vec<u8>>,
+    /// The name of the body; none where nothing arrived.
+    pub(super) raw_hash: Option<Digest>,
     pub(super) request_hash: Digest,
     pub(super) response: Result<Decoded, TransportFault>,
 }
 
 /// Asks every target whether it answers, all at once.
-pub(super) async fn probe(backends: Vec<Arc<Backend>>, cancel: CancellationToken) -> Answer {
+pub(super) async fn probe(
+    backends: Vec<Arc<Backend>>,
+    redactor: Arc<Redactor>,
+    cancel: CancellationToken,
+) -> Answer {
     let probes = backends.iter().map(|backend| backend.probe(&cancel));
     let targets = futures_util::future::join_all(probes)
         .await
         .into_iter()
         .map(|probe| ProbedTarget {
-            detail: probe.detail,
+            detail: redactor.cut_text(&probe.detail),
             responsive: probe.responsive,
         })
         .collect();
@@ -59,46 +66,95 @@ pub(super) async fn infer(
     backend: Arc<Backend>,
     adapter: Adapter,
     contract: Arc<ExecutionContract>,
+    redactor: Arc<Redactor>,
     request: InferRequest,
     body: Vec<u8>,
     cancel: CancellationToken,
 ) -> Answer {
+    #[cfg(test)]
+    trip(&String::from_utf8_lossy(&body), "panic in the request");
     let request_hash = Digest::of(&body);
     let patience = Patience {
         cancel,
         idle: Duration::from_millis(contract.llm_timeout_ms),
     };
-    let model = contract
-        .targets
-        .get(request.target)
-        .map_or("", |target| target.model.as_str());
-    let mut raw = Vec::new();
-    let response = exchange(&backend, adapter, model, body, &patience, &mut raw).await;
+    let target = contract.targets.get(request.target);
+    let model = target.map_or("", |target| target.model.as_str());
+    let path = target.map_or_else(Default::default, |target| adapter.path(target));
+    let asked = (adapter, model, path.as_ref());
+    let Exchange {
+        raw,
+        raw_hash,
+        response,
+    } = exchange(&backend, asked, body, &patience, &redactor).await;
     Answer::Inference(InferenceAnswer {
         closed: adapter.is_embedded() && request.tools == ToolExposure::Forced,
         expected_tokens: request.expected_tokens,
         inference: request.inference,
         raw,
+        raw_hash,
         request_hash,
         response,
     })
 }
 
-async fn exchange(
+/// What came back for one request, without secrets.
+pub(super) struct Exchange {
+    /// The body as far as it arrived; none where it is not kept.
+    pub(super) raw: Option<Vec<u8>>,
+    /// The name of the body; none where nothing arrived.
+    pub(super) raw_hash: Option<Digest>,
+    pub(super) response: Result<Decoded, TransportFault>,
+}
+
+/// One request and what came back, which nobody sees before the secrets are out.
+pub(super) async fn exchange(
     backend: &Backend,
-    adapter: Adapter,
-    model: &str,
+    (adapter, model, path): (Adapter, &str, &str),
+    body: Vec<u8>,
+    patience: &Patience,
+    redactor: &Redactor,
+) -> Exchange {
+    let mut raw = Vec::new();
+    let response = receive(backend, (adapter, model, path), body, patience, &mut raw).await;
+    let arrived = !raw.is_empty();
+    let (response, raw, raw_hash) = match response {
+        Ok((decoded, meta)) => {
+            let cleaned = redactor.clean(raw, decoded, |bytes| {
+                let mut again = adapter.decoder(meta, model);
+                again.push(bytes);
+                again.finish()
+            });
+            (Ok(cleaned.decoded), cleaned.raw, cleaned.raw_hash)
+        }
+        Err(mut fault) => {
+            fault.detail = redactor.cut_text(&fault.detail);
+            let raw = redactor.cut_bytes(&raw).into_owned();
+            let hash = Digest::of(&raw);
+            (Err(fault), Some(raw), hash)
+        }
+    };
+    Exchange {
+        raw: raw.filter(|_| arrived),
+        raw_hash: arrived.then_some(raw_hash),
+        response,
+    }
+}
+
+async fn receive(
+    backend: &Backend,
+    (adapter, model, path): (Adapter, &str, &str),
     body: Vec<u8>,
     patience: &Patience,
     raw: &mut Vec<u8>,
-) -> Result<Decoded, TransportFault> {
-    let mut reply = backend.send(adapter.path(), body, patience).await?;
+) -> Result<(Decoded, ResponseMeta), TransportFault> {
+    let mut reply = backend.send(path, body, patience).await?;
     let meta = ResponseMeta {
         headers: reply.head().headers.clone(),
         received_unix_ms: unix_ms(),
         status: reply.head().status,
     };
-    let mut decoder = adapter.decoder(meta, model);
+    let mut decoder = adapter.decoder(meta.clone(), model);
     while let Some(chunk) = reply.chunk().await? {
         decoder.push(&chunk);
         raw.extend_from_slice(&chunk);
@@ -106,18 +162,21 @@ async fn exchange(
             break;
         }
     }
-    Ok(decoder.finish())
+    Ok((decoder.finish(), meta))
 }
 
 /// One tool call to its end.
 pub(super) async fn call(
     servers: Arc<ToolServers>,
     contract: Arc<ExecutionContract>,
+    redactor: Arc<Redactor>,
     run_id: RunId,
     clock: RunClock,
     order: CallOrder,
     cancel: CancellationToken,
 ) -> Answer {
+    #[cfg(test)]
+    trip(order.invocation.arguments.as_str(), "panic in the call");
     let blobs = CallBlobs::default();
     let idempotency_key = format!("{run_id}:{}", order.call);
     let limit = contract.tool_output_budget.max_bytes_per_call;
@@ -127,9 +186,11 @@ pub(super) async fn call(
         clock: &clock,
         idempotency_key: &idempotency_key,
         output_limit_bytes: limit,
+        scrub: redactor.as_ref(),
         timeout_ms: contract.tool_timeout_ms,
     };
     let mut outcome = servers.call(&order, &terms).await;
+    redactor.clean_outcome(&mut outcome);
     if let ToolOutcome::Returned(envelope) = &mut outcome {
         let marker = &contract.tool_output_budget.truncation_marker;
         envelope.tokens = estimate_tokens(&observation_text(envelope, limit, marker));
@@ -160,4 +221,10 @@ impl BlobSink for CallBlobs {
             .push(bytes);
         digest
     }
+}
+
+/// Panics where a test asks for it: nothing in a task does by itself.
+#[cfg(test)]
+fn trip(text: &str, words: &str) {
+    assert!(!text.contains(words), "as the test wants");
 }

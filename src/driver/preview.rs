@@ -2,10 +2,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::backends::Sources;
 use super::bring_up::{server_specs, workspace};
+use super::guard::Guard;
+use super::redaction::Unmatched;
 use super::{DriverError, RunRequest};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ExecutionContract, McpTransport, ServerCapability,
-    ServerKind,
+    ServerKind, ServerTerms,
 };
 use crate::kernel::BringUpFault;
 use crate::tools::{BringUp, ToolServers};
@@ -26,6 +28,8 @@ pub struct Preview {
     pub contract: ExecutionContract,
     /// What did not come up; sorted by server.
     pub faults: Vec<BringUpFault>,
+    /// Secrets that are too short to be told from ordinary text, and so are not taken out.
+    pub unmatched: Vec<Unmatched>,
     /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
     pub not_started: Vec<String>,
 }
@@ -39,6 +43,60 @@ pub async fn preview(
     servers: ServersToStart,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
+    Ok(found(request, servers, cancel).await?.0)
+}
+
+/// The contract that a file gives where no server of it is started: what a server of the recorded contract offered is taken
+/// from there, where the file reaches it in the same way.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made.
+pub async fn preview_recorded(
+    request: &RunRequest,
+    recorded: &ExecutionContract,
+    cancel: &CancellationToken,
+) -> Result<Preview, DriverError> {
+    let (mut preview, mut manifest) = found(request, ServersToStart::Builtin, cancel).await?;
+    let known = CapabilityManifest::recorded_in(recorded);
+    for (name, capability) in &mut manifest.servers {
+        let Some(was) = known.servers.get(name) else {
+            continue;
+        };
+        if capability.kind == ServerKind::Builtin {
+            let kept = capability.tools.drain(..).map(|tool| {
+                let mut same = was.tools.iter().filter(|other| other.name == tool.name);
+                same.next().cloned().unwrap_or(tool)
+            });
+            capability.tools = kept.collect();
+        } else if reached_alike(
+            preview.contract.servers.get(name),
+            recorded.servers.get(name),
+        ) {
+            capability.clone_from(was);
+            preview.not_started.retain(|server| server != name);
+        }
+    }
+    preview.contract =
+        ContractFactory.make(&request.spec, &manifest, recorded.parent_contract_hash)?;
+    Ok(preview)
+}
+
+/// Whether two contracts reach a server in the same way: what it offered when one was made, it offers under the other.
+fn reached_alike(left: Option<&ServerTerms>, right: Option<&ServerTerms>) -> bool {
+    let way = |terms: &ServerTerms| ServerTerms {
+        available: true,
+        expected_pin: None,
+        pin: None,
+        ..terms.clone()
+    };
+    left.is_some() && left.map(way) == right.map(way)
+}
+
+async fn found(
+    request: &RunRequest,
+    servers: ServersToStart,
+    cancel: &CancellationToken,
+) -> Result<(Preview, CapabilityManifest), DriverError> {
     let spec = &request.spec;
     let mut started = spec.clone();
     if servers == ServersToStart::Builtin {
@@ -46,12 +104,13 @@ pub async fn preview(
     }
     let folder = workspace(spec, &request.base_dir).await?;
     let sources = Sources::read(spec, &request.contract_dir, &request.environment).await?;
+    let guard = Guard::of(spec, &request.environment, &sources)?;
     let specs = server_specs(&started, &request.environment)?;
     let BringUp {
         mut capabilities,
         faults,
         servers,
-    } = ToolServers::bring_up(specs, &folder, cancel).await;
+    } = ToolServers::bring_up(specs, &folder, &guard.servers, cancel).await;
     servers.close().await;
     let mut not_started = Vec::new();
     for (name, server) in &spec.tools.mcp {
@@ -74,9 +133,13 @@ pub async fn preview(
         servers: capabilities,
         targets: sources.capabilities(spec),
     };
-    Ok(Preview {
-        contract: ContractFactory.make(spec, &manifest, None)?,
+    let contract = ContractFactory.make(spec, &manifest, None)?;
+    guard.check(&contract)?;
+    let preview = Preview {
+        contract,
+        unmatched: guard.unmatched(),
         faults,
         not_started,
-    })
+    };
+    Ok((preview, manifest))
 }

@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::backends::{Sources, backends};
 use super::bring_up::{Prepared, RunRequest, Start, server_specs, workspace, workspace_digest};
+use super::guard::Guard;
 use super::{DriverError, Environment};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, SEMANTICS_VERSION,
@@ -137,18 +138,9 @@ impl Reopened {
     /// Refuses a file from which another contract would come than the one under which the run was begun. What the tool
     /// servers offer now does not matter here: calls are held to the pins.
     fn check_contract(&self, spec: &ContractSpec, sources: &Sources) -> Result<(), DriverError> {
-        let manifest = CapabilityManifest {
-            targets: sources.capabilities(spec),
-            ..CapabilityManifest::recorded_in(&self.contract)
-        };
-        let given = ContractFactory.make(spec, &manifest, self.contract.parent_contract_hash)?;
-        if given.contract_hash() == self.contract.contract_hash() {
+        let Some((pointer, recorded, given)) = other_terms(&self.contract, spec, sources)? else {
             return Ok(());
-        }
-        let (recorded, given) = (terms_text(&self.contract), terms_text(&given));
-        let whole = || (String::new(), "another".to_owned(), "another".to_owned());
-        let (pointer, recorded, given) =
-            first_difference("", &recorded, &given).unwrap_or_else(whole);
+        };
         Err(DriverError::OtherContract {
             run_id: self.started.run_id.clone(),
             pointer,
@@ -156,21 +148,49 @@ impl Reopened {
             given,
         })
     }
+}
 
-    /// The first server of the contract that is not there any more.
-    fn missing_server(&self, up: &BringUp) -> Option<BringUpFault> {
-        let servers = self.contract.servers.iter();
-        let mut missing = servers.filter(|(name, terms)| {
-            let found = up.capabilities.get(*name);
-            terms.available && !found.is_some_and(|server| server.available)
-        });
-        let (name, _) = missing.next()?;
-        let told = up.faults.iter().find(|fault| fault.server == *name);
-        Some(told.cloned().unwrap_or_else(|| BringUpFault {
-            detail: "it is not in the file".to_owned(),
-            server: name.clone(),
-        }))
+/// Where the contract that a file gives first differs from the recorded one, and what both say there. What the tool servers
+/// offer now does not count.
+pub(super) fn other_terms(
+    recorded: &ExecutionContract,
+    spec: &ContractSpec,
+    sources: &Sources,
+) -> Result<Option<(String, String, String)>, DriverError> {
+    let manifest = CapabilityManifest {
+        targets: sources.capabilities(spec),
+        ..CapabilityManifest::recorded_in(recorded)
+    };
+    let given = ContractFactory.make(spec, &manifest, recorded.parent_contract_hash)?;
+    if given.contract_hash() == recorded.contract_hash() {
+        return Ok(None);
     }
+    let (recorded, given) = (terms_text(recorded), terms_text(&given));
+    let whole = || (String::new(), "another".to_owned(), "another".to_owned());
+    Ok(Some(
+        first_difference("", &recorded, &given).unwrap_or_else(whole),
+    ))
+}
+
+/// The first server of the contract that is not there any more.
+pub(super) fn missing_server(contract: &ExecutionContract, up: &BringUp) -> Option<BringUpFault> {
+    let mut missing = contract.servers.iter().filter(|(name, terms)| {
+        let found = up.capabilities.get(*name);
+        terms.available && !found.is_some_and(|server| server.available)
+    });
+    let (name, _) = missing.next()?;
+    let told = up.faults.iter().find(|fault| fault.server == *name);
+    Some(told.cloned().unwrap_or_else(|| BringUpFault {
+        detail: "it is not in the file".to_owned(),
+        server: name.clone(),
+    }))
+}
+
+/// The pin of every tool of a contract.
+pub(super) fn pins_of(contract: &ExecutionContract) -> BTreeMap<String, ToolPin> {
+    let pins = contract.tools.iter();
+    pins.map(|tool| (tool.name.clone(), ToolPin(tool.pin)))
+        .collect()
 }
 
 /// Brings up again what a reopened run needs. The contract is the stored one; `request` only supplies what a contract
@@ -197,26 +217,24 @@ pub async fn prepare_resume(
     }
     let contract = Arc::clone(&reopened.contract);
     let with_keys = contract.servers.values().all(|server| server.available);
+    let guard = Guard::of(&spec, environment, &sources)?;
+    let redactor = guard.redactor(&spec, &request.redaction_key, &run_id);
     let answered = &reopened.unfinished.answered;
     let backends = backends(&spec, &contract, sources, environment, with_keys, answered)?;
     let servers = server_specs(&spec, environment)?;
     let up = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(DriverError::Cancelled),
-        up = ToolServers::bring_up(servers, &workspace, cancel) => up,
+        up = ToolServers::bring_up(servers, &workspace, &guard.servers, cancel) => up,
     };
-    if let Some(fault) = reopened.missing_server(&up) {
+    if let Some(fault) = missing_server(&contract, &up) {
         up.servers.close().await;
         return Err(DriverError::ServerDown { run_id, fault });
     }
     let mut servers = up.servers;
-    let pins = contract.tools.iter();
-    let pins: BTreeMap<String, ToolPin> = pins
-        .map(|tool| (tool.name.clone(), ToolPin(tool.pin)))
-        .collect();
     let resumed = Resumed {
         contract_hash: contract.rehash(),
-        tools_changed: servers.expect_pins(pins),
+        tools_changed: servers.expect_pins(pins_of(&contract)),
     };
     let Unfinished {
         at_ms, head, run, ..
@@ -224,6 +242,7 @@ pub async fn prepare_resume(
     Ok(Prepared {
         backends,
         contract,
+        redactor,
         run_id,
         servers,
         start: Start::Again(Box::new(Resumption {

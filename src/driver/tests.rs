@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Control, Environment, Finished, Observer, RunRequest, drive, prepare};
+use super::{Control, Environment, Finished, Observer, RedactionKey, RunRequest, drive, prepare};
 use crate::contract::ContractSpec;
 use crate::kernel::{EntryDraft, EntryKind, Run, State};
 use crate::message::{Digest, RunId};
@@ -81,6 +81,7 @@ pub(super) async fn run(
         contract_dir: folder.to_path_buf(),
         base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
+        redaction_key: RedactionKey::new([7; 32]),
         invocation: None,
         run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
     };
@@ -110,7 +111,7 @@ impl BlobSource for Blobs {
     }
 }
 
-fn replay(folder: &Path, finished: &Finished) -> ReplayReport {
+pub(super) fn replay(folder: &Path, finished: &Finished) -> ReplayReport {
     let path = folder.join("runs.db");
     let blobs = Blobs(StoreReader::open(&path).expect("a reader"));
     let mut reader = StoreReader::open(&path).expect("a reader");
@@ -224,5 +225,46 @@ async fn what_a_rejected_answer_said_before_the_gate_opened_is_in_no_export() {
     };
     assert_eq!(export(&mut reader, WithheldBlobs::MayLack), 0);
     assert_eq!(export(&mut reader, WithheldBlobs::Needed), 1);
+    assert!(replay(folder.path(), &finished).same);
+}
+
+#[tokio::test]
+async fn a_call_whose_task_panics_is_lost_and_the_run_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = [
+        call("read_file", r#"{"path":"panic in the call"}"#),
+        call("read_file", r#"{"path":"LICENSE"}"#),
+        say("MIT OR Apache-2.0"),
+    ];
+    let finished = run(folder.path(), &script, &[], Watcher::default()).await;
+    assert_eq!(end(&finished), "COMPLETED_WITH_TOOLS (final_message)");
+    let observed = &finished.run.conversation()[2].content;
+    assert_eq!(observed, "(tool failed: interrupted, effect unknown)");
+    assert!(replay(folder.path(), &finished).same);
+}
+
+#[tokio::test]
+async fn a_repeatable_call_whose_task_always_panics_is_not_made_for_ever() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = [
+        call("read_file", r#"{"path":"panic in the call"}"#),
+        call("read_file", r#"{"path":"LICENSE"}"#),
+        say("MIT OR Apache-2.0"),
+    ];
+    let sets = ["idempotent=[read_file]"];
+    let finished = run(folder.path(), &script, &sets, Watcher::default()).await;
+    assert_eq!(end(&finished), "COMPLETED_WITH_TOOLS (final_message)");
+    let observed = &finished.run.conversation()[2].content;
+    assert_eq!(observed, "(tool failed: connection lost)");
+    assert!(replay(folder.path(), &finished).same);
+}
+
+#[tokio::test]
+async fn a_request_whose_task_always_panics_uses_up_the_requests() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sets = ["system=panic in the request", "max_inferences=4"];
+    let finished = run(folder.path(), &[], &sets, Watcher::default()).await;
+    assert_eq!(end(&finished), "FAILED_BUDGET_EXHAUSTED (max_inferences)");
+    assert_eq!(finished.run.counters().inferences, 4);
     assert!(replay(folder.path(), &finished).same);
 }

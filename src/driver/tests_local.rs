@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::tests::{Watcher, end};
-use super::{Environment, Finished, RunRequest, drive, prepare};
+use super::{Environment, Finished, RedactionKey, RunRequest, drive, prepare};
 use crate::adapter::Script;
 use crate::contract::ContractSpec;
 use crate::inference::{Backend, ScriptedBackend};
@@ -28,7 +28,7 @@ async fn run(folder: &Path, texts: &[&str]) -> Finished {
     let line = |text: &&str| {
         let text = json!({"text": text});
         let stop = json!({"stop": "end", "usage": {"input": 9, "output": 4}});
-        json!({"proto": "openai-chat", "response": format!("{text}\n{stop}\n")}).to_string()
+        json!({"proto": "local-hermes", "response": format!("{text}\n{stop}\n")}).to_string()
     };
     let script: Vec<String> = texts.iter().map(line).collect();
     let script: Script = script.join("\n").parse().expect("a script");
@@ -39,6 +39,7 @@ async fn run(folder: &Path, texts: &[&str]) -> Finished {
         base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
         invocation: None,
+        redaction_key: RedactionKey::new([7; 32]),
         run_id: Some(RunId::try_from("r1".to_owned()).expect("an id")),
     };
     let store = Store::open(&folder.join("runs.db"), Durability::Normal).expect("a store");

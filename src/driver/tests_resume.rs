@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::tests::{Blobs, CONTRACT, Watcher, call, chat, end, run, say};
 use super::{
-    DriverError, Environment, Finished, Observer, RunRequest, drive, prepare_resume, reopen,
+    DriverError, Environment, Finished, Observer, RedactionKey, RunRequest, drive, prepare_resume,
+    reopen,
 };
 use crate::contract::ContractSpec;
 use crate::kernel::{EntryDraft, EventKind, LostEffect, Run};
@@ -70,6 +71,7 @@ fn request(folder: &Path, sets: &[&str]) -> RunRequest {
         contract_dir: folder.to_path_buf(),
         base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
+        redaction_key: RedactionKey::new([7; 32]),
         invocation: None,
         run_id: None,
     }

@@ -54,7 +54,13 @@ impl HttpBackend {
         if !matches!(base.scheme(), "http" | "https") {
             return Err(refuse(format!("its scheme is {:?}", base.scheme())));
         }
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder();
+        if base.scheme() == "http" {
+            // No redirect is followed, so no TLS is ever spoken: reading the platform's certificates would be most of a
+            // client's cost.
+            client = client.tls_certs_only([]);
+        }
+        let client = client
             .connect_timeout(CONNECT_TIMEOUT)
             .default_headers(headers(target)?)
             .no_proxy()
@@ -129,11 +135,22 @@ impl HttpBackend {
         TransportFault::new(fault.kind, format!("{}: {said}", self.place))
     }
 
+    /// The address of `path`: segments, and after a question mark a query, which goes behind the base URL's own.
     fn at(&self, path: &str) -> Url {
         let mut url = self.base.clone();
+        let (path, query) = path
+            .rsplit_once('?')
+            .map_or((path, None), |(path, query)| (path, Some(query)));
         // An http URL always has path segments, so the error case cannot occur.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path.split('/'));
+        }
+        if let Some(query) = query {
+            let whole = match url.query().filter(|own| !own.is_empty()) {
+                Some(own) => format!("{own}&{query}"),
+                None => query.to_owned(),
+            };
+            url.set_query(Some(&whole));
         }
         url
     }

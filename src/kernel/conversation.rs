@@ -21,9 +21,7 @@ impl Conversation {
 
     /// Appends a message: `D_n = H(D_(n-1), message)` over its canonical text.
     pub(super) fn push(&mut self, message: AgentMessage) {
-        // A message holds strings and integers only: serialising it cannot fail.
-        let text = serde_json::to_string(&message).unwrap_or_default();
-        self.digest = self.digest.rolled(CONVERSATION_CONTEXT, text.as_bytes());
+        self.digest = conversation_digest(self.digest, &message);
         self.messages.push(Arc::new(message));
     }
 
@@ -34,4 +32,12 @@ impl Conversation {
     pub(super) const fn digest(&self) -> Digest {
         self.digest
     }
+}
+
+/// The digest of a conversation whose digest was `before`, with one message more: what entries say of it.
+#[must_use]
+pub fn conversation_digest(before: Digest, message: &AgentMessage) -> Digest {
+    // A message holds strings and integers only: serialising it cannot fail.
+    let text = serde_json::to_string(message).unwrap_or_default();
+    before.rolled(CONVERSATION_CONTEXT, text.as_bytes())
 }

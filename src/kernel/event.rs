@@ -44,7 +44,7 @@ pub enum EventKind {
     ApprovalGiven(Approval),
     /// Raised by the shell when a person denied the call.
     ApprovalDenied(Approval),
-    /// Raised by the driver on resume, once for each issued effect without a result.
+    /// Raised by the driver on resume, once for each issued effect without a result; and for an effect whose task panicked.
     EffectLost(LostEffect),
     /// Raised by the driver on resume, before any [`EventKind::EffectLost`].
     Resumed(Resumed),
@@ -82,6 +82,24 @@ impl RunStarted {
         let said = |role, text: &str| AgentMessage::text(role, text, estimate_tokens(text));
         let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
         system.into_iter().chain([said(Role::User, task)]).collect()
+    }
+
+    /// A conversation with the system prompt of another contract in the place of its own, `was`; the rest stays.
+    #[must_use]
+    pub fn with_system(
+        system: &str,
+        mut messages: Vec<AgentMessage>,
+        was: &str,
+    ) -> Vec<AgentMessage> {
+        if messages
+            .first()
+            .is_some_and(|first| first.role == Role::System && first.content == was)
+        {
+            messages.remove(0);
+        }
+        let first = (!system.trim().is_empty())
+            .then(|| AgentMessage::text(Role::System, system, estimate_tokens(system)));
+        first.into_iter().chain(messages).collect()
     }
 }
 
@@ -134,6 +152,10 @@ pub struct InferenceReturned {
     pub gated: bool,
     /// Which inference this answers.
     pub inference: InferenceSeq,
+    /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
+    /// the run's salt.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub redacted: bool,
     /// BLAKE3 over the request body as sent. The body itself is not kept: the adapter gives it again, byte for byte.
     pub request_hash: Digest,
     /// The adapter's verdict, with the text held back where the token gate is closed.
@@ -153,6 +175,10 @@ pub struct InferenceFailed {
     pub gated: bool,
     /// Which inference this answers.
     pub inference: InferenceSeq,
+    /// Set where a secret had to be taken out of what was decoded: the raw bytes are then not kept, and `raw_hash` is keyed with
+    /// the run's salt.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub redacted: bool,
     /// BLAKE3 over the request body; absent where no request could be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_hash: Option<Digest>,

@@ -71,6 +71,7 @@ mod texts;
 mod turn;
 mod validate_calls;
 
+pub use conversation::conversation_digest;
 pub use digest::DecisionKey;
 pub use edges::{EDGES, Edge};
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};

@@ -11,9 +11,9 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, Grounds, PolicyDecision, ProviderTerms, ProviderType, SEMANTICS_VERSION,
-    Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof,
-    ToolTerms, ToolTransport, Validators,
+    ExecutionContract, Grounds, PolicyDecision, ProviderTerms, ProviderType, RedactionTerms,
+    SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget,
+    ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -88,9 +88,11 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 base_url: None,
                 file: Some("demo.jsonl".to_owned()),
                 header_names: Vec::new(),
+                header_variables: BTreeMap::new(),
                 provider_type: ProviderType::Scripted,
             },
         )]),
+        redact: RedactionTerms::default(),
         require_approval: Vec::new(),
         semantics_version: SEMANTICS_VERSION,
         servers: BTreeMap::from([(
@@ -100,8 +102,10 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 available: true,
                 command: None,
                 env_names: Vec::new(),
+                env_variables: BTreeMap::new(),
                 expected_pin: None,
                 header_names: Vec::new(),
+                header_variables: BTreeMap::new(),
                 kind: ServerKind::Builtin,
                 pin: None,
                 url: None,
@@ -327,6 +331,7 @@ pub(super) fn returned(inference: InferenceSeq, result: ProtocolAdapterResult) -
         gate_breached: false,
         gated: false,
         inference,
+        redacted: false,
         request_hash: Digest::ZERO,
         result,
         usage: Usage {
@@ -344,6 +349,7 @@ pub(super) fn failed(inference: InferenceSeq, class: ProviderFaultClass) -> Even
         fault: ProviderFault::new(class, "synthetic"),
         gated: false,
         inference,
+        redacted: false,
         request_hash: None,
         usage: None,
     })

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::ObjectText;
+use super::{ObjectText, ReasoningTrace};
 
 /// Who speaks (002 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct AgentMessage {
     /// What the model reported of its reasoning; never an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
+    /// What the provider wants to see again of that reasoning, where it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_trace: Option<ReasoningTrace>,
     /// Who speaks.
     pub role: Role,
     /// Estimated tokens of this message, stamped outside the machine.
@@ -61,6 +64,7 @@ impl AgentMessage {
         Self {
             content: content.into(),
             reasoning: None,
+            reasoning_trace: None,
             role,
             tokens,
             tool_call_id: None,

@@ -21,6 +21,10 @@ pub enum FailureCode {
     CallNameMissing,
     /// A call is not of the shape that the protocol prescribes.
     CallShape,
+    /// The provider says that the model wrote a call which it could not read.
+    CallMalformed,
+    /// The provider says that the model called a tool where none was offered to it.
+    CallUnexpected,
     /// Two calls of one message carry the same id.
     CallIdDuplicate,
     /// The message holds more calls than the adapter reads.
@@ -33,11 +37,33 @@ pub enum FailureCode {
     BodyShape,
     /// The stream ended before the message did.
     StreamIncomplete,
+    /// The provider paused the turn: what came is no message yet, and nothing that we ask for lets it go on.
+    TurnPaused,
     /// The adapter repaired the message, and strict mode allows no repair.
     RecoveredInStrict,
 }
 
 impl FailureCode {
+    /// Every code.
+    pub const ALL: [Self; 16] = [
+        Self::ArgsInvalidJson,
+        Self::ArgsNotObject,
+        Self::ArgsDuplicateKey,
+        Self::ArgsTooDeep,
+        Self::CallNameMissing,
+        Self::CallShape,
+        Self::CallMalformed,
+        Self::CallUnexpected,
+        Self::CallIdDuplicate,
+        Self::TooManyCalls,
+        Self::TooLarge,
+        Self::BodyInvalidJson,
+        Self::BodyShape,
+        Self::StreamIncomplete,
+        Self::TurnPaused,
+        Self::RecoveredInStrict,
+    ];
+
     /// The code as it is written in files: upper case, words joined by `_`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -48,12 +74,15 @@ impl FailureCode {
             Self::ArgsTooDeep => "ARGS_TOO_DEEP",
             Self::CallNameMissing => "CALL_NAME_MISSING",
             Self::CallShape => "CALL_SHAPE",
+            Self::CallMalformed => "CALL_MALFORMED",
+            Self::CallUnexpected => "CALL_UNEXPECTED",
             Self::CallIdDuplicate => "CALL_ID_DUPLICATE",
             Self::TooManyCalls => "TOO_MANY_CALLS",
             Self::TooLarge => "TOO_LARGE",
             Self::BodyInvalidJson => "BODY_INVALID_JSON",
             Self::BodyShape => "BODY_SHAPE",
             Self::StreamIncomplete => "STREAM_INCOMPLETE",
+            Self::TurnPaused => "TURN_PAUSED",
             Self::RecoveredInStrict => "RECOVERED_IN_STRICT",
         }
     }

@@ -16,9 +16,12 @@ mod envelope;
 mod exact;
 mod fault;
 mod ids;
+mod instant;
 mod object_text;
 mod provider_fault;
+mod reasoning;
 mod usage;
+mod version;
 
 pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, Repair, StopReason, Withheld};
 pub use agent_message::{AgentMessage, Role, ToolInvocation};
@@ -28,6 +31,9 @@ pub use envelope::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, To
 pub use exact::{MAX_EXACT, exact_sum, inexact_integer};
 pub use fault::FailureCode;
 pub use ids::{CallSeq, InferenceSeq, RunId, RunIdError};
+pub use instant::rfc3339;
 pub use object_text::{ObjectFault, ObjectText};
 pub use provider_fault::{ProviderFault, ProviderFaultClass};
+pub use reasoning::{ReasoningPart, ReasoningText, ReasoningTrace};
 pub use usage::{Usage, estimate_tokens};
+pub use version::{VersionFault, judge_version};

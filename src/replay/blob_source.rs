@@ -6,6 +6,11 @@ use crate::message::Digest;
 pub trait BlobSource {
     /// The bytes under that hash; none where they are not kept.
     fn blob(&self, hash: Digest) -> Option<Vec<u8>>;
+
+    /// Whether a tombstone says that the bytes under that hash were erased by design.
+    fn erased(&self, _hash: Digest) -> bool {
+        false
+    }
 }
 
 impl BlobSource for BTreeMap<Digest, Vec<u8>> {

@@ -4,15 +4,15 @@ use super::pointer::first_difference;
 use super::replayer::{Replayer, text_of};
 use super::{Attribution, BlobSource};
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
-use crate::kernel::{
-    Event, EventKind, InferenceFailed, InferenceReturned, Run, ToolReturned, observation_text,
-};
-use crate::message::{AgentMessage, Digest, InferenceSeq, ToolOutcome, estimate_tokens};
-use crate::transcript::SealedEntry;
+use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned, Run};
+use crate::message::{AgentMessage, Digest, InferenceSeq};
+use crate::transcript::{SealedEntry, blob_references};
 
 /// A request that the machine issued, as this build encodes it.
 pub(super) struct Issued {
     pub(super) body: Digest,
+    /// The body itself, until its answer was seen.
+    pub(super) bytes: Vec<u8>,
     pub(super) expected_tokens: u64,
     pub(super) target: usize,
 }
@@ -29,17 +29,24 @@ impl Replayer {
             EventKind::InferenceReturned(returned) => {
                 let hash = returned.request_hash;
                 self.count_answer(returned.inference);
-                self.check_request(entry, returned.inference, hash);
+                self.check_request(entry, returned.inference, Some(hash));
                 self.check_decoding(entry, returned, blobs);
             }
             EventKind::InferenceFailed(failed) => {
-                if let Some(hash) = failed.request_hash {
+                if failed.request_hash.is_some() {
                     self.count_answer(failed.inference);
-                    self.check_request(entry, failed.inference, hash);
                 }
+                self.check_request(entry, failed.inference, failed.request_hash);
                 self.check_failure(entry, failed, blobs);
             }
-            EventKind::ToolReturned(returned) => self.check_tokens(entry, returned),
+            EventKind::ToolReturned(returned) => {
+                self.check_tool_result(entry, returned, blobs);
+                for named in blob_references(event) {
+                    if blobs.erased(named.hash) && blobs.blob(named.hash).is_none() {
+                        self.note_erased(entry, "what the tool returned in full");
+                    }
+                }
+            }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
             | EventKind::TimerFired
@@ -59,16 +66,36 @@ impl Replayer {
         }
     }
 
-    fn check_request(&mut self, entry: &SealedEntry, inference: InferenceSeq, recorded: Digest) {
-        // A late answer's request was compared when it was issued; one that this build never issued has no body to compare.
-        let Some(encoded) = self.requests.get(&inference).map(|issued| issued.body) else {
+    fn check_request(
+        &mut self,
+        entry: &SealedEntry,
+        inference: InferenceSeq,
+        recorded: Option<Digest>,
+    ) {
+        let Some(issued) = self.requests.get_mut(&inference) else {
+            if self.issued.contains(&inference) {
+                // Its adapter is unknown here, and that was said once.
+                return;
+            }
+            // Where the recorded machine issued it, it is this build's that did not; else nobody was ever asked.
+            let cause = if self.recorded_requests.contains(&inference) {
+                Attribution::Kernel
+            } else {
+                Attribution::Tampered
+            };
+            let pointer = "/event/event/value/inference";
+            let actual = "the machine issued no such request";
+            self.differ_at(entry, pointer, &inference.0.to_string(), actual, cause);
             return;
         };
-        if encoded != recorded {
+        let encoded = issued.body;
+        issued.bytes = Vec::new();
+        if Some(encoded) != recorded {
+            let recorded = recorded.map_or_else(|| "absent".to_owned(), |hash| hash.to_string());
             self.differ_at(
                 entry,
                 "/event/event/value/request_hash",
-                &recorded.to_string(),
+                &recorded,
                 &encoded.to_string(),
                 Attribution::Adapter,
             );
@@ -83,8 +110,14 @@ impl Replayer {
     ) {
         let recorded = &returned.result;
         self.check_usage(entry, returned);
+        if returned.redacted {
+            self.check_redacted(entry, returned);
+            return;
+        }
         let Some(raw) = blobs.blob(recorded.raw_hash) else {
-            if returned.gated {
+            if blobs.erased(recorded.raw_hash) {
+                self.note_erased(entry, "the response");
+            } else if returned.gated {
                 self.check_withheld(entry, returned);
             } else {
                 let pointer = "/event/event/value/result/raw_hash";
@@ -157,6 +190,29 @@ impl Replayer {
         }
     }
 
+    /// A response whose bytes were not kept, since a secret stood in them in pieces. What is left must agree with the gate.
+    fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
+        let Some(run) = &self.run else { return };
+        let again = run.admit(returned.result.clone());
+        if again.gated != returned.gated || again.withheld.is_some() {
+            let (expected, actual) = (returned.gated.to_string(), again.gated.to_string());
+            let pointer = "/event/event/value/gated";
+            self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
+            return;
+        }
+        self.not_compared.push(format!(
+            "entry {}: the response was redacted and its bytes were not kept",
+            entry.seq
+        ));
+    }
+
+    /// Bytes that were erased cannot be decoded again; what the entry says of them is taken as it stands.
+    fn note_erased(&mut self, entry: &SealedEntry, what: &str) {
+        let seq = entry.seq;
+        self.not_compared
+            .push(format!("entry {seq}: {what} was erased"));
+    }
+
     /// A response whose bytes were left out: it can only be one that the token gate held back, and then it opens nothing and
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
@@ -204,6 +260,13 @@ impl Replayer {
         blobs: &dyn BlobSource,
     ) {
         let recorded = &failed.fault;
+        if failed.redacted {
+            self.not_compared.push(format!(
+                "entry {}: the failed answer was redacted and its bytes were not kept",
+                entry.seq
+            ));
+            return;
+        }
         let pointer = "/event/event/value/fault/raw_hash";
         let raw = match recorded.raw_hash {
             None => Vec::new(),
@@ -212,6 +275,10 @@ impl Replayer {
                 Some(raw) => {
                     let (expected, actual) = (hash.to_string(), Digest::of(&raw).to_string());
                     self.differ_at(entry, pointer, &expected, &actual, Attribution::Tampered);
+                    return;
+                }
+                None if blobs.erased(hash) => {
+                    self.note_erased(entry, "the failed answer");
                     return;
                 }
                 None if failed.gated && self.run.as_ref().is_some_and(Run::holds_back) => {
@@ -261,28 +328,6 @@ impl Replayer {
         let found = first_difference("/event/event/value/fault", &text_of(recorded), &again);
         if let Some((pointer, expected, actual)) = found {
             self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
-        }
-    }
-
-    /// Without a tokenizer, the tokens of a result follow from its text.
-    fn check_tokens(&mut self, entry: &SealedEntry, returned: &ToolReturned) {
-        let ToolOutcome::Returned(envelope) = &returned.outcome else {
-            return;
-        };
-        if self.contract.tokenizer.is_some() {
-            return;
-        }
-        let budget = &self.contract.tool_output_budget;
-        let text = observation_text(
-            envelope,
-            budget.max_bytes_per_call,
-            &budget.truncation_marker,
-        );
-        let again = estimate_tokens(&text);
-        if again != envelope.tokens {
-            let pointer = "/event/event/value/outcome/value/tokens";
-            let (expected, actual) = (envelope.tokens.to_string(), again.to_string());
-            self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
         }
     }
 }

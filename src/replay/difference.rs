@@ -3,6 +3,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::kernel::State;
+use crate::transcript::{FirstBad, FlawKind};
 
 /// What a difference comes from (semantics §10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -16,6 +17,10 @@ pub enum Attribution {
     Adapter,
     /// This build's machine decides otherwise.
     Kernel,
+    /// The model, asked again, answers otherwise.
+    Model,
+    /// The tool, called again, answers otherwise, or is another tool.
+    Tool,
     /// Entries or bytes are missing at the end.
     Truncated,
     /// There are entries after the seal.
@@ -33,9 +38,25 @@ impl Attribution {
             Self::Contract => "contract",
             Self::Adapter => "adapter",
             Self::Kernel => "kernel",
+            Self::Model => "model",
+            Self::Tool => "tool",
             Self::Truncated => "truncated",
             Self::Extended => "extended",
             Self::UnknownVersion => "unknown_version",
+        }
+    }
+}
+
+impl From<FlawKind> for Attribution {
+    fn from(kind: FlawKind) -> Self {
+        match kind {
+            FlawKind::Tampered | FlawKind::Unsigned | FlawKind::SplitView => Self::Tampered,
+            FlawKind::Truncated
+            | FlawKind::Incomplete
+            | FlawKind::MissingBlob
+            | FlawKind::Rollback => Self::Truncated,
+            FlawKind::Extended => Self::Extended,
+            FlawKind::UnknownVersion => Self::UnknownVersion,
         }
     }
 }
@@ -65,6 +86,24 @@ pub struct Difference {
     pub actual: String,
     /// What the difference comes from.
     pub attribution: Attribution,
+}
+
+impl Difference {
+    /// The flaw that a verification found, as a difference: the evidence is not what was recorded. `entries` hold.
+    #[must_use]
+    pub fn of_flaw(flaw: &FirstBad, entries: u64) -> Self {
+        let line = flaw.line.map(|line| format!(" (line {line})"));
+        let place = line.or_else(|| flaw.table.map(|table| format!(" (table {table})")));
+        Self {
+            seq: flaw.seq.unwrap_or(entries),
+            state: None,
+            step_id: None,
+            pointer: format!("/{}", flaw.field.replace('.', "/")),
+            expected: flaw.expected.clone(),
+            actual: format!("{}{}", flaw.actual, place.unwrap_or_default()),
+            attribution: flaw.kind.into(),
+        }
+    }
 }
 
 impl fmt::Display for Difference {

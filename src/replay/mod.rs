@@ -2,24 +2,41 @@
 //!
 //! Knows how to fold a transcript through [`kernel::Run`](crate::kernel::Run), how to encode each request and decode each raw
 //! response again, and how to name the first difference and what it comes from (semantics §10). It asks no model and no tool,
-//! and it does not know where a transcript is kept: entries are handed in, blobs come through [`BlobSource`].
+//! aligns two runs by their decisions, and it does not know where a transcript is kept: entries are handed in, blobs come through [`BlobSource`].
+//!
+//! [`Reissuer`] finds what of a run can be asked again, and compares what somebody else brings back. [`WhatIf`] gives the recorded events to a machine under another contract, as far as they answer what that one asks.
 //!
 //! ```text
 //! stored entry ─▶ hash chain ─▶ event ─▶ encode / decode again ─▶ Run::step ─▶ entry ─┐
 //!      └──────────────────────────────────────── equal, byte for byte? ◀──────────────┘
 //! ```
 
+mod align;
 mod blob_source;
 mod boundary;
+mod decision;
 mod difference;
+mod fork;
+mod live_report;
 mod pointer;
+mod reissuer;
 mod replayer;
 mod report;
+mod tool_result;
 mod unfinished;
+mod what_if;
+mod what_if_event;
+mod what_if_report;
 
+pub use align::{DecisionShape, FieldDifference, Pairing, align, field_differences};
 pub use blob_source::BlobSource;
 pub use difference::{Attribution, Difference};
+pub use fork::{Fork, ForkFault, ForkPoint};
+pub use live_report::LiveReport;
 pub use pointer::first_difference;
+pub use reissuer::{Again, LiveAnswer, LiveScope, Reissuer};
 pub use replayer::Replayer;
 pub use report::ReplayReport;
 pub use unfinished::Unfinished;
+pub use what_if::WhatIf;
+pub use what_if_report::{NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};

@@ -2,48 +2,63 @@
 
 use serde_json::Value;
 
+use crate::message::char_prefix;
+
 /// The longest text of a value that a difference shows.
 const SHOWN_BYTES: usize = 400;
+
+/// A place where two JSON documents differ: its pointer, and both values as text.
+type Place = (String, String, String);
 
 /// The pointer to the first place where two JSON documents differ, below `root`, and both values as text. None where they
 /// are equal.
 #[must_use]
-pub fn first_difference(
-    root: &str,
-    expected: &str,
-    actual: &str,
-) -> Option<(String, String, String)> {
+pub fn first_difference(root: &str, expected: &str, actual: &str) -> Option<Place> {
+    differences(root, expected, actual, 1).into_iter().next()
+}
+
+/// The places where two JSON documents differ, below `root`, in the order of their keys; at most `most`.
+#[must_use]
+pub fn differences(root: &str, expected: &str, actual: &str, most: usize) -> Vec<Place> {
     if expected == actual {
-        return None;
+        return Vec::new();
     }
     let whole = || (root.to_owned(), shown(expected), shown(actual));
     let (Ok(left), Ok(right)) = (
         serde_json::from_str::<Value>(expected),
         serde_json::from_str::<Value>(actual),
     ) else {
-        return Some(whole());
+        return vec![whole()];
     };
-    Some(descend(root, &left, &right).unwrap_or_else(whole))
+    let mut found = Vec::new();
+    descend(root, &left, &right, most, &mut found);
+    if found.is_empty() {
+        found.push(whole());
+    }
+    found
 }
 
-fn descend(path: &str, left: &Value, right: &Value) -> Option<(String, String, String)> {
-    if left == right {
-        return None;
+fn descend(path: &str, left: &Value, right: &Value, most: usize, found: &mut Vec<Place>) {
+    if left == right || found.len() >= most {
+        return;
     }
     match (left, right) {
         (Value::Object(l), Value::Object(r)) => {
             let mut keys: Vec<&String> = l.keys().chain(r.keys()).collect();
             keys.sort_unstable();
             keys.dedup();
-            keys.into_iter().find_map(|key| {
+            for key in keys {
                 let below = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
-                pair(&below, l.get(key), r.get(key))
-            })
+                pair(&below, l.get(key), r.get(key), most, found);
+            }
         }
         (Value::Array(l), Value::Array(r)) => {
-            (0..l.len().max(r.len())).find_map(|i| pair(&format!("{path}/{i}"), l.get(i), r.get(i)))
+            for index in 0..l.len().max(r.len()) {
+                let below = format!("{path}/{index}");
+                pair(&below, l.get(index), r.get(index), most, found);
+            }
         }
-        _ => Some((
+        _ => found.push((
             path.to_owned(),
             shown(&left.to_string()),
             shown(&right.to_string()),
@@ -55,29 +70,24 @@ fn pair(
     path: &str,
     left: Option<&Value>,
     right: Option<&Value>,
-) -> Option<(String, String, String)> {
-    match (left, right) {
-        (Some(left), Some(right)) => descend(path, left, right),
-        (left, right) => {
-            let text = |side: Option<&Value>| {
-                side.map_or_else(|| "absent".to_owned(), |value| shown(&value.to_string()))
-            };
-            Some((path.to_owned(), text(left), text(right)))
-        }
+    most: usize,
+    found: &mut Vec<Place>,
+) {
+    if let (Some(left), Some(right)) = (left, right) {
+        descend(path, left, right, most, found);
+    } else if found.len() < most {
+        let text = |side: Option<&Value>| {
+            side.map_or_else(|| "absent".to_owned(), |value| shown(&value.to_string()))
+        };
+        found.push((path.to_owned(), text(left), text(right)));
     }
 }
 
 /// A text cut to what a difference shows.
 pub(super) fn shown(text: &str) -> String {
-    let mut end = text.len().min(SHOWN_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let mut out = text.get(..end).unwrap_or_default().to_owned();
-    if end < text.len() {
-        out.push('…');
-    }
-    out
+    let kept = char_prefix(text, SHOWN_BYTES);
+    let dots = if kept.len() < text.len() { "…" } else { "" };
+    format!("{kept}{dots}")
 }
 
 #[cfg(test)]
@@ -96,5 +106,20 @@ mod tests {
         check("null", r#"{"a":1}"#, "/event");
         check("broken", "1", "/event");
         assert_eq!(first_difference("", "{}", "{}"), None);
+    }
+
+    #[test]
+    fn every_difference_is_named_up_to_a_number() {
+        let (left, right) = (
+            r#"{"a":1,"b":[1,2],"c":3}"#,
+            r#"{"a":2,"b":[1],"c":3,"d":4}"#,
+        );
+        let check = |most: usize, expect: &[&str]| {
+            let found = differences("", left, right, most);
+            let pointers: Vec<&str> = found.iter().map(|(at, ..)| at.as_str()).collect();
+            assert_eq!(pointers, expect, "{most}");
+        };
+        check(9, &["/a", "/b/1", "/d"]);
+        check(2, &["/a", "/b/1"]);
     }
 }

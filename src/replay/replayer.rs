@@ -1,13 +1,16 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::boundary::Issued;
 use super::pointer::{first_difference, shown};
 use super::{Attribution, BlobSource, Difference, ReplayReport, Unfinished};
 use crate::adapter::{RequestEncoder, RequestShape};
-use crate::contract::{ExecutionContract, Validators};
-use crate::kernel::{Effect, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run};
-use crate::message::{Digest, InferenceSeq, RunId};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION, Validators};
+use crate::kernel::{
+    CallOrder, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run,
+    State,
+};
+use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
 use crate::transcript::{Chain, Link, SealedEntry};
 
 /// Differences beyond this many are not kept: by then the recording and the replay have parted.
@@ -21,11 +24,18 @@ pub struct Replayer {
     chain: Chain,
     pub(super) contract: Arc<ExecutionContract>,
     differences: Vec<Difference>,
-    encoders: Vec<RequestEncoder>,
+    /// One for each target; none where this build has no adapter of its version.
+    encoders: Vec<Option<RequestEncoder>>,
     entries: u64,
     expected: VecDeque<EntryDraft>,
     pub(super) not_compared: Vec<String>,
-    /// The digest of each issued request's body, as this build encodes it.
+    /// Each call that the machine started and that has not ended.
+    pub(super) orders: BTreeMap<CallSeq, CallOrder>,
+    /// The inferences that the machine issued, whether or not this build has an adapter to encode them.
+    pub(super) issued: BTreeSet<InferenceSeq>,
+    /// The inferences that recorded entries say were issued.
+    pub(super) recorded_requests: BTreeSet<InferenceSeq>,
+    /// Each issued request, as this build encodes it.
     pub(super) requests: BTreeMap<InferenceSeq, Issued>,
     pub(super) run: Option<Run>,
     sealed: bool,
@@ -47,6 +57,9 @@ impl Replayer {
             entries: 0,
             expected: VecDeque::new(),
             not_compared: Vec::new(),
+            orders: BTreeMap::new(),
+            issued: BTreeSet::new(),
+            recorded_requests: BTreeSet::new(),
             requests: BTreeMap::new(),
             run: None,
             sealed: false,
@@ -77,21 +90,50 @@ impl Replayer {
                 attribution: Attribution::Contract,
             });
         }
-        let encoders: Result<Vec<_>, _> = (0..self.contract.targets.len())
-            .map(|target| RequestEncoder::new(&self.contract, target))
-            .collect();
-        match encoders {
-            Ok(encoders) => self.encoders = encoders,
-            Err(fault) => self.differ(Difference {
-                seq: 0,
-                state: None,
-                step_id: None,
-                pointer: "/contract/adapter_version".to_owned(),
-                expected: self.contract.adapter_version.clone(),
-                actual: fault.to_string(),
-                attribution: Attribution::UnknownVersion,
-            }),
+        let contract = Arc::clone(&self.contract);
+        for (index, target) in contract.targets.iter().enumerate() {
+            let encoder = RequestEncoder::new(&contract, index);
+            if let Err(fault) = &encoder {
+                let pointer = format!("/contract/targets/{index}/adapter_version");
+                self.differ_unknown(pointer, &target.adapter_version, &fault.to_string());
+            }
+            self.encoders.push(encoder.ok());
         }
+    }
+
+    /// Under rules that this build does not know, PRECHECK ends the run; one that went on was decided by another build.
+    fn check_versions(&mut self) {
+        let contract = Arc::clone(&self.contract);
+        let known = [
+            (
+                "/contract/format",
+                contract.format.clone(),
+                CONTRACT_FORMAT.to_owned(),
+            ),
+            (
+                "/contract/semantics_version",
+                contract.semantics_version.to_string(),
+                SEMANTICS_VERSION.to_string(),
+            ),
+        ];
+        for (pointer, recorded, known) in known {
+            if recorded != known {
+                self.differ_unknown(pointer.to_owned(), &recorded, &known);
+            }
+        }
+    }
+
+    /// A version that this build does not know.
+    fn differ_unknown(&mut self, pointer: String, recorded: &str, known: &str) {
+        self.differ(Difference {
+            seq: 0,
+            state: None,
+            step_id: None,
+            pointer,
+            expected: shown(recorded),
+            actual: shown(known),
+            attribution: Attribution::UnknownVersion,
+        });
     }
 
     /// Takes the next stored entry.
@@ -102,6 +144,7 @@ impl Replayer {
             return;
         }
         let whole = self.check_chain(entry);
+        self.note_recorded(entry);
         let Ok(event) = entry.decode_event() else {
             let actual = "an event that this build does not know";
             let cause = if whole {
@@ -123,6 +166,10 @@ impl Replayer {
                 );
                 self.expected.clear();
             }
+            if event.at_ms < self.at_ms {
+                let (at, before) = (event.at_ms.to_string(), format!("{} or later", self.at_ms));
+                self.differ_at(entry, "/event/at_ms", &at, &before, Attribution::Tampered);
+            }
             self.check_boundary(entry, &event, blobs);
             self.step(event);
         }
@@ -133,7 +180,7 @@ impl Replayer {
         };
         match self.expected.pop_front() {
             Some(draft) => {
-                self.sealed = draft.action.kind == EntryKind::Seal;
+                self.sealed |= draft.action.kind == EntryKind::Seal;
                 self.compare(entry, &draft, cause);
             }
             None => self.differ_at(entry, "", "an entry", "nothing", cause),
@@ -225,6 +272,22 @@ impl Replayer {
         false
     }
 
+    /// What the recorded action says was set going or sealed.
+    fn note_recorded(&mut self, entry: &SealedEntry) {
+        let Ok(action) = entry.decode_action() else {
+            return;
+        };
+        self.sealed |= action.kind == EntryKind::Seal;
+        if (action.from, action.to) == (State::Precheck, State::Infer) {
+            self.check_versions();
+        }
+        let issued = action.effects.iter().filter_map(|effect| match effect {
+            EffectRecord::Infer { inference, .. } => Some(*inference),
+            _ => None,
+        });
+        self.recorded_requests.extend(issued);
+    }
+
     fn step(&mut self, event: Event) {
         self.at_ms = self.at_ms.max(event.at_ms);
         let effects = match (&mut self.run, event.event) {
@@ -245,8 +308,10 @@ impl Replayer {
             match effect {
                 Effect::Append(drafts) => self.expected.extend(drafts),
                 Effect::Infer(request) => self.note_request(&request),
+                Effect::Execute(order) => {
+                    self.orders.insert(order.call, order);
+                }
                 Effect::Probe
-                | Effect::Execute(_)
                 | Effect::AwaitApproval(_)
                 | Effect::Wait { .. }
                 | Effect::Cancel
@@ -256,7 +321,9 @@ impl Replayer {
     }
 
     fn note_request(&mut self, request: &InferRequest) {
-        let (Some(run), Some(encoder)) = (&self.run, self.encoders.get_mut(request.target)) else {
+        self.issued.insert(request.inference);
+        let encoder = self.encoders.get_mut(request.target);
+        let (Some(run), Some(encoder)) = (&self.run, encoder.and_then(Option::as_mut)) else {
             return;
         };
         let body = encoder.encode(run.conversation(), &RequestShape::from(request));
@@ -264,6 +331,7 @@ impl Replayer {
             request.inference,
             Issued {
                 body: Digest::of(&body),
+                bytes: body,
                 expected_tokens: request.expected_tokens,
                 target: request.target,
             },

@@ -1,9 +1,10 @@
 use serde::Serialize;
 
 use super::Difference;
+use crate::transcript::FirstBad;
 
 /// What a replay found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReplayReport {
     /// Whether every entry was decided again, byte for byte, and the transcript is whole.
     pub same: bool,
@@ -17,4 +18,25 @@ pub struct ReplayReport {
     /// What could not be compared, and why; left out where everything was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
+}
+
+impl ReplayReport {
+    /// The report where the evidence has a flaw: that comes first, then what the decisions differ in. A break of the chain
+    /// at the same entry is the same finding and is not said twice.
+    #[must_use]
+    pub fn with_flaw(self, flaw: &FirstBad) -> Self {
+        let flaw = Difference::of_flaw(flaw, self.entries);
+        let said = |other: &Difference| {
+            (other.seq, other.attribution, other.pointer.as_str())
+                == (flaw.seq, flaw.attribution, flaw.pointer.as_str())
+        };
+        let others = self.differences.into_iter().filter(|other| !said(other));
+        let differences: Vec<Difference> = std::iter::once(flaw.clone()).chain(others).collect();
+        Self {
+            same: false,
+            first_difference: Some(flaw),
+            differences,
+            ..self
+        }
+    }
 }

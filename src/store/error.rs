@@ -57,6 +57,46 @@ pub enum StoreError {
         /// The newest format this build reads.
         supported: i32,
     },
+    /// The operator: an older build wrote the file, and this one writes only what it has migrated.
+    #[error("write {}: its format is {found}, and this build writes {current}", path.display())]
+    OlderFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format of the file.
+        found: i32,
+        /// The format that this build writes.
+        current: i32,
+    },
+    /// Whoever changed the file: no build ever wrote that format.
+    #[error("open {}: no build knows its format {found}", path.display())]
+    UnknownFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format of the file.
+        found: i32,
+    },
+    /// The operator: a run of the store is being driven, or another process rewrites the store.
+    #[error("use {}: {user}", path.display())]
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// Who uses it.
+        user: String,
+    },
+    /// The operator: the run came from elsewhere, and is read here only.
+    #[error("go on with run {run_id}: it was imported, so whoever drives it is elsewhere")]
+    Imported {
+        /// The run.
+        run_id: RunId,
+    },
+    /// The operator: without the erased bytes the run can be read, not driven.
+    #[error("go on with run {run_id}: {blobs} of its blobs were erased")]
+    Erased {
+        /// The run.
+        run_id: RunId,
+        /// How many.
+        blobs: u64,
+    },
     /// Whoever changed the file: it no longer holds what was written.
     #[error("read {}: {reason}", path.display())]
     Corrupt {

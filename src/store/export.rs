@@ -5,7 +5,7 @@ use super::{RunReader, StoreError};
 use crate::message::Digest;
 use crate::transcript::{
     Flaw, Presence, WithheldBlobs, blob_line, blob_references, checkpoint_line, entry_line,
-    header_line,
+    header_line, tombstone_line,
 };
 
 /// Why a run was not exported.
@@ -60,6 +60,9 @@ impl RunReader<'_> {
             } else if let Some(bytes) = self.blob(hash)? {
                 out.write_all(blob_line(hash, &bytes).as_bytes())?;
             }
+        }
+        for note in self.tombstones()? {
+            out.write_all(tombstone_line(&note).as_bytes())?;
         }
         for note in self.checkpoints()? {
             out.write_all(checkpoint_line(&note).as_bytes())?;

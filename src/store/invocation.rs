@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::StoreError;
 use super::reader::StoreReader;
+use super::{StoreError, schema};
 use crate::message::RunId;
 
 /// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
@@ -37,6 +37,10 @@ impl Invocation {
 impl StoreReader {
     /// How that run was asked for, where that was recorded.
     pub fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        if !schema::has_invocations(&self.conn).map_err(sql)? {
+            return Ok(None);
+        }
         let row = self
             .conn
             .prepare_cached(
@@ -50,7 +54,7 @@ impl StoreReader {
                     })
                     .optional()
             })
-            .map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
+            .map_err(sql)?;
         let Some((base_dir, contract_file, sets)): Option<(String, String, String)> = row else {
             return Ok(None);
         };

@@ -18,7 +18,18 @@ const PID_BYTES: u64 = 20;
 pub struct RunLock {
     file: File,
     path: PathBuf,
+    /// Keeps others from rewriting the store; given up with the rest.
+    _store: File,
 }
+
+/// The right of this process to rewrite a whole store: no run of it is driven meanwhile.
+#[derive(Debug)]
+pub(super) struct StoreLock {
+    _file: File,
+}
+
+/// The lock file of a store as a whole: every driver shares its lock, who rewrites the store has it alone. No run is called so.
+const WHOLE: &str = "_store";
 
 impl Store {
     /// Locks a run for this process; there need not be a run of that name yet.
@@ -27,19 +38,20 @@ impl Store {
     /// [`StoreError::RunLocked`] where another process drives it, [`StoreError::Lock`] where the file cannot be had.
     pub fn lock_run(&self, run_id: &RunId) -> Result<RunLock, StoreError> {
         let folder = folder_of(self.path());
+        let store = lock_file(&folder, &folder.join(WHOLE))?;
+        match store.try_lock_shared() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse {
+                    path: self.path().to_owned(),
+                    user: "another process rewrites it".to_owned(),
+                });
+            }
+            Err(TryLockError::Error(fault)) => return Err(refused(&folder.join(WHOLE), &fault)),
+        }
         let path = folder.join(run_id.as_str());
-        let refuse = |fault: io::Error| StoreError::Lock {
-            path: path.clone(),
-            reason: fault.to_string(),
-        };
-        fs::create_dir_all(&folder).map_err(refuse)?;
-        let mut file = File::options()
-            .create(true)
-            .read(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(refuse)?;
+        let refuse = |fault: io::Error| refused(&path, &fault);
+        let mut file = lock_file(&folder, &path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -54,7 +66,11 @@ impl Store {
             .and_then(|()| file.rewind())
             .and_then(|()| write!(file, "{}", std::process::id()))
             .map_err(refuse)?;
-        Ok(RunLock { file, path })
+        Ok(RunLock {
+            file,
+            path,
+            _store: store,
+        })
     }
 }
 
@@ -65,6 +81,73 @@ impl RunLock {
         // A file that stays is a name without meaning, and the next lock takes it as it is.
         drop(fs::remove_file(&self.path));
         drop(self.file);
+    }
+}
+
+/// Locks a whole store for this process.
+///
+/// # Errors
+/// [`StoreError::InUse`] where a run of it is being driven or another process rewrites it, [`StoreError::Lock`] where the
+/// files cannot be had.
+pub(super) fn lock_store(database: &Path) -> Result<StoreLock, StoreError> {
+    let folder = folder_of(database);
+    let path = folder.join(WHOLE);
+    let in_use = |user: String| StoreError::InUse {
+        path: database.to_owned(),
+        user,
+    };
+    let file = lock_file(&folder, &path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(in_use(
+                "a run of it is being driven, or another process rewrites it".to_owned(),
+            ));
+        }
+        Err(TryLockError::Error(fault)) => return Err(refused(&path, &fault)),
+    }
+    // Builds of before the lock of the whole store lock the run alone.
+    for found in fs::read_dir(&folder).map_err(|fault| refused(&folder, &fault))? {
+        let found = found.map_err(|fault| refused(&folder, &fault))?;
+        if found.file_name() == WHOLE {
+            continue;
+        }
+        let mut run = match File::open(found.path()) {
+            Ok(run) => run,
+            // A run that ended meanwhile takes its file along.
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+            Err(fault) => return Err(refused(&found.path(), &fault)),
+        };
+        if let Err(TryLockError::WouldBlock) = run.try_lock() {
+            let run_id = found.file_name().to_string_lossy().into_owned();
+            let holder =
+                holder(&mut run).map_or_else(String::new, |pid| format!(" by process {pid}"));
+            return Err(in_use(format!("run {run_id} is being driven{holder}")));
+        }
+    }
+    Ok(StoreLock { _file: file })
+}
+
+fn lock_file(folder: &Path, path: &Path) -> Result<File, StoreError> {
+    fs::create_dir_all(folder).map_err(|fault| refused(path, &fault))?;
+    File::options()
+        .create(true)
+        .read(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .map_err(|fault| refused(path, &fault))
+}
+
+fn refused(path: &Path, fault: &io::Error) -> StoreError {
+    let path = path.to_owned();
+    match fault.kind() {
+        io::ErrorKind::StorageFull => StoreError::DiskFull { path },
+        io::ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
+        _ => StoreError::Lock {
+            path,
+            reason: fault.to_string(),
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! The store: where transcripts are kept, and the only room that speaks SQL.
 //!
-//! Knows one SQLite file with runs, entries, blobs, signed checkpoints and a log with a leaf for each sealed run; appends that are durable when they are acknowledged
+//! Knows one SQLite file with runs, entries, blobs, tombstones, signed checkpoints and a log with a leaf for each sealed run; appends that are durable when they are acknowledged
 //! and that a stale writer cannot make (compare-and-set on epoch, head sequence and head hash); readers on
 //! connections of their own; and a stored run as the records that `transcript` verifies. It does not know
 //! what an entry means, what time it is, or whether a chain is right: it keeps bytes.
@@ -8,15 +8,20 @@
 //! ```text
 //! runs ─▶ append ─▶ bounded queue ─▶ writer thread: BEGIN IMMEDIATE · up to 512 requests · COMMIT ─▶ acknowledged
 //! show, replay, verify ─▶ StoreReader: its own read-only connection
+//! erase, migrate ─▶ a connection of their own, while no run of the store is driven; import ─▶ one transaction for each file
 //! ```
 
 mod append;
 mod blob;
+mod erase;
 mod error;
 mod export;
 mod group_commit;
+mod import;
 mod invocation;
+mod lineage;
 mod lock;
+mod migrate;
 mod new_run;
 mod reader;
 mod run;
@@ -30,14 +35,18 @@ mod writer;
 
 pub use append::NewCheckpoint;
 pub use blob::{LARGE_BLOB_BYTES, NewBlob};
+pub use erase::{EraseError, Erased, Erasure, erase};
 pub use error::StoreError;
 pub use export::ExportError;
+pub use import::{ImportError, Imported, import};
 pub use invocation::Invocation;
+pub use lineage::Lineage;
 pub use lock::RunLock;
+pub use migrate::{MigrateError, Migration, Verified, migrate};
 pub use new_run::NewRun;
 pub use reader::{RunReader, StoreReader};
 pub use run::{RunFilter, RunHandle, RunRow};
 pub use run_log::{LogReport, RunLog};
-pub use schema::{APPLICATION_ID, Durability, STORE_FORMAT};
+pub use schema::{APPLICATION_ID, Durability, OLDEST_STORE_FORMAT, STORE_FORMAT};
 pub use wait::wait;
 pub use writer::Store;

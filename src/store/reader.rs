@@ -174,6 +174,14 @@ impl RunReader<'_> {
         &self.row
     }
 
+    /// The same run, iterated from that entry on.
+    #[must_use]
+    pub fn from_entry(mut self, seq: u64) -> Self {
+        self.page.clear();
+        self.next = i64::try_from(seq).unwrap_or(i64::MAX);
+        self
+    }
+
     /// The document of the contract as stored.
     #[must_use]
     pub fn contract_text(&self) -> &str {
@@ -214,6 +222,20 @@ impl RunReader<'_> {
             }
             self.tx
                 .prepare_cached("SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries")?
+                .query_map([self.key], |row| row.get(0))?
+                .collect()
+        };
+        read().map_err(|fault| StoreError::from_sql(self.path, &fault))
+    }
+
+    /// The notes of the run's tombstones, in the order of the hashes.
+    pub fn tombstones(&self) -> Result<Vec<String>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<String>> {
+            if !schema::has_tombstones(&self.tx)? {
+                return Ok(Vec::new());
+            }
+            self.tx
+                .prepare_cached("SELECT note FROM tombstones WHERE run = ?1 ORDER BY hash")?
                 .query_map([self.key], |row| row.get(0))?
                 .collect()
         };

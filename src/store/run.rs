@@ -1,3 +1,4 @@
+use super::import::IMPORTED;
 use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, RunId};
 use crate::transcript::{Chain, LogLeaf};
@@ -68,6 +69,14 @@ pub struct RunRow {
     pub head: Digest,
     /// Class and code as they are written in files, once the run is sealed.
     pub outcome: Option<(String, String)>,
+}
+
+impl RunRow {
+    /// Whether the run was not driven here: it came as a file.
+    #[must_use]
+    pub fn is_imported(&self) -> bool {
+        self.owner == IMPORTED
+    }
 }
 
 /// Which runs to list.

@@ -111,6 +111,9 @@ impl StoreReader {
                 "pinned heads: none was given, so an older state or a removed run can go unnoticed";
             report.not_checked.push(why.to_owned());
         }
+        if let Err(flaw) = trust.judge_pins() {
+            report.take("pins", "log_leaves", Err(flaw), String::new());
+        }
         for pin in &trust.pins {
             let (name, table, judged, detail) = match pin {
                 Pin::Log { head, .. } => {

@@ -3,12 +3,14 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{StoreError, run_log};
+use super::StoreError;
 
 /// `mono` in ASCII: what tells a store from other programs' databases.
 pub const APPLICATION_ID: i32 = 0x6d6f_6e6f;
 /// The format of the tables below, kept as the database's `user_version`.
-pub const STORE_FORMAT: i32 = 1;
+pub const STORE_FORMAT: i32 = 2;
+/// The oldest format that is read. A store of an older format than [`STORE_FORMAT`] is written only by its migration.
+pub const OLDEST_STORE_FORMAT: i32 = 1;
 
 /// How sure an acknowledged append is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,8 +22,9 @@ pub enum Durability {
     Normal,
 }
 
-/// `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Columns outside the hash: `created_unix_ms`, `epoch`, `owner`.
-const SCHEMA: &str = "
+/// `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
+/// and the table `invocations`. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place.
+pub(super) const SCHEMA: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY,
     run_id TEXT NOT NULL UNIQUE,
@@ -54,58 +57,65 @@ CREATE TABLE run_blobs(
     hash BLOB NOT NULL REFERENCES blobs(hash),
     UNIQUE(run, hash)
 ) STRICT;
-";
-
-/// What signatures and the log of runs keep; made where it is missing, so that a store of before it opens and is written. The log
-/// has a random name, so that no two logs are taken for one another.
-const EVIDENCE: &str = "
-CREATE TABLE IF NOT EXISTS checkpoints(
+CREATE TABLE checkpoints(
     run INTEGER NOT NULL REFERENCES runs(id),
     entries INTEGER NOT NULL,
     note TEXT NOT NULL,
     UNIQUE(run, entries)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS log_leaves(
+CREATE TABLE log_leaves(
     idx INTEGER PRIMARY KEY,
     run INTEGER NOT NULL UNIQUE REFERENCES runs(id),
     leaf TEXT NOT NULL
 ) STRICT;
-CREATE TABLE IF NOT EXISTS log_name(
+CREATE TABLE log_name(
     only INTEGER PRIMARY KEY CHECK(only = 1),
     name TEXT NOT NULL
 ) STRICT;
-INSERT OR IGNORE INTO log_name(only, name) VALUES(1, lower(hex(randomblob(8))));
-";
-
-/// Makes the tables of [`EVIDENCE`] where they are missing; runs that were sealed before get their leaves, the oldest first.
-fn make_evidence(conn: &mut Connection) -> rusqlite::Result<()> {
-    if has_log(conn)? {
-        return Ok(());
-    }
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if !has_log(&tx)? {
-        tx.execute_batch(EVIDENCE)?;
-        run_log::log_sealed_runs(&tx)?;
-    }
-    tx.commit()
-}
-
-/// Whether the store keeps a log of runs.
-pub(super) fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
-    let tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('log_name', 'log_leaves', 'checkpoints')";
-    conn.query_row(tables, [], |row| Ok(row.get::<_, i64>(0)? == 3))
-}
-
-/// How runs were asked for: outside the hash, and only there where the shell said so. A table of its own, made where it
-/// is missing, so that a store of before it opens and is written.
-const INVOCATIONS: &str = "
-CREATE TABLE IF NOT EXISTS invocations(
+CREATE TABLE invocations(
     run INTEGER PRIMARY KEY REFERENCES runs(id),
     base_dir TEXT NOT NULL,
     contract_file TEXT NOT NULL,
     sets TEXT NOT NULL
 ) STRICT;
+CREATE TABLE tombstones(
+    run INTEGER NOT NULL REFERENCES runs(id),
+    hash BLOB NOT NULL,
+    note TEXT NOT NULL,
+    UNIQUE(run, hash)
+) STRICT;
 ";
+
+/// Names a log of runs that has none: at random, so that no two logs are taken for one another.
+pub(super) const NAME_LOG: &str =
+    "INSERT OR IGNORE INTO log_name(only, name) VALUES(1, lower(hex(randomblob(8))))";
+
+/// Whether the store has all of these tables. One of format 1 may lack those that came after its first build.
+fn has_tables(conn: &Connection, names: &[&str]) -> rusqlite::Result<bool> {
+    let mut select = conn
+        .prepare_cached("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
+    for name in names {
+        if select.query_row([name], |row| row.get::<_, i64>(0))? == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the store keeps a log of runs.
+pub(super) fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
+    has_tables(conn, &["log_name", "log_leaves", "checkpoints"])
+}
+
+/// Whether the store can keep tombstones.
+pub(super) fn has_tombstones(conn: &Connection) -> rusqlite::Result<bool> {
+    has_tables(conn, &["tombstones"])
+}
+
+/// Whether the store says how runs were asked for.
+pub(super) fn has_invocations(conn: &Connection) -> rusqlite::Result<bool> {
+    has_tables(conn, &["invocations"])
+}
 
 /// Opens the one connection that writes, and makes the tables where the file is new.
 pub(super) fn open_writer(
@@ -119,13 +129,14 @@ pub(super) fn open_writer(
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
     conn.busy_timeout(busy).map_err(sql)?;
-    let fresh = check_format(&conn, path)?;
+    let found = format_of(&conn, path)?;
     // SQLite falls back to reading where the file may not be written.
     if conn.is_readonly("main").map_err(sql)? {
         return Err(StoreError::ReadOnly {
             path: path.to_path_buf(),
         });
     }
+    judge_writable(found, path)?;
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
@@ -136,13 +147,16 @@ pub(super) fn open_writer(
         .map_err(sql)?;
     conn.pragma_update(None, "foreign_keys", true)
         .map_err(sql)?;
-    if fresh {
+    if found.is_none() {
         let tx = conn
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(sql)?;
         // Another process may have made the tables since they were looked for.
-        if check_format(&tx, path)? {
+        let found = format_of(&tx, path)?;
+        judge_writable(found, path)?;
+        if found.is_none() {
             tx.execute_batch(SCHEMA).map_err(sql)?;
+            tx.execute_batch(NAME_LOG).map_err(sql)?;
             tx.pragma_update(None, "application_id", APPLICATION_ID)
                 .map_err(sql)?;
             tx.pragma_update(None, "user_version", STORE_FORMAT)
@@ -150,9 +164,19 @@ pub(super) fn open_writer(
         }
         tx.commit().map_err(sql)?;
     }
-    make_evidence(&mut conn).map_err(sql)?;
-    conn.execute_batch(INVOCATIONS).map_err(sql)?;
     Ok(conn)
+}
+
+/// Refuses to write a store of an older format: that is for its migration alone.
+fn judge_writable(found: Option<i32>, path: &Path) -> Result<(), StoreError> {
+    match found {
+        Some(found) if found < STORE_FORMAT => Err(StoreError::OlderFormat {
+            path: path.to_path_buf(),
+            found,
+            current: STORE_FORMAT,
+        }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Opens a connection that only reads.
@@ -161,7 +185,7 @@ pub(super) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, Sto
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let conn = Connection::open_with_flags(path, flags).map_err(sql)?;
     conn.busy_timeout(busy).map_err(sql)?;
-    if check_format(&conn, path)? {
+    if format_of(&conn, path)?.is_none() {
         return Err(StoreError::Foreign {
             path: path.to_path_buf(),
             found: 0,
@@ -170,8 +194,11 @@ pub(super) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, Sto
     Ok(conn)
 }
 
-/// Refuses what is not a store of a format that this build reads. True where the database is empty.
-fn check_format(conn: &Connection, path: &Path) -> Result<bool, StoreError> {
+/// The format of a store; none where the database is empty.
+///
+/// # Errors
+/// [`StoreError`] where it is another program's, or of a format that this build does not read.
+pub(super) fn format_of(conn: &Connection, path: &Path) -> Result<Option<i32>, StoreError> {
     let number = |sql: &str| {
         conn.query_row(sql, [], |row| row.get::<_, i32>(0))
             .map_err(|fault| StoreError::from_sql(path, &fault))
@@ -180,7 +207,7 @@ fn check_format(conn: &Connection, path: &Path) -> Result<bool, StoreError> {
     let version = number("PRAGMA user_version")?;
     let tables = number("SELECT count(*) FROM sqlite_schema")?;
     if (application, version, tables) == (0, 0, 0) {
-        return Ok(true);
+        return Ok(None);
     }
     if application != APPLICATION_ID {
         return Err(StoreError::Foreign {
@@ -188,12 +215,18 @@ fn check_format(conn: &Connection, path: &Path) -> Result<bool, StoreError> {
             found: application,
         });
     }
-    if version != STORE_FORMAT {
+    if version > STORE_FORMAT {
         return Err(StoreError::NewerFormat {
             path: path.to_path_buf(),
             found: version,
             supported: STORE_FORMAT,
         });
     }
-    Ok(false)
+    if version < OLDEST_STORE_FORMAT {
+        return Err(StoreError::UnknownFormat {
+            path: path.to_path_buf(),
+            found: version,
+        });
+    }
+    Ok(Some(version))
 }

@@ -3,18 +3,22 @@ use std::sync::Arc;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
-use super::schema::has_log;
+use super::import::IMPORTED;
+use super::lineage::find_parent;
+use super::schema::{has_log, has_tombstones};
 use super::{StoreError, StoreReader, run_log};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims,
-    LogEvidence, Pin, Place, Record, Trust, Verifier, VerifyOptions, VerifyReport, WithheldBlobs,
+    LogEvidence, Pin, Place, Record, TombstoneRecord, Trust, Verifier, VerifyOptions, VerifyReport,
+    WithheldBlobs,
 };
 
 const RUNS: Place = Place::Table("runs");
 const ENTRIES: Place = Place::Table("entries");
 const BLOBS: Place = Place::Table("blobs");
 const RUN_BLOBS: Place = Place::Table("run_blobs");
+const TOMBSTONES: Place = Place::Table("tombstones");
 const CHECKPOINTS: Place = Place::Table("checkpoints");
 pub(super) const LOG_LEAVES: Place = Place::Table("log_leaves");
 
@@ -37,37 +41,51 @@ impl StoreReader {
         trust: &Arc<Trust>,
     ) -> Result<VerifyReport, StoreError> {
         let Self { conn, path } = self;
-        let judge = || -> rusqlite::Result<Option<VerifyReport>> {
-            // One snapshot for all that is read; nothing is written, so dropping it is enough.
-            let tx = conn.unchecked_transaction()?;
-            let mut verifier = Verifier::new(VerifyOptions {
-                open,
-                withheld: WithheldBlobs::Needed,
-            })
-            .trusting(Arc::clone(trust));
-            verifier.note_not_checked(
-                "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner, and the table invocations",
-            );
-            verifier.note_not_checked(
-                "other runs: whether a whole run was removed from the store; monolith log verify",
-            );
-            let Some(key) = show_run(&tx, run_id, &mut verifier)? else {
-                return Ok(None);
-            };
-            let has_log = has_log(&tx)?;
-            if show_entries(&tx, key, &mut verifier)?
-                && show_blobs(&tx, key, &mut verifier)?
-                && (!has_log || show_checkpoints(&tx, key, &mut verifier)?)
-            {
-                show_log(&tx, has_log.then_some(key), trust, &mut verifier)?;
-            }
-            Ok(Some(verifier.finish()))
-        };
+        // One snapshot for all that is read; nothing is written, so dropping it is enough.
+        let judge = || judge(&*conn.unchecked_transaction()?, run_id, open, trust);
         let report = judge().map_err(|fault| StoreError::from_sql(path, &fault))?;
         report.ok_or_else(|| StoreError::NoSuchRun {
             asked: run_id.to_string(),
         })
     }
+}
+
+/// Verifies a run on whatever the connection sees; none where there is none of that name.
+pub(super) fn judge(
+    conn: &Connection,
+    run_id: &RunId,
+    open: bool,
+    trust: &Arc<Trust>,
+) -> rusqlite::Result<Option<VerifyReport>> {
+    let imported = conn
+        .prepare_cached("SELECT 1 FROM runs WHERE run_id = ?1 AND owner = ?2")?
+        .exists([run_id.as_str(), IMPORTED])?;
+    // A file may have left out what the token gate held back; what is driven here never does.
+    let withheld = if imported {
+        WithheldBlobs::MayLack
+    } else {
+        WithheldBlobs::Needed
+    };
+    let mut verifier = Verifier::new(VerifyOptions { open, withheld }).trusting(Arc::clone(trust));
+    verifier.note_not_checked(
+        "columns outside the hash: runs.created_unix_ms, runs.epoch, runs.owner, and the table invocations",
+    );
+    verifier.note_not_checked(
+        "other runs: whether a whole run was removed from the store; monolith log verify",
+    );
+    let Some(key) = show_run(conn, run_id, &mut verifier)? else {
+        return Ok(None);
+    };
+    let has_log = has_log(conn)?;
+    if show_entries(conn, key, &mut verifier)?
+        && show_parent(conn, &mut verifier)?
+        && show_blobs(conn, key, &mut verifier)?
+        && (!has_tombstones(conn)? || show_tombstones(conn, key, &mut verifier)?)
+        && (!has_log || show_checkpoints(conn, key, &mut verifier)?)
+    {
+        show_log(conn, has_log.then_some(key), trust, &mut verifier)?;
+    }
+    Ok(Some(verifier.finish()))
 }
 
 /// Presents the row of the run; returns its key.
@@ -94,6 +112,15 @@ fn show_entries(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlit
     show(&mut select.query([key])?, ENTRIES, verifier, entry)
 }
 
+/// Presents what the store has of the run that this one was forked from.
+fn show_parent(conn: &Connection, verifier: &mut Verifier) -> rusqlite::Result<bool> {
+    let Some(parent) = verifier.parent().cloned() else {
+        return Ok(true);
+    };
+    let found = find_parent(conn, &parent)?;
+    Ok(verifier.take_parent(ENTRIES, found))
+}
+
 fn show_blobs(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlite::Result<bool> {
     // The link decides which blobs belong to the run; a link without its blob is shown as such.
     let mut select = conn.prepare_cached(
@@ -108,6 +135,12 @@ fn show_blobs(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlite:
         }
     }
     Ok(true)
+}
+
+fn show_tombstones(conn: &Connection, key: i64, verifier: &mut Verifier) -> rusqlite::Result<bool> {
+    let mut select =
+        conn.prepare_cached("SELECT hash, note FROM tombstones WHERE run = ?1 ORDER BY hash")?;
+    show(&mut select.query([key])?, TOMBSTONES, verifier, tombstone)
 }
 
 fn show_checkpoints(
@@ -220,6 +253,13 @@ fn blob<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {
             hash,
         )),
     }
+}
+
+fn tombstone<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {
+    Ok(Record::Tombstone(TombstoneRecord {
+        hash: Some(digest(row, 0, "hash")?),
+        note: text(row, 1, "tombstone")?.to_owned(),
+    }))
 }
 
 fn checkpoint<'a>(row: &'a Row<'_>) -> Result<Record<'a>, Flaw> {

@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::append::{Append, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
 use super::group_commit::{Job, Request, Writer};
+use super::import::IMPORTED;
 use super::new_run::NewRun;
 use super::schema::{self, Durability};
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
@@ -19,7 +20,7 @@ use crate::transcript::{SealedEntry, SecretKey};
 /// How many requests may wait for the writer; more make their callers wait.
 const QUEUE: usize = 1024;
 /// How long another process's write lock is waited for.
-const BUSY: Duration = Duration::from_secs(5);
+pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// The store, opened for writing. Its one writer thread ends when it is dropped.
 #[derive(Debug)]
@@ -155,12 +156,14 @@ impl Store {
     /// Takes a run over: whoever held it before is fenced from now on.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchRun`] where there is none of that name.
+    /// [`StoreError::NoSuchRun`] where there is none of that name, [`StoreError::Imported`] and [`StoreError::Erased`] where it
+    /// can be read, not driven.
     pub async fn claim_run(&self, run_id: &RunId) -> Result<RunHandle, StoreError> {
         let path = self.path.clone();
         let run_id = run_id.clone();
         self.submit(false, move |conn| {
             let sql = |fault: rusqlite::Error| StoreError::from_sql(&path, &fault);
+            judge_drivable(conn, &run_id, &path)?;
             let row = conn
                 .prepare_cached(
                     "UPDATE runs SET epoch = epoch + 1, owner = ?2 WHERE run_id = ?1 \
@@ -291,6 +294,32 @@ impl Store {
         let sent = queue.send(Job { alone, work }).await;
         sent.map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+/// Refuses to drive what is here to be read alone.
+fn judge_drivable(conn: &Connection, run_id: &RunId, path: &Path) -> Result<(), StoreError> {
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    let (imported, erased): (bool, i64) = conn
+        .prepare_cached(
+            "SELECT owner = ?2, (SELECT count(*) FROM tombstones WHERE run = id) FROM runs WHERE run_id = ?1",
+        )
+        .map_err(sql)?
+        .query_row([run_id.as_str(), IMPORTED], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+        .map_err(sql)?
+        .unwrap_or_default();
+    if imported {
+        return Err(StoreError::Imported {
+            run_id: run_id.clone(),
+        });
+    }
+    match u64::try_from(erased).unwrap_or(0) {
+        0 => Ok(()),
+        blobs => Err(StoreError::Erased {
+            run_id: run_id.clone(),
+            blobs,
+        }),
     }
 }
 

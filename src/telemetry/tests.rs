@@ -90,6 +90,7 @@ fn returned(message: Option<AgentMessage>) -> EventKind {
         gate_breached: false,
         gated: false,
         inference: InferenceSeq(1),
+        redacted: false,
         request_hash: Digest::ZERO,
         result: ProtocolAdapterResult {
             adapter_version: "openai-chat/1".to_owned(),
@@ -171,6 +172,7 @@ fn a_request_without_a_canonical_answer_has_failed_and_says_why() {
             fault: fault.clone(),
             gated: false,
             inference: InferenceSeq(1),
+            redacted: false,
             request_hash: None,
             usage,
         })
@@ -322,6 +324,7 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
         fault,
         gated: false,
         inference: InferenceSeq(1),
+        redacted: false,
         request_hash: None,
         usage: None,
     });
@@ -343,6 +346,7 @@ fn a_turn_without_an_answer_names_every_fault_of_it_once() {
             fault: ProviderFault::new(ProviderFaultClass::Model, message),
             gated: false,
             inference: InferenceSeq(inference),
+            redacted: false,
             request_hash: None,
             usage: None,
         })

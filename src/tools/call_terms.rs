@@ -1,6 +1,6 @@
 use tokio_util::sync::CancellationToken;
 
-use super::{BlobSink, Clock};
+use super::{BlobSink, Clock, Scrub};
 
 /// What a call is made under, beside its order.
 #[derive(Clone, Copy)]
@@ -15,6 +15,8 @@ pub struct CallTerms<'a> {
     pub idempotency_key: &'a str,
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
     pub output_limit_bytes: u64,
+    /// Goes over what the tool says before any of it is cut.
+    pub scrub: &'a dyn Scrub,
     /// After so long the call ends as `TimedOut`.
     pub timeout_ms: u64,
 }

@@ -94,12 +94,15 @@ impl ToolAnswer {
             .parts
             .into_iter()
             .map(|part| match part {
-                Part::Text(text) => ContentBlock::Text(text),
-                Part::Resource { bytes, mime_type } => ContentBlock::Resource {
-                    bytes: size(bytes.len()),
-                    blob: terms.blobs.put(bytes),
-                    mime_type,
-                },
+                Part::Text(text) => ContentBlock::Text(terms.scrub.text(text)),
+                Part::Resource { bytes, mime_type } => {
+                    let bytes = terms.scrub.bytes(bytes);
+                    ContentBlock::Resource {
+                        bytes: size(bytes.len()),
+                        blob: terms.blobs.put(bytes),
+                        mime_type: terms.scrub.text(mime_type),
+                    }
+                }
             })
             .collect();
         let mut envelope = ToolEnvelope {
@@ -117,9 +120,10 @@ impl ToolAnswer {
         };
         if let Some(failure) = self.failure {
             envelope.status = EnvelopeStatus::Error;
-            let words = failure.message.unwrap_or_else(|| envelope.text());
+            let words = failure.message.map(|words| terms.scrub.text(words));
+            let words = words.unwrap_or_else(|| envelope.text());
             envelope.error = Some(EnvelopeError {
-                code: failure.code,
+                code: terms.scrub.text(failure.code),
                 message: words,
             });
         }

@@ -24,6 +24,7 @@ mod error;
 mod mcp;
 mod offer;
 mod registry;
+mod scrub;
 mod server_spec;
 #[cfg(test)]
 mod tests;
@@ -33,4 +34,5 @@ pub use call_terms::CallTerms;
 pub use clock::Clock;
 pub use error::ToolServerError;
 pub use registry::{BringUp, ToolServers};
+pub use scrub::{KeepAll, Scrub};
 pub use server_spec::ServerSpec;

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -8,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::builtin::Builtins;
 use super::mcp::{McpServer, Patience};
 use super::offer::{self, BUILTIN, Offer};
-use super::{CallTerms, ServerSpec, ToolServerError};
+use super::{CallTerms, Scrub, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin, check_server_name};
 use crate::kernel::{BringUpFault, CallOrder};
 use crate::message::{ToolOutcome, char_prefix};
@@ -55,15 +56,17 @@ impl ToolServers {
     pub async fn bring_up(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
+        scrub: &Arc<dyn Scrub>,
         cancel: &CancellationToken,
     ) -> BringUp {
-        Self::bring_up_within(specs, workspace, Patience::default(), cancel).await
+        let patience = (Patience::default(), scrub);
+        Self::bring_up_within(specs, workspace, patience, cancel).await
     }
 
     pub(super) async fn bring_up_within(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
-        patience: Patience,
+        (patience, scrub): (Patience, &Arc<dyn Scrub>),
         cancel: &CancellationToken,
     ) -> BringUp {
         let workspace = tokio::fs::canonicalize(workspace)
@@ -75,7 +78,7 @@ impl ToolServers {
             async move {
                 let workspace =
                     workspace.map_err(|reason| ToolServerError::Workspace { reason })?;
-                Host::start(name, spec, workspace, patience, cancel).await
+                Host::start(name, spec, workspace, (patience, scrub), cancel).await
             }
         }))
         .await;
@@ -88,7 +91,7 @@ impl ToolServers {
             match started {
                 Ok((host, offer)) => up.take(name, kind, host, offer),
                 Err(error) => {
-                    up.fault(&name, &format!("failed to {error}"));
+                    up.fault(&name, &scrub.text(format!("failed to {error}")));
                     up.capabilities.insert(
                         name,
                         ServerCapability {
@@ -239,7 +242,7 @@ impl Host {
         name: &str,
         spec: &ServerSpec,
         workspace: PathBuf,
-        patience: Patience,
+        patience: (Patience, &Arc<dyn Scrub>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         check_name(name, spec)?;

@@ -23,7 +23,8 @@ pub enum Presence {
     Needed,
 }
 
-/// Every blob that an event names, in the order of the event's fields.
+/// Every blob that an event names, in the order of the event's fields. The bytes of a redacted answer were never kept, so their
+/// hash names no blob.
 #[must_use]
 pub fn blob_references(event: &Event) -> Vec<BlobReference> {
     let named = |presence| {
@@ -40,17 +41,17 @@ pub fn blob_references(event: &Event) -> Vec<BlobReference> {
             let gated = named(Presence::Withheld);
             let mut found = vec![request("event.request_hash", returned.request_hash)];
             let raw = "event.result.raw_hash";
-            found.push(if returned.gated {
-                gated(raw, result.raw_hash)
-            } else {
-                open(raw, result.raw_hash)
-            });
+            if returned.gated && !returned.redacted {
+                found.push(gated(raw, result.raw_hash));
+            } else if !returned.redacted {
+                found.push(open(raw, result.raw_hash));
+            }
             let text = result.withheld;
             found.extend(text.map(|text| gated("event.result.withheld.hash", text.hash)));
             found
         }
         EventKind::InferenceFailed(failed) => {
-            let raw = failed.fault.raw_hash;
+            let raw = failed.fault.raw_hash.filter(|_| !failed.redacted);
             let presence = if failed.gated {
                 Presence::Withheld
             } else {
@@ -90,5 +91,35 @@ pub fn blob_references(event: &Event) -> Vec<BlobReference> {
         | EventKind::ApprovalDenied(_)
         | EventKind::EffectLost(_)
         | EventKind::Resumed(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::sample_values::every_event;
+
+    #[test]
+    fn the_raw_hash_of_a_redacted_answer_names_no_blob() {
+        let names_raw = |event: &Event| {
+            let found = blob_references(event);
+            found.iter().any(|named| named.field.ends_with("raw_hash"))
+        };
+        let mut seen = 0;
+        for mut event in every_event() {
+            let flag = match &mut event.event {
+                EventKind::InferenceReturned(returned) => &mut returned.redacted,
+                EventKind::InferenceFailed(failed) => &mut failed.redacted,
+                _ => continue,
+            };
+            *flag = true;
+            assert!(!names_raw(&event), "{event:?}");
+            if let EventKind::InferenceReturned(returned) = &mut event.event {
+                returned.redacted = false;
+                assert!(names_raw(&event), "{event:?}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 0);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::chain::{ENTRY_CONTEXT, GENESIS_CONTEXT};
 use super::sample::SampleRun;
 use super::{
-    Chain, Checkpoint, LineVerifier, SecretKey, Trust, VerifyOptions, checkpoint_line, verify_lines,
+    Chain, Checkpoint, LineVerifier, SecretKey, Tombstone, Trust, VerifyOptions, checkpoint_line,
+    tombstone_line, verify_lines,
 };
 use crate::message::Digest;
 
@@ -95,6 +96,38 @@ fn the_checkpoint_of_the_document_is_that_of_its_example() {
     let mut verifier = LineVerifier::new(VerifyOptions::default()).trusting(Arc::new(trust));
     assert!(lines.iter().all(|line| verifier.line(line)));
     assert_eq!(verifier.finish().level, "L1");
+}
+
+#[test]
+fn the_tombstone_of_the_document_is_that_of_its_example() {
+    let run = SampleRun::short("r-1");
+    let key = SecretKey::from_seed("example", &[1; 32]).expect("a name");
+    let lines = run.lines();
+    let (last, kept) = lines.split_last().expect("a blob");
+    let (blobs, hash) = (run.blobs.iter(), last.get(9..73).expect("a hash"));
+    let blob = blobs
+        .map(|bytes| Digest::of(bytes))
+        .find(|blob| blob.to_string().as_bytes() == hash);
+    let stone = Tombstone {
+        run_id: run.run_id.clone(),
+        blob: blob.expect("the last blob"),
+        reason: "asked for by the customer".to_owned(),
+        at_unix_ms: 1_790_000_000_000,
+    };
+    let note = stone.sign(&key).to_string();
+    let line = tombstone_line(&note);
+    let expect = format!("{note}\n{line}");
+    assert!(
+        block("text tombstone") == expect,
+        "the tombstone must read:\n{expect}"
+    );
+    let mut verifier = LineVerifier::new(VerifyOptions::default());
+    assert!(kept.iter().all(|line| verifier.line(line)));
+    assert!(verifier.line(line.as_bytes()));
+    let report = verifier.finish();
+    assert!(report.holds());
+    let erased = report.checks.iter().find(|check| check.name == "erased");
+    assert!(erased.is_some_and(|check| check.ok));
 }
 
 #[test]

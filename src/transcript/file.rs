@@ -5,9 +5,11 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::record::{BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record};
+use super::record::{
+    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record, TombstoneRecord,
+};
 use super::{Flaw, FlawKind, SealedEntry, canonical};
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, judge_version};
 
 /// The file format this build writes and reads.
 pub const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
@@ -46,6 +48,15 @@ pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
 pub fn checkpoint_line(note: &str) -> String {
     let line = CheckpointLine {
         checkpoint: note.into(),
+    };
+    format!("{}\n", canonical::text_of(&line))
+}
+
+/// The line of a tombstone. Tombstone lines come after all blobs and before all checkpoints, sorted by hash.
+#[must_use]
+pub fn tombstone_line(note: &str) -> String {
+    let line = TombstoneLine {
+        tombstone: note.into(),
     };
     format!("{}\n", canonical::text_of(&line))
 }
@@ -98,6 +109,12 @@ struct BlobLine<'a> {
 #[serde(deny_unknown_fields)]
 struct CheckpointLine<'a> {
     checkpoint: Cow<'a, str>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TombstoneLine<'a> {
+    tombstone: Cow<'a, str>,
 }
 
 impl LineReader {
@@ -158,11 +175,17 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
             entries: None,
             note: parsed.checkpoint.into_owned(),
         }))
+    } else if line.starts_with("{\"tombstone\":") {
+        let parsed: TombstoneLine<'_> = parse(line)?;
+        Ok(Record::Tombstone(TombstoneRecord {
+            hash: None,
+            note: parsed.tombstone.into_owned(),
+        }))
     } else {
         let start: String = line.chars().take(40).collect();
         Err(Flaw::tampered(
             "line",
-            "an object whose first key is action, blob, checkpoint or contract",
+            "an object whose first key is action, blob, checkpoint, contract or tombstone",
             format_args!("{start:?}"),
         ))
     }
@@ -170,7 +193,7 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
 
 fn header(line: &str) -> Result<Record<'_>, Flaw> {
     let parsed: HeaderLine<'_> = parse(line)?;
-    if parsed.format != TRANSCRIPT_FORMAT {
+    if judge_version(&parsed.format, TRANSCRIPT_FORMAT).is_err() {
         return Err(Flaw::new(
             FlawKind::UnknownVersion,
             "format",

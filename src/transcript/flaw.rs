@@ -22,6 +22,8 @@ pub enum FlawKind {
     MissingBlob,
     /// Less is here than somebody noted earlier: an older state was put back, or the end was removed.
     Rollback,
+    /// Two heads that were noted cannot both be of one history.
+    SplitView,
     /// It does not carry the signature that was asked for.
     Unsigned,
 }
@@ -78,6 +80,7 @@ impl fmt::Display for FlawKind {
             Self::UnknownVersion => "unknown version",
             Self::MissingBlob => "missing blob",
             Self::Rollback => "rollback",
+            Self::SplitView => "split view",
             Self::Unsigned => "unsigned",
         })
     }

@@ -1,6 +1,6 @@
 //! The transcript: what a run leaves behind, and how anyone can tell that it was not changed.
 //!
-//! Knows the sealed entry, the hash chain over entries, signed checkpoints of it, the Merkle log of sealed runs, the file
+//! Knows the sealed entry, the hash chain over entries, signed checkpoints of it, tombstones of erased blobs, the Merkle log of sealed runs, the file
 //! format `monolith-transcript/1` and its verification (semantics §9; docs/transcript-format.md describes the bytes for people who write their own
 //! verifier). It does not know where transcripts and keys are kept, how lines are read from a disk, or whether the machine decided
 //! rightly: that is `replay`'s question.
@@ -23,6 +23,7 @@ mod entry;
 mod file;
 mod flaw;
 mod key_ring;
+mod log_proof;
 mod merkle;
 mod note;
 mod note_key;
@@ -35,6 +36,7 @@ pub(crate) mod sample;
 mod sample_values;
 #[cfg(test)]
 mod tests;
+mod tombstone;
 mod trust;
 mod verify;
 
@@ -45,20 +47,25 @@ pub use checkpoint::Checkpoint;
 pub use entry::SealedEntry;
 pub use file::{
     LineError, LineReader, MAX_LINE_BYTES, TRANSCRIPT_FORMAT, blob_line, checkpoint_line,
-    entry_line, header_line,
+    entry_line, header_line, tombstone_line,
 };
 pub use flaw::{Flaw, FlawKind};
 pub use key_ring::KeyRing;
+pub use log_proof::{ConsistencyProof, InclusionProof, LogProof, ProofReport};
 pub use merkle::{
     ProofError, TreeHash, consistency_proof, inclusion_proof, leaf_hash, tree_root,
     verify_consistency, verify_inclusion, verify_subtree_consistency, verify_subtree_inclusion,
 };
 pub use note::{MAX_NOTE_BYTES, Note, NoteError, NoteSignature, Signed};
 pub use note_key::{KeyError, KeyId, PublicKey, SecretKey};
-pub use record::{BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, Record};
+pub use record::{
+    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, Record, TombstoneRecord,
+};
 pub use report::{FirstBad, Place, VerifyCheck, VerifyReport};
 pub use run_log::{LogLeaf, TreeHead};
+pub use tombstone::{MAX_REASON_BYTES, Tombstone};
 pub use trust::{Pin, Trust};
 pub use verify::{
-    LineVerifier, LogEvidence, Verifier, VerifyOptions, WithheldBlobs, judge_tree, verify_lines,
+    LineVerifier, LogEvidence, ParentFound, Verifier, VerifyOptions, WithheldBlobs, judge_tree,
+    verify_lines,
 };

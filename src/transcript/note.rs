@@ -80,6 +80,17 @@ impl Note {
     }
 }
 
+impl Note {
+    /// When a witness has cosigned the text, in seconds since 1970-01-01 UTC by its clock; none where that key gives no time.
+    #[must_use]
+    pub fn cosigned_at(&self, key: &PublicKey) -> Option<u64> {
+        let signatures = self.signatures.iter();
+        signatures
+            .filter(|signature| signature.name == key.name() && signature.id == key.id())
+            .find_map(|signature| key.time_of(&self.text, &signature.bytes))
+    }
+}
+
 impl FromStr for Note {
     type Err = NoteError;
 

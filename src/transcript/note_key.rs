@@ -91,6 +91,15 @@ impl PublicKey {
     }
 }
 
+impl PublicKey {
+    /// The time in a cosignature of this key over the text, in seconds since 1970-01-01 UTC.
+    pub(super) fn time_of(&self, text: &str, signature: &[u8]) -> Option<u64> {
+        let (time, _) = signature.split_first_chunk()?;
+        let cosigns = self.algorithm == Algorithm::Cosignature && self.accepts(text, signature);
+        cosigns.then_some(u64::from_be_bytes(*time))
+    }
+}
+
 impl SecretKey {
     /// The key of these 32 random bytes.
     ///

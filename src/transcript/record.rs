@@ -1,7 +1,8 @@
-use super::{Flaw, FlawKind, canonical};
+use super::checkpoint::CheckpointHead;
+use super::{Flaw, FlawKind, Note, canonical};
 use crate::contract::{CONTRACT_FORMAT, ExecutionContract};
 use crate::kernel::{Action, Event};
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, judge_version};
 
 /// One piece of a stored transcript, whether it came from a line of a file or from a row of a store.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub enum Record<'a> {
     Entry(Box<EntryRecord<'a>>),
     /// A blob; blobs come in the order of their hashes.
     Blob(BlobRecord<'a>),
+    /// What stays of an erased blob; tombstones come after the blobs, in the order of their hashes.
+    Tombstone(TombstoneRecord),
     /// A signed checkpoint; checkpoints come last, in the order of their numbers of entries.
     Checkpoint(CheckpointRecord),
 }
@@ -77,6 +80,24 @@ pub struct CheckpointRecord {
     pub note: String,
 }
 
+/// A signed note that says that a blob was erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TombstoneRecord {
+    /// The hash as stored beside the note; none in a file, where only the note states it.
+    pub hash: Option<Digest>,
+    /// The text of the note.
+    pub note: String,
+}
+
+impl CheckpointRecord {
+    /// The number of entries that the note states; none where it is no checkpoint.
+    #[must_use]
+    pub fn stated_entries(&self) -> Option<u64> {
+        let note: Note = self.note.parse().ok()?;
+        Some(CheckpointHead::read(note.text())?.entries)
+    }
+}
+
 impl<'a> EntryRecord<'a> {
     /// Reads the texts of an entry.
     ///
@@ -117,7 +138,7 @@ impl HeaderRecord<'_> {
             return Err(refuse("a JSON object", &self.contract));
         };
         let format = map.get("format").and_then(|v| v.as_str());
-        if format != Some(CONTRACT_FORMAT) {
+        if judge_version(format.unwrap_or_default(), CONTRACT_FORMAT).is_err() {
             return Err(Flaw::new(
                 FlawKind::UnknownVersion,
                 "contract.format",

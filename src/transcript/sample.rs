@@ -179,6 +179,7 @@ fn drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft> {
             gate_breached: false,
             gated: n == 1,
             inference: InferenceSeq(n),
+            redacted: false,
             request_hash: Digest::of(BLOBS[if n == 1 { 0 } else { 4 }]),
             result,
             usage: Usage::default(),
@@ -222,6 +223,7 @@ fn short_drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft>
         },
         gated: false,
         inference: InferenceSeq(1),
+        redacted: false,
         request_hash: Some(Digest::of(REQUEST)),
         usage: None,
     });

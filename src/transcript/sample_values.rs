@@ -77,6 +77,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         gate_breached: true,
         gated: true,
         inference: InferenceSeq(1),
+        redacted: true,
         request_hash: digest,
         result,
         usage,
@@ -85,6 +86,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         fault: fault.clone(),
         gated: true,
         inference: InferenceSeq(1),
+        redacted: true,
         request_hash,
         usage,
     };

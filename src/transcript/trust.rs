@@ -1,6 +1,11 @@
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 use super::blocks::{Block, BlockError, blocks};
 use super::checkpoint::CheckpointHead;
-use super::{Note, PublicKey, TreeHead};
+use super::{Flaw, FlawKind, Note, PublicKey, TreeHead};
 use crate::message::{Digest, RunId};
 
 /// What a verification may hold a transcript against, all of it from outside the transcript.
@@ -14,6 +19,8 @@ pub struct Trust {
     pub pins: Vec<Pin>,
     /// Keys of witnesses.
     pub witnesses: Vec<PublicKey>,
+    /// What the verifier's own clock says, in milliseconds since 1970-01-01 UTC, where it has one.
+    pub now_unix_ms: Option<u64>,
 }
 
 /// A head that was noted earlier.
@@ -39,7 +46,58 @@ pub enum Pin {
     },
 }
 
+impl Trust {
+    /// Holds the noted heads against each other: one history has one head at each length.
+    ///
+    /// # Errors
+    /// [`Flaw`]: a split view, where two of them cannot both be of one run or one log.
+    pub fn judge_pins(&self) -> Result<(), Flaw> {
+        for (at, one) in self.pins.iter().enumerate() {
+            for other in self.pins.iter().skip(at.saturating_add(1)) {
+                one.agrees(other)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Pin {
+    fn agrees(&self, other: &Self) -> Result<(), Flaw> {
+        let split = |what: String, one: &dyn fmt::Display, other: &dyn fmt::Display| {
+            let expected = format!("one head of {what}");
+            let got = format!("{one}, and in another pin {other}");
+            Err(Flaw::new(FlawKind::SplitView, "pin", expected, got))
+        };
+        match (self, other) {
+            (Self::Log { head: one, .. }, Self::Log { head: other, .. })
+                if (&one.origin, one.size) == (&other.origin, other.size)
+                    && one.root != other.root =>
+            {
+                let what = format!("{} with {} runs", one.origin, one.size);
+                let [one, other] = [one, other].map(|head| BASE64.encode(head.root));
+                split(what, &one, &other)
+            }
+            (
+                Self::Run {
+                    run_id,
+                    entries,
+                    head,
+                    ..
+                },
+                Self::Run {
+                    run_id: other_run,
+                    entries: other_entries,
+                    head: other_head,
+                    ..
+                },
+            ) if (run_id, entries) == (other_run, other_entries) && head != other_head => {
+                let what = format!("run {run_id} with {entries} entries");
+                split(what, head, other_head)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Reads a file of pins: notes of checkpoints and tree heads, and lines `RUN ENTRIES HEAD`.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::path::Path;
 use monolith::contract::ContractSpec;
 
 /// The part of the page that describes a section of the file, and the file's text with an unknown key in it.
-const SECTIONS: [(&str, &str); 11] = [
+const SECTIONS: [(&str, &str); 12] = [
     ("the file", "zzqqzz: 1"),
     ("a target", "targets: [{zzqqzz: 1}]"),
     ("a provider", "providers: {p: {type: openai, zzqqzz: 1}}"),
@@ -19,6 +19,7 @@ const SECTIONS: [(&str, &str); 11] = [
         "cycle_exceptions",
         "metadata: {cycle_exceptions: [{zzqqzz: 1}]}",
     ),
+    ("redact", "redact: {zzqqzz: 1}"),
     ("context_budget", "context_budget: {zzqqzz: 1}"),
     ("tool_output_budget", "tool_output_budget: {zzqqzz: 1}"),
 ];

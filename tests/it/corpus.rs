@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use monolith::conformance::{CaseRow, Corpus, CorpusReport, run_cases};
-use monolith::contract::ExecutionContract;
+use monolith::conformance::{CaseRow, Corpus, CorpusReport, run_cases, run_corpus};
+use monolith::contract::{ExecutionContract, ModelProfile};
 use monolith::message::Digest;
 use monolith::replay::{ReplayReport, Replayer};
 use monolith::transcript::{LineReader, Record, SealedEntry, VerifyOptions, verify_lines};
@@ -76,6 +76,32 @@ fn every_case_ends_as_it_says() {
         .collect();
     assert!(failed.is_empty(), "\n{}\n", failed.join("\n"));
     assert!(report.totals.cases >= 70, "{:?}", report.totals);
+}
+
+/// 002 §9: the six cases for each model profile, in each protocol that it is asked in.
+#[test]
+fn the_six_cases_end_as_they_must_for_every_profile() {
+    let report = run_corpus(Some("@"), None);
+    let failed: Vec<String> = report
+        .rows
+        .iter()
+        .filter(|row| !row.ok)
+        .map(|row| format!("{}\n  {}", row.id, row.detail.join("\n  ")))
+        .collect();
+    assert!(failed.is_empty(), "\n{}\n", failed.join("\n"));
+    let played: BTreeSet<&str> = report.profiles.iter().map(|p| p.profile.as_str()).collect();
+    for profile in ModelProfile::all() {
+        assert!(played.contains(profile.id.as_str()), "{}", profile.id);
+    }
+    for row in &report.profiles {
+        assert_eq!(row.cases.len(), 6);
+        assert!(row.cases.iter().all(|case| case.played > 0), "{row:?}");
+    }
+    assert_eq!(report.metrics.required_completed_without_tools, 0);
+    assert_eq!(
+        report.metrics.runs,
+        u64::try_from(report.rows.len()).unwrap()
+    );
 }
 
 #[test]
@@ -223,7 +249,7 @@ fn replay(file: &[u8]) -> ReplayReport {
                 action: entry.action.to_owned(),
                 hash: entry.hash,
             }),
-            Record::Checkpoint(_) => {}
+            Record::Checkpoint(_) | Record::Tombstone(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_owned());
             }

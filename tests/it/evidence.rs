@@ -40,7 +40,7 @@ fn golden() -> Transcript {
                 action: found.action.to_owned(),
                 hash: found.hash,
             }),
-            Record::Checkpoint(_) => {}
+            Record::Checkpoint(_) | Record::Tombstone(_) => {}
             Record::Blob(found) => {
                 blobs.insert(found.hash, found.bytes.to_vec());
             }

@@ -1,7 +1,15 @@
 //! The one integration binary: what is tested from outside the library. Each subject is a module.
 
 #[cfg(test)]
+mod atif;
+#[cfg(test)]
+mod attribution;
+#[cfg(test)]
 mod bench;
+#[cfg(test)]
+mod browser;
+#[cfg(test)]
+mod canary;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
@@ -11,17 +19,33 @@ mod corpus;
 #[cfg(test)]
 mod evidence;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod kill;
+#[cfg(test)]
+mod live;
 #[cfg(test)]
 mod local;
 #[cfg(test)]
 mod log;
+#[cfg(test)]
+mod loopback;
+#[cfg(test)]
+mod migrate;
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod replay_modes;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]
 mod servers;
+#[cfg(test)]
+mod show;
 #[cfg(test)]
 mod tamper;
 #[cfg(test)]

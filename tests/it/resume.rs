@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use monolith::kernel::EffectRecord;
 use monolith::message::RunId;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -80,7 +81,8 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
         "failed to resume run r1: it has ended",
     );
     let locks = std::fs::read_dir(bench.path().join("runs.db.locks")).unwrap();
-    assert_eq!(locks.count(), 0, "a run that has ended needs no lock");
+    let of_runs = locks.filter(|file| file.as_ref().unwrap().file_name() != "_store");
+    assert_eq!(of_runs.count(), 0, "a run that has ended needs no lock");
 }
 
 #[test]
@@ -142,11 +144,25 @@ fn tools_that_have_changed_are_refused_call_by_call() {
         return;
     }
     let bench = Bench::killed();
-    let executed = bench.executions(&name());
+    let issued: Vec<u64> = bench
+        .stored(&name())
+        .iter()
+        .flat_map(|entry| entry.decode_action().unwrap().effects)
+        .filter_map(|effect| match effect {
+            EffectRecord::Execute { call, .. } => Some(call.0),
+            _ => None,
+        })
+        .collect();
     std::fs::write(bench.path().join("described"), "Counts otherwise.").unwrap();
     let left = bench.says(&["resume", "r1"]);
     assert_eq!(left.status.code(), Some(0), "{}", text(&left.stderr));
-    assert_eq!(bench.executions(&name()), executed);
+    // The server of the killed process may still have finished what it had been given.
+    for (call, times) in bench.executions(&name()) {
+        assert!(
+            issued.contains(&call) && times == 1,
+            "call {call} ran {times} times"
+        );
+    }
     let entries = bench.stored(&name());
     let changed = r#""tools_changed":["fs__count","fs__safe"]"#;
     assert!(entries.iter().any(|entry| entry.event.contains(changed)));

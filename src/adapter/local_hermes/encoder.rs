@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::hermes;
 use super::wire::{CONTROL_TOKENS, GatePhase, LocalRequest, LocalSampling, Segment};
 use crate::adapter::RequestShape;
+use crate::adapter::request::Encode;
 use crate::contract::{GateGrammar, GrammarLanguage, TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
@@ -42,29 +43,6 @@ impl Encoder {
             },
             tools: hermes::tools_prompt(terms),
         }
-    }
-
-    pub(in crate::adapter) fn encode(
-        &self,
-        conversation: &[Arc<AgentMessage>],
-        shape: &RequestShape<'_>,
-    ) -> Vec<u8> {
-        let (gate, grammar) = match (shape.tools, &self.closed) {
-            (ToolExposure::Forced, Some(closed)) => (GatePhase::Closed, Some(closed)),
-            (ToolExposure::Withheld, _) => (GatePhase::Prose, Some(&self.prose)),
-            (ToolExposure::Auto, _) | (ToolExposure::Forced, None) => (GatePhase::Open, None),
-        };
-        let request = LocalRequest {
-            closing_tokens: grammar.map_or(0, |grammar| grammar.closing_bytes),
-            gate,
-            grammar: grammar.map(|grammar| grammar.text.clone()),
-            max_tokens: self.max_tokens,
-            sampling: self.sampling.clone(),
-            segments: self.prompt(conversation, shape.notices),
-        };
-        let body = serde_json::to_vec(&request);
-        debug_assert!(body.is_ok(), "a request did not serialise");
-        body.unwrap_or_default()
     }
 
     /// ChatML: every message between two control tokens, the role first; then the beginning of the answer. What is said of
@@ -110,5 +88,26 @@ impl Encoder {
             }
         }
         closed
+    }
+}
+
+impl Encode for Encoder {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+        let (gate, grammar) = match (shape.tools, &self.closed) {
+            (ToolExposure::Forced, Some(closed)) => (GatePhase::Closed, Some(closed)),
+            (ToolExposure::Withheld, _) => (GatePhase::Prose, Some(&self.prose)),
+            (ToolExposure::Auto, _) | (ToolExposure::Forced, None) => (GatePhase::Open, None),
+        };
+        let request = LocalRequest {
+            closing_tokens: grammar.map_or(0, |grammar| grammar.closing_bytes),
+            gate,
+            grammar: grammar.map(|grammar| grammar.text.clone()),
+            max_tokens: self.max_tokens,
+            sampling: self.sampling.clone(),
+            segments: self.prompt(conversation, shape.notices),
+        };
+        let body = serde_json::to_vec(&request);
+        debug_assert!(body.is_ok(), "a request did not serialise");
+        body.unwrap_or_default()
     }
 }

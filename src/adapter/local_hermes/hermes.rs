@@ -5,11 +5,9 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::adapter::calls::MAX_CALLS;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
 use crate::message::{AgentMessage, FailureCode, ObjectFault, ObjectText, Role, ToolInvocation};
-
-/// The most calls of one message.
-const MAX_CALLS: usize = 128;
 
 #[derive(Serialize)]
 struct Declaration<'a> {

@@ -13,16 +13,16 @@
 //! A segment is a control token or text, and text is never read for control tokens: what a tool returned reaches the model as
 //! what it is, whatever stands in it.
 
-mod decoder;
 mod encoder;
+mod fold;
 mod hermes;
 #[cfg(test)]
 mod tests;
 mod version;
 mod wire;
 
-pub(super) use decoder::Decoder;
 pub(super) use encoder::Encoder;
+pub(super) use fold::Fold;
 pub(super) use version::{PATH, VERSION};
 pub use wire::{
     CONTROL_TOKENS, GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment,

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::Decoder;
-use super::decoder::Limits;
 use super::test_support::{decode, stream, verdict};
+use super::{Fold, VERSION};
+use crate::adapter::decoder::{Decoder, Judge, Limits, MAX_BODY_BYTES};
 use crate::adapter::{Decoded, ResponseMeta};
 
 /// The verdict over `pieces` where a body holds `body_bytes` and a line 48 bytes.
@@ -21,7 +21,7 @@ fn within<'a>(
         status,
         ..ResponseMeta::default()
     };
-    let mut decoder = Decoder::within(limits, meta, "asked");
+    let mut decoder = Box::new(Decoder::<Fold>::within(limits, VERSION, meta, "asked"));
     for piece in pieces {
         decoder.push(piece);
     }
@@ -31,7 +31,7 @@ fn within<'a>(
 #[test]
 fn what_follows_done_is_no_part_of_the_message_however_long_its_line_is() {
     let told = stream(&[r#"{"content":"x"}"#], "stop");
-    let long = told.clone() + &"x".repeat(super::decoder::MAX_BODY_BYTES);
+    let long = told.clone() + &"x".repeat(MAX_BODY_BYTES);
     assert_eq!(verdict(&decode([long.as_bytes()])), "End: x");
     let pieces = [told.as_bytes(), &long.as_bytes()[told.len()..]];
     assert_eq!(verdict(&decode(pieces)), "End: x");

@@ -1,11 +1,15 @@
-use std::collections::HashSet;
+use super::fold::MESSAGE;
+use super::wire::{WireCall, WireFunction};
+use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, judge};
+use crate::adapter::fold::Failure;
+use crate::adapter::json::{Raw, object, string, whole};
+use crate::message::{FailureCode, ToolInvocation};
 
-use super::fold::{Failure, MESSAGE};
-use super::wire::{Raw, WireCall, WireFunction, object, string, whole};
-use crate::message::{FailureCode, ObjectFault, ObjectText, ToolInvocation};
-
-/// The most calls of one message; one more rejects it.
-pub(super) const MAX_CALLS: usize = 128;
+const FIELDS: CallFields = CallFields {
+    arguments: "/function/arguments",
+    id: "/id",
+    name: "/function/name",
+};
 
 /// The calls of a message, gathered from their pieces.
 ///
@@ -19,6 +23,7 @@ pub(super) struct Calls(Vec<Parts>);
 #[derive(Debug, Default)]
 struct Parts {
     arguments: String,
+    has_arguments: bool,
     has_function: bool,
     id: String,
     index: Option<u64>,
@@ -99,51 +104,29 @@ impl Calls {
         at.filter(|at| self.0.get(*at).is_some_and(|parts| !begins(parts)))
     }
 
-    /// The calls in message order: by index where every call has one, else by first appearance.
-    pub(super) fn finish(mut self, model: &str) -> Result<Vec<ToolInvocation>, Failure> {
+    /// The calls in message order: by index where every call has one, else by first appearance. `cut` where the output may
+    /// have ended before its time: then a call that never had the field of its arguments may be the beginning of one, else
+    /// it has none.
+    pub(super) fn finish(mut self, cut: bool, model: &str) -> Result<Vec<ToolInvocation>, Failure> {
         if self.0.iter().all(|parts| parts.index.is_some()) {
             self.0.sort_by_key(|parts| parts.index);
         }
-        let mut ids: HashSet<String> = HashSet::new();
-        for (at, parts) in self.0.iter().enumerate() {
-            if !parts.id.is_empty() && !ids.insert(parts.id.clone()) {
-                return Err(Failure::new(
-                    FailureCode::CallIdDuplicate,
-                    pointer(at, "/id"),
-                ));
-            }
-        }
-        let mut calls = Vec::with_capacity(self.0.len());
-        for (at, parts) in self.0.into_iter().enumerate() {
-            if !parts.has_function {
-                return Err(Failure::new(
-                    FailureCode::CallShape,
-                    pointer(at, "/function"),
-                ));
-            }
-            if parts.name.is_empty() {
-                return Err(Failure::new(
-                    FailureCode::CallNameMissing,
-                    pointer(at, "/function/name"),
-                ));
-            }
-            let arguments = ObjectText::parse(parts.arguments).map_err(|fault| {
-                Failure::new(code_of(fault), pointer(at, "/function/arguments"))
-            })?;
-            let id = if parts.id.is_empty() {
-                made_id(at, &mut ids)
-            } else {
-                parts.id
-            };
-            calls.push(ToolInvocation {
-                arguments,
-                id,
+        let gathered = self
+            .0
+            .into_iter()
+            .enumerate()
+            .map(|(at, parts)| GatheredCall {
+                arguments: if parts.has_arguments || cut {
+                    parts.arguments
+                } else {
+                    "{}".to_owned()
+                },
+                flaw: (!parts.has_function).then_some((FailureCode::CallShape, "/function")),
+                id: parts.id,
                 name: parts.name,
-                raw_payload: None,
-                source_model: model.to_owned(),
+                pointer: pointer(at, ""),
             });
-        }
-        Ok(calls)
+        judge(gathered.collect(), &FIELDS, model)
     }
 }
 
@@ -171,6 +154,7 @@ impl Parts {
         };
         self.has_function = true;
         if let Some(raw) = function.arguments {
+            self.has_arguments = true;
             if raw.get().starts_with('"') {
                 let piece = string(Some(raw))
                     .ok_or((FailureCode::ArgsInvalidJson, "/function/arguments"))?;
@@ -187,27 +171,6 @@ impl Parts {
 /// The RFC 6901 pointer to something of call `at`.
 fn pointer(at: usize, below: &str) -> String {
     format!("{MESSAGE}/tool_calls/{at}{below}")
-}
-
-/// `call_<n>`, n the call's place in the message from 1, or the next number that no call of the message has.
-fn made_id(at: usize, taken: &mut HashSet<String>) -> String {
-    let mut n = at + 1;
-    loop {
-        let id = format!("call_{n}");
-        if taken.insert(id.clone()) {
-            return id;
-        }
-        n += 1;
-    }
-}
-
-const fn code_of(fault: ObjectFault) -> FailureCode {
-    match fault {
-        ObjectFault::InvalidJson { .. } => FailureCode::ArgsInvalidJson,
-        ObjectFault::NotObject => FailureCode::ArgsNotObject,
-        ObjectFault::DuplicateKey => FailureCode::ArgsDuplicateKey,
-        ObjectFault::TooDeep => FailureCode::ArgsTooDeep,
-    }
 }
 
 /// An id: a string, or a number as its text; anything else is none.

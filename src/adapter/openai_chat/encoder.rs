@@ -1,11 +1,15 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::json::put;
+use crate::adapter::kept::Addressee;
+use crate::adapter::request::Encode;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
-use crate::message::{AgentMessage, Role, ToolInvocation};
+use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
 #[derive(Debug)]
@@ -20,6 +24,7 @@ pub(in crate::adapter) struct Encoder {
     tools: Option<Vec<u8>>,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
+    to: Addressee,
 }
 
 impl Encoder {
@@ -41,18 +46,37 @@ impl Encoder {
             kept: Vec::new(),
             tools: render_tools(terms),
             tail,
+            to: Addressee::of(terms, target),
         }
     }
 
-    pub(in crate::adapter) fn encode(
-        &mut self,
-        conversation: &[Arc<AgentMessage>],
-        shape: &RequestShape<'_>,
-    ) -> Vec<u8> {
+    /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
+    fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
+        let common = self
+            .kept
+            .iter()
+            .zip(conversation)
+            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+            .count();
+        let end = common
+            .checked_sub(1)
+            .and_then(|last| self.kept.get(last))
+            .map_or(0, |(_, end)| *end);
+        self.kept.truncate(common);
+        self.messages.truncate(end);
+        for message in conversation.iter().skip(common) {
+            append_message(&mut self.messages, message, &self.to);
+            self.kept.push((Arc::clone(message), self.messages.len()));
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
         self.keep(conversation);
         let mut notices = Vec::new();
         for notice in shape.notices {
-            append_message(&mut notices, notice);
+            append_message(&mut notices, notice, &self.to);
         }
         let (tools, choice): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
             (Some(tools), ToolExposure::Auto) => (tools, b",\"tool_choice\":\"auto\""),
@@ -76,33 +100,13 @@ impl Encoder {
         ]
         .concat()
     }
-
-    /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
-    fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
-        let common = self
-            .kept
-            .iter()
-            .zip(conversation)
-            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
-            .count();
-        let end = common
-            .checked_sub(1)
-            .and_then(|last| self.kept.get(last))
-            .map_or(0, |(_, end)| *end);
-        self.kept.truncate(common);
-        self.messages.truncate(end);
-        for message in conversation.iter().skip(common) {
-            append_message(&mut self.messages, message);
-            self.kept.push((Arc::clone(message), self.messages.len()));
-        }
-    }
 }
 
-fn append_message(out: &mut Vec<u8>, message: &AgentMessage) {
+fn append_message(out: &mut Vec<u8>, message: &AgentMessage, to: &Addressee) {
     if !out.is_empty() {
         out.push(b',');
     }
-    put(out, &WireMessage::of(message));
+    put(out, &WireMessage::of(message, to));
 }
 
 fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
@@ -116,13 +120,6 @@ fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
         out.extend_from_slice(b",\"parallel_tool_calls\":false");
     }
     Some(out)
-}
-
-/// Appends the JSON text of `value`. It cannot fail: the values here have string keys and no fallible parts, and a
-/// vector takes every write.
-fn put(out: &mut Vec<u8>, value: &impl Serialize) {
-    let written = serde_json::to_writer(&mut *out, value);
-    debug_assert!(written.is_ok(), "a wire value did not serialise");
 }
 
 /// Serialised in this order, after `messages` and `tools`.
@@ -199,16 +196,25 @@ struct WireMessage<'a> {
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<WireCall<'a>>,
+    /// OpenRouter's, to the model that they came from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasoning_details: Vec<&'a RawValue>,
 }
 
 impl<'a> WireMessage<'a> {
-    fn of(message: &'a AgentMessage) -> Self {
+    fn of(message: &'a AgentMessage, to: &Addressee) -> Self {
+        let parts = to.own(message).map_or(&[][..], |trace| &trace.parts);
+        let details = parts.iter().filter_map(|part| match part {
+            ReasoningPart::Block(json) => serde_json::from_str(json).ok(),
+            ReasoningPart::Call(_) | ReasoningPart::Text(_) => None,
+        });
         let silent = message.content.is_empty() && !message.tool_calls.is_empty();
         Self {
             role: message.role,
             tool_call_id: message.tool_call_id.as_deref(),
             content: (!silent).then_some(&message.content),
             tool_calls: message.tool_calls.iter().map(WireCall::of).collect(),
+            reasoning_details: details.collect(),
         }
     }
 }

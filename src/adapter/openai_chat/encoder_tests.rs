@@ -5,103 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::adapter::fixture::{conversation, encode, say, terms};
 use crate::adapter::{Adapter, AdapterError, RequestEncoder, RequestShape};
 use crate::contract::Terms;
 use crate::kernel::ToolExposure;
-use crate::message::{AgentMessage, Digest, ObjectText, Role, ToolInvocation};
-
-/// A contract's terms but its tools.
-const TERMS: &str = r#"{
-        "adapter_version": "openai-chat/1", "allowed_tools": null, "approval_timeout_ms": 1,
-        "checkpoint_every": 256, "completion": "message",
-        "context_budget": {
-            "buffer": 0, "context_window": 1, "force_synthesis_at_ratio": 0.85, "minimum_loop_margin": 0,
-            "reserved_synthesis": 0, "reserved_system": 0
-        },
-        "cycle_forbid": [], "format": "monolith-contract/1", "grammar": null, "grammar_profile": null,
-        "idempotent": [], "llm_timeout_ms": 1, "logits_mask": null, "max_attempts_per_turn": 3,
-        "max_calls": {"per_tool": {}, "run": null}, "max_cost_micro_usd": null, "max_format_retries": 1,
-        "max_identical_calls": null, "max_inferences": 1, "max_resumes": 1, "max_tokens_consumed": "1",
-        "max_tool_calls_per_turn": 10, "max_turns": 10, "metadata": {"cycle_exceptions": []},
-        "model_profile_id": "p", "page": null, "parallel_tool_calls": false, "parallel_safe": [],
-        "parent_contract_hash": null,
-        "policy_decision": {
-            "grounds": "default", "policy": "optional", "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000", "rules_version": 1
-        },
-        "providers": {"p": {
-            "api_key_env": null, "base_url": "http://localhost/v1", "file": null, "header_names": [], "type": "openai"
-        }},
-        "require_approval": [], "semantics_version": 1, "servers": {}, "speculative_exec": false,
-        "step_timeout_ms": 1, "strict_mode": true, "system": "",
-        "targets": [{
-            "adapter_version": "openai-chat/1", "context_window": 1, "model": "gpt \"x\"", "model_fingerprint": "f",
-            "model_profile_id": "p", "provider": "p",
-            "sampling": {
-                "caching": "full", "max_output_tokens": 4096, "reasoning": null, "reasoning_tokens": null,
-                "repeat_penalty": 1.1, "seed": "7", "stream": false, "temperature": 0.7, "top_p": null
-            }
-        }],
-        "token_gate": false, "tokenizer": null,
-        "tool_output_budget": {"max_bytes_per_call": 1, "summarizer_model": null, "truncation_marker": ""},
-        "tool_policy": "optional", "tool_proof": "executed", "tool_timeout_ms": 1, "tool_transport": "native",
-        "total_timeout_ms": 1}"#;
-
-/// Terms with one openai target and two tools; `change` bends them.
-fn terms(change: impl FnOnce(&mut Value)) -> Terms {
-    let tool = |name: &str, schema: Value| {
-        json!({
-            "annotations": null, "description": format!("does {name}"), "input_schema": schema, "name": name,
-            "origin": "builtin", "pin": Digest::ZERO, "schema_tokens": 1,
-        })
-    };
-    let mut value: Value = serde_json::from_str(TERMS).unwrap();
-    value["tools"] = json!([
-        tool(
-            "read",
-            json!({"type": "object", "properties": {"path": {"type": "string"}}, "a": 1})
-        ),
-        tool("write", json!({"type": "object"})),
-    ]);
-    change(&mut value);
-    serde_json::from_value(value).unwrap()
-}
-
-fn encode(terms: &Terms, conversation: &[Arc<AgentMessage>], tools: ToolExposure) -> String {
-    let mut encoder = RequestEncoder::new(terms, 0).unwrap();
-    let shape = RequestShape {
-        notices: &[],
-        tools,
-    };
-    String::from_utf8(encoder.encode(conversation, &shape)).unwrap()
-}
-
-fn say(role: Role, text: &str) -> Arc<AgentMessage> {
-    Arc::new(AgentMessage::text(role, text, 1))
-}
-
-fn conversation() -> Vec<Arc<AgentMessage>> {
-    let call = |id: &str, arguments: &str| ToolInvocation {
-        arguments: ObjectText::parse(arguments).unwrap(),
-        id: id.to_owned(),
-        name: "read".to_owned(),
-        raw_payload: None,
-        source_model: "m".to_owned(),
-    };
-    vec![
-        say(Role::System, "Be \"brief\"."),
-        say(Role::User, "Grüße\n"),
-        Arc::new(AgentMessage {
-            reasoning: Some("never sent".to_owned()),
-            tool_calls: vec![
-                call("a", "{ \"path\": \"x\\u0000\", \"n\": 1.0e2 }"),
-                call("b", "{}"),
-            ],
-            ..AgentMessage::text(Role::Assistant, "", 5)
-        }),
-        Arc::new(AgentMessage::observation("a", "ok", 2)),
-        say(Role::Assistant, ""),
-    ]
-}
+use crate::message::{AgentMessage, Role};
 
 #[test]
 fn a_body_is_these_bytes() {
@@ -273,11 +181,12 @@ fn no_adapter_is_an_error_by_name() {
         Adapter::by_version("openai-chat/2")
             .unwrap_err()
             .to_string(),
-        "unknown adapter version \"openai-chat/2\"; this build has openai-chat/1, local-hermes/1"
+        "unknown adapter version \"openai-chat/2\"; this build has anthropic-messages/1, bedrock-converse/1, google-gemini/1, \
+         local-hermes/1, ollama-chat/1, openai-chat/1, openai-responses/1, openrouter-chat/1"
     );
     let adapter = Adapter::by_version("openai-chat/1").unwrap();
     assert_eq!(
-        (adapter.version(), adapter.path()),
+        (adapter.version(), &*adapter.path(&terms(|_| ()).targets[0])),
         ("openai-chat/1", "chat/completions")
     );
     assert_eq!(Adapter::of_target(&terms(|_| ()), 0), Ok(adapter));
@@ -293,15 +202,23 @@ fn no_adapter_is_an_error_by_name() {
         RequestEncoder::new(&foreign, 0),
         Err(AdapterError::UnknownVersion { .. })
     ));
+    let silent = terms(|v| v["targets"][0]["adapter_version"] = json!("bedrock-converse/1"));
+    assert_eq!(
+        RequestEncoder::new(&silent, 0).unwrap_err().to_string(),
+        "adapter bedrock-converse/1 reads responses and writes no requests"
+    );
 }
 
 proptest! {
     /// Whatever was encoded before, extended, cut back or replaced: the bytes are those of a fresh encoder.
     #[test]
     fn a_kept_encoder_gives_the_bytes_of_a_fresh_one(
+        version in proptest::sample::select(&[
+            "anthropic-messages/1", "google-gemini/1", "ollama-chat/1", "openai-chat/1", "openai-responses/1",
+        ][..]),
         steps in proptest::collection::vec((0_usize..6, proptest::collection::vec("[ab\"]{0,3}", 0..4)), 1..8),
     ) {
-        let terms = terms(|_| ());
+        let terms = terms(|v| v["targets"][0]["adapter_version"] = json!(version));
         let mut kept = RequestEncoder::new(&terms, 0).unwrap();
         let mut talk: Vec<Arc<AgentMessage>> = Vec::new();
         for (keep, texts) in steps {

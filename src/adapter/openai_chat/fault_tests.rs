@@ -1,6 +1,6 @@
 //! Synthetic errors of the dialect family: status and body in, class out.
 
-use super::Decoder;
+use super::test_support::new_decoder;
 use crate::adapter::{Decoded, ResponseMeta};
 use crate::message::{Digest, ProviderFault};
 
@@ -13,7 +13,7 @@ fn fault(status: u16, headers: &[(&str, &str)], body: &str) -> ProviderFault {
         received_unix_ms: 784_111_777_000,
         status,
     };
-    let mut decoder = Decoder::new(meta, "asked");
+    let mut decoder = new_decoder(meta);
     decoder.push(body.as_bytes());
     match decoder.finish() {
         Decoded::Fault { fault, usage: None } => fault,

@@ -1,13 +1,15 @@
 use serde_json::value::RawValue;
 
+use super::OPENROUTER_VERSION;
 use super::calls::Calls;
-use super::error_report::ErrorReport;
+use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
-use super::wire::{
-    Raw, WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart, elements, object,
-    string, whole,
-};
-use crate::message::{AgentMessage, FailureCode, Role, StopReason, Usage};
+use super::wire::{WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart};
+use crate::adapter::calls::MAX_CALLS;
+use crate::adapter::error_report::ErrorReport;
+use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
+use crate::adapter::json::{Raw, elements, object, string, whole};
+use crate::message::{AgentMessage, FailureCode, Role, StopReason};
 
 /// Where the message stands in a blocking body, and by convention in a folded stream.
 pub(super) const MESSAGE: &str = "/choices/0/message";
@@ -16,96 +18,34 @@ const MAX_CHOICES: usize = 128;
 /// The most parts of one content array.
 const MAX_PARTS: usize = 65_536;
 
-/// The first rule that a response broke, and where.
-#[derive(Debug)]
-pub(super) struct Failure {
-    pub code: FailureCode,
-    pub pointer: String,
-}
-
-impl Failure {
-    pub(super) fn new(code: FailureCode, pointer: impl Into<String>) -> Self {
-        Self {
-            code,
-            pointer: pointer.into(),
-        }
-    }
-}
-
-/// Whether a document is a whole response or a piece of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// The body of a blocking response: one chunk with `message`.
-    Whole,
-    /// One chunk of a stream, with `delta`.
-    Piece,
-}
-
 /// A response, folded from its documents. A blocking body goes through it as a stream of one chunk, so both give the
-/// same message.
+/// same message. OpenRouter's dialect keeps what vouches for reasoning, too.
 #[derive(Debug, Default)]
-pub(super) struct Fold {
+pub(in crate::adapter) struct Fold<const OPENROUTER: bool = false> {
     calls: Calls,
     content: String,
-    done: bool,
-    failure: Option<Failure>,
-    fault: Option<ErrorReport>,
     finish_reason: Option<String>,
-    model: Option<String>,
+    /// The upstream's own reason, in lower case, where a server in between passes it on.
+    native_reason: Option<String>,
+    progress: Progress,
     reasoning: String,
+    reasoning_details: ReasoningDetails,
     refusal: String,
     saw_message: bool,
-    usage: Option<Usage>,
 }
 
-/// What a fold comes to.
-#[derive(Debug)]
-pub(super) enum Folded {
-    /// A canonical message.
-    Message(AgentMessage),
-    /// A message that breaks a rule.
-    Rejected(Failure),
-    /// An error where a message should be.
-    Fault(ErrorReport),
-}
-
-impl Fold {
-    /// Records `failure` unless an earlier one stands: the first names the cause.
-    pub(super) fn fail(&mut self, failure: Failure) {
-        self.failure.get_or_insert(failure);
+impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
+    fn progress(&mut self) -> &mut Progress {
+        &mut self.progress
     }
 
-    /// The stream said `[DONE]`.
-    pub(super) fn end(&mut self) {
-        self.done = true;
+    /// Pieces may follow a finish reason, usage at least; nothing follows `[DONE]`.
+    fn is_done(&self) -> bool {
+        self.progress.done
     }
 
-    pub(super) fn is_done(&self) -> bool {
-        self.done
-    }
-
-    /// Takes an error that the server reported beside the protocol's documents.
-    pub(super) fn report(&mut self, report: ErrorReport) {
-        self.fault.get_or_insert(report);
-    }
-
-    /// Takes one JSON document. Nothing of it is used where it is not of the protocol's shape.
-    pub(super) fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {
-        if !text.trim_start().starts_with('{') {
-            let code = match serde_json::from_str::<&RawValue>(text) {
-                Ok(_) => FailureCode::BodyShape,
-                Err(_) => FailureCode::BodyInvalidJson,
-            };
-            return Err(Failure::new(code, ""));
-        }
-        let chunk: WireChunk<'_> = serde_json::from_str(text).map_err(|error| {
-            let code = if error.is_data() {
-                FailureCode::BodyShape
-            } else {
-                FailureCode::BodyInvalidJson
-            };
-            Failure::new(code, "")
-        })?;
+    fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {
+        let chunk: WireChunk<'_> = document(text)?;
         self.note(&chunk, text);
         let Some(choices) = chunk.choices else {
             return Ok(());
@@ -125,16 +65,80 @@ impl Fold {
         Ok(())
     }
 
+    /// Why the model stopped. A refusal outweighs the reason given.
+    fn stop(&self) -> StopReason {
+        if !self.refusal.trim().is_empty() {
+            return StopReason::Refusal;
+        }
+        match self.finish_reason.as_deref() {
+            Some("stop" | "tool_calls" | "function_call" | "eos" | "end_turn") => StopReason::End,
+            Some("length" | "max_tokens" | "model_length") => StopReason::Length,
+            Some("content_filter") => StopReason::ContentFilter,
+            Some("refusal") => StopReason::Refusal,
+            _ => StopReason::Unknown,
+        }
+    }
+
+    /// The verdict. A stream is whole where it gave a finish reason or said `[DONE]`.
+    fn finish(mut self, form: Form, model: &str) -> Folded {
+        if let Some(decided) = self.progress.decided() {
+            return decided;
+        }
+        // The provider's own words for an answer that it, not the model, broke off.
+        if let Some(reason @ ("error" | "insufficient_system_resource")) =
+            self.finish_reason.as_deref()
+        {
+            return Folded::Fault(ErrorReport::of_text(&format!(
+                "finish_reason is {reason:?}"
+            )));
+        }
+        if form == Form::Piece && !self.progress.done && self.finish_reason.is_none() {
+            return Folded::Rejected(Failure::new(
+                FailureCode::StreamIncomplete,
+                "/choices/0/finish_reason",
+            ));
+        }
+        if !self.saw_message {
+            return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
+        }
+        let native = self.native_reason.as_deref().unwrap_or_default();
+        let cut = self.stop() != StopReason::End
+            || ["length", "max"].iter().any(|word| native.contains(word));
+        let tool_calls = match self
+            .calls
+            .finish(cut, self.progress.model.as_deref().unwrap_or(model))
+        {
+            Ok(calls) => calls,
+            Err(failure) => return Folded::Rejected(failure),
+        };
+        let mut message = AgentMessage {
+            // A refusal is the only thing some models say: for people, it never passes as an answer.
+            content: if self.content.is_empty() {
+                self.refusal
+            } else {
+                self.content
+            },
+            reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            tool_calls,
+            ..AgentMessage::text(Role::Assistant, "", 0)
+        };
+        if OPENROUTER {
+            let details = &self.reasoning_details;
+            message.reasoning_trace = details.trace(&message, OPENROUTER_VERSION, model);
+        }
+        Folded::Message(message)
+    }
+}
+
+impl<const OPENROUTER: bool> Fold<OPENROUTER> {
     /// What a chunk says beside its choices.
     fn note(&mut self, chunk: &WireChunk<'_>, text: &str) {
         let own = chunk.error.and_then(ErrorReport::of_value);
         let bare = || (string(chunk.object)? == "error").then(|| ErrorReport::of_body(text));
         if let Some(report) = own.or_else(bare) {
-            self.report(report);
+            self.progress.report(report);
         }
-        if let Some(model) = string(chunk.model).filter(|model| !model.is_empty()) {
-            self.model.get_or_insert(model);
-        }
+        self.progress.name_model(string(chunk.model));
         let groq = || object::<WireChunk<'_>>(chunk.x_groq?.get())?.usage;
         self.meter(chunk.usage.or_else(groq));
     }
@@ -142,18 +146,21 @@ impl Fold {
     /// The last report that says anything counts: some servers report with every chunk, growing.
     fn meter(&mut self, raw: Raw<'_>) {
         if let Some(usage) = raw.and_then(usage) {
-            self.usage = Some(usage);
+            self.progress.usage = Some(usage);
         }
     }
 
     fn choice(&mut self, choice: &WireChoice<'_>, form: Form) -> Result<(), Failure> {
         if let Some(report) = choice.error.and_then(ErrorReport::of_value) {
-            self.report(report);
+            self.progress.report(report);
         }
         if let Some(reason) = string(choice.finish_reason).filter(|reason| !reason.is_empty()) {
             self.finish_reason = Some(reason);
         }
-        if self.usage.is_none() {
+        if let Some(reason) = string(choice.native_finish_reason) {
+            self.native_reason = Some(reason.to_ascii_lowercase());
+        }
+        if self.progress.usage.is_none() {
             self.meter(choice.usage);
         }
         // Where a chunk of a stream has both, `message` is what came so far and `delta` what is new.
@@ -176,6 +183,9 @@ impl Fold {
         if let Some(refusal) = string(message.refusal) {
             self.refusal.push_str(&refusal);
         }
+        if OPENROUTER && let Some(raw) = message.reasoning_details {
+            self.reasoning_details.take(raw);
+        }
         // Servers that send more than one of these send the same text in each.
         let reasoning = [message.reasoning_content, message.reasoning]
             .into_iter()
@@ -190,7 +200,7 @@ impl Fold {
         let Some(raw) = message.tool_calls else {
             return Ok(());
         };
-        let (calls, _) = elements(raw, super::calls::MAX_CALLS + 1)
+        let (calls, _) = elements(raw, MAX_CALLS + 1)
             .ok_or_else(|| Failure::new(FailureCode::CallShape, format!("{MESSAGE}/tool_calls")))?;
         for call in calls {
             if whole_message || !is_blank(call) {
@@ -244,66 +254,6 @@ impl Fold {
             }
         }
         Ok(())
-    }
-
-    /// Why the model stopped. A refusal outweighs the reason given.
-    pub(super) fn stop(&self) -> StopReason {
-        if !self.refusal.trim().is_empty() {
-            return StopReason::Refusal;
-        }
-        match self.finish_reason.as_deref() {
-            Some("stop" | "tool_calls" | "function_call" | "eos" | "end_turn") => StopReason::End,
-            Some("length" | "max_tokens" | "model_length") => StopReason::Length,
-            Some("content_filter") => StopReason::ContentFilter,
-            Some("refusal") => StopReason::Refusal,
-            _ => StopReason::Unknown,
-        }
-    }
-
-    pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage
-    }
-
-    /// The verdict. A stream is whole where it gave a finish reason or said `[DONE]`.
-    pub(super) fn finish(self, form: Form, model: &str) -> Folded {
-        if let Some(report) = self.fault {
-            return Folded::Fault(report);
-        }
-        if let Some(failure) = self.failure {
-            return Folded::Rejected(failure);
-        }
-        // The provider's own words for an answer that it, not the model, broke off.
-        if let Some(reason @ ("error" | "insufficient_system_resource")) =
-            self.finish_reason.as_deref()
-        {
-            return Folded::Fault(ErrorReport::of_text(&format!(
-                "finish_reason is {reason:?}"
-            )));
-        }
-        if form == Form::Piece && !self.done && self.finish_reason.is_none() {
-            return Folded::Rejected(Failure::new(
-                FailureCode::StreamIncomplete,
-                "/choices/0/finish_reason",
-            ));
-        }
-        if !self.saw_message {
-            return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
-        }
-        let tool_calls = match self.calls.finish(self.model.as_deref().unwrap_or(model)) {
-            Ok(calls) => calls,
-            Err(failure) => return Folded::Rejected(failure),
-        };
-        Folded::Message(AgentMessage {
-            // A refusal is the only thing some models say: for people, it never passes as an answer.
-            content: if self.content.is_empty() {
-                self.refusal
-            } else {
-                self.content
-            },
-            reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
-            tool_calls,
-            ..AgentMessage::text(Role::Assistant, "", 0)
-        })
     }
 }
 

@@ -5,39 +5,44 @@
 //! both left out where no tool is exposed) and `parallel_tool_calls: false` where the contract says so, then
 //! `max_tokens`, `temperature`, `top_p`, `seed`, `stream`. A penalty on repetition is no field of the protocol: it is sent
 //! as `repetition_penalty` to OpenRouter, as `repeat_penalty` to other kinds of provider, and not at all to type
-//! `openai`, where strict servers refuse unknown fields and the type cannot tell them apart. Reasoning is never sent back.
+//! `openai`, where strict servers refuse unknown fields and the type cannot tell them apart. Reasoning is never sent back but to
+//! OpenRouter, see below.
 //!
 //! **Responses.** A blocking body is folded as a stream of one chunk that has `message` instead of `delta`, so that both
 //! give the same message. Only the choice of index 0 counts. Dialect rules, all of them readings and none a repair:
 //! - `content` may be null, text, or an array of parts; thinking parts, `reasoning`, `reasoning_content` and
 //!   `reasoning_details` are reasoning.
-//! - `arguments` may be a JSON object instead of its text; its bytes are kept. No text at all is
-//!   `ARGS_INVALID_JSON`: here, unlike in other protocols, it is what a cut leaves behind.
+//! - `arguments` may be a JSON object instead of its text; its bytes are kept. An empty text is `ARGS_INVALID_JSON`: here,
+//!   unlike in other protocols, it is what a cut leaves behind. A call that never had the field, or null in it, has no
+//!   arguments, `{}`, where the output came to its end by every word that was given; else it is rejected too.
 //! - A call without id gets `call_<n>`. Pieces without index belong where `calls` says.
 //! - A stream is whole with a finish reason or with `[DONE]`; the reason itself proves nothing about a call.
 //! - An `error` in a response of status 200 is a provider's fault, whatever came before it.
+//!
+//! OpenRouter's dialect, `openrouter-chat/1`, is the same protocol: its errors stand in the body, in a choice or in the last
+//! chunk of a stream, with the upstream's own words in `metadata`, and all of them are read. Its `reasoning_details` are
+//! kept where one is signed or encrypted, and go back to the same model.
 
 mod calls;
-mod decoder;
 mod encoder;
-mod error_report;
 mod fold;
+mod reasoning_details;
 mod usage;
 mod version;
 mod wire;
 
-pub(super) use decoder::Decoder;
 pub(super) use encoder::Encoder;
-pub(super) use version::{PATH, VERSION};
+pub(super) use fold::Fold;
+pub(super) use version::{OPENROUTER_VERSION, PATH, VERSION};
 
 #[cfg(test)]
 mod bounds_tests;
 #[cfg(test)]
-mod corpus_tests;
-#[cfg(test)]
 mod encoder_tests;
 #[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod openrouter_tests;
 #[cfg(test)]
 mod payload_tests;
 #[cfg(test)]

@@ -99,11 +99,28 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
     );
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(10_000), "]".repeat(10_000));
     check(&whole(&call(&deep), "tool_calls"), &at("ARGS_TOO_DEEP"));
-    // No text at all is what a cut leaves behind.
-    check(
-        &whole(&call("null"), "tool_calls"),
-        &at("ARGS_INVALID_JSON"),
-    );
+    // An empty text is what a cut leaves behind, and no field at all is that only where the output was cut.
+    for (finish, expect) in [
+        ("tool_calls", "End:  [a f {}]"),
+        (
+            "length",
+            "ARGS_INVALID_JSON /choices/0/message/tool_calls/0/function/arguments",
+        ),
+        (
+            "novel",
+            "ARGS_INVALID_JSON /choices/0/message/tool_calls/0/function/arguments",
+        ),
+    ] {
+        let bare = call("null").replace(r#","arguments":null"#, "");
+        check(&whole(&call("null"), finish), expect);
+        check(&whole(&bare, finish), expect);
+        check(&stream(&[&bare], finish), expect);
+        let native = whole(&bare, finish).replace(
+            r#""finish_reason""#,
+            r#""native_finish_reason":"max_output_tokens","finish_reason""#,
+        );
+        check(&native, &at("ARGS_INVALID_JSON"));
+    }
 }
 
 #[test]

@@ -2,16 +2,21 @@
 
 use std::fmt::Write as _;
 
-use super::Decoder;
+use super::{Fold, VERSION};
+use crate::adapter::decoder::{Decoder, Judge};
 use crate::adapter::{Decoded, ResponseMeta};
 use crate::message::{AgentMessage, ProtocolAdapterResult};
+
+pub(super) fn new_decoder(meta: ResponseMeta) -> Box<dyn Judge> {
+    Box::new(Decoder::<Fold>::new(VERSION, meta, "asked"))
+}
 
 pub(super) fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
     let meta = ResponseMeta {
         status: 200,
         ..ResponseMeta::default()
     };
-    let mut decoder = Decoder::new(meta, "asked");
+    let mut decoder = new_decoder(meta);
     for piece in pieces {
         decoder.push(piece);
     }

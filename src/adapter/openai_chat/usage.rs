@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::wire::{Raw, object};
+use crate::adapter::json::{Raw, count, floored, object};
 use crate::message::{MAX_EXACT, Usage};
 
 #[derive(Default, Deserialize)]
@@ -83,15 +83,6 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     })
 }
 
-/// A token count: a number, cut to what is exact; negative or unreadable counts are none.
-fn count(raw: Raw<'_>) -> Option<u64> {
-    let number: f64 = serde_json::from_str(raw?.get()).ok()?;
-    let exact: Option<u64> = serde_json::from_str(raw?.get()).ok();
-    exact
-        .or_else(|| floored(number))
-        .map(|count| count.min(MAX_EXACT))
-}
-
 /// Dollars, as a number or as `{total_cost}`, in millionths; a positive cost is at least one of them.
 fn cost(raw: Raw<'_>) -> Option<u64> {
     let text = raw?.get();
@@ -103,16 +94,6 @@ fn cost(raw: Raw<'_>) -> Option<u64> {
     let dollars: f64 = serde_json::from_str(text).ok()?;
     let micro = floored((dollars * 1_000_000.0).round())?;
     Some(micro.max(u64::from(dollars > 0.0)).min(MAX_EXACT))
-}
-
-fn floored(number: f64) -> Option<u64> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "float-to-int casts saturate, and the value is not negative"
-    )]
-    let whole = (number.is_finite() && number >= 0.0).then_some(number as u64);
-    whole
 }
 
 #[cfg(test)]

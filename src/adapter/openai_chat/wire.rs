@@ -1,9 +1,6 @@
 use serde::Deserialize;
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde_json::value::RawValue;
 
-/// A field that may be missing or null; else its JSON text as it stood.
-pub(super) type Raw<'a> = Option<&'a RawValue>;
+use crate::adapter::json::Raw;
 
 /// A blocking body, or one chunk of a stream.
 ///
@@ -39,6 +36,9 @@ pub(super) struct WireChoice<'a> {
     pub index: Raw<'a>,
     #[serde(borrow)]
     pub message: Raw<'a>,
+    /// The upstream's own word, where a server in between has another.
+    #[serde(borrow)]
+    pub native_finish_reason: Raw<'a>,
     #[serde(borrow)]
     pub usage: Raw<'a>,
 }
@@ -99,52 +99,4 @@ pub(super) struct WireFunction<'a> {
     pub arguments: Raw<'a>,
     #[serde(borrow)]
     pub name: Raw<'a>,
-}
-
-/// Reads `text` as a JSON object. Derived structs would read an array by position, so the brace is checked here.
-pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
-    text.trim_start()
-        .starts_with('{')
-        .then(|| serde_json::from_str(text).ok())
-        .flatten()
-}
-
-/// The string a field holds; none where it is missing, null, of another type, or no Unicode text.
-pub(super) fn string(raw: Raw<'_>) -> Option<String> {
-    serde_json::from_str(raw?.get()).ok()
-}
-
-/// The number a field holds, where it is a whole one.
-pub(super) fn whole(raw: Raw<'_>) -> Option<u64> {
-    serde_json::from_str(raw?.get()).ok()
-}
-
-/// The first `limit` elements of an array, and whether there are more; none where the text is no array. What is
-/// beyond the limit is read over, never kept.
-pub(super) fn elements(raw: &RawValue, limit: usize) -> Option<(Vec<&RawValue>, bool)> {
-    struct Bounded(usize);
-    impl<'de> Visitor<'de> for Bounded {
-        type Value = (Vec<&'de RawValue>, bool);
-
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a JSON array")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut kept = Vec::new();
-            while kept.len() < self.0 {
-                match seq.next_element()? {
-                    Some(element) => kept.push(element),
-                    None => return Ok((kept, false)),
-                }
-            }
-            let mut more = false;
-            while seq.next_element::<IgnoredAny>()?.is_some() {
-                more = true;
-            }
-            Ok((kept, more))
-        }
-    }
-    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    serde::Deserializer::deserialize_seq(&mut deserializer, Bounded(limit)).ok()
 }

@@ -9,10 +9,11 @@ use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
 use crate::contract::{ExecutionContract, Validators};
-use crate::driver::{self, Preview, RunRequest, ServersToStart};
+use crate::driver::{self, Preview, RedactionKey, RunRequest, ServersToStart, Unmatched};
 use crate::kernel::{
     Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
 };
@@ -42,11 +43,14 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
     let path = home.cwd.join(&args.file);
     let spec = read_spec(&args.file, &path, &args.sets)?;
+    known::learn(&spec, &home.environment);
     let request = RunRequest {
         spec,
         contract_dir: path.parent().unwrap_or(&home.cwd).to_owned(),
         base_dir: home.cwd.clone(),
         environment: home.environment.clone(),
+        // A contract knows no run, so nothing is committed to.
+        redaction_key: RedactionKey::new([0; 32]),
         invocation: None,
         run_id: None,
     };
@@ -111,6 +115,12 @@ fn check(home: &Home, args: &ContractArgs) -> Result<Exit, CliError> {
         contract.contract_hash()
     );
     home.screen.out(&out)?;
+    for Unmatched { place } in &preview.unmatched {
+        home.screen.write_err(&format!(
+            "note: {}: its value is too short or too plain to be told from ordinary text; it is not redacted\n",
+            line(place)
+        ));
+    }
     tell_unpinned(home, &preview);
     Ok(exit)
 }

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::{adapters, live};
 use crate::cli::args::{CorpusCommand, CorpusRunArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -9,12 +10,17 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::screen::{Screen, Style};
-use crate::conformance::{CaseRow, CorpusReport, CorpusTotals, run_corpus};
+use crate::conformance::{
+    CaseRow, CorpusReport, CorpusTotals, Metrics, ProfileRow, Spread, run_corpus,
+};
+use crate::contract::ModelProfile;
 
 #[derive(Serialize)]
 struct Document<'r> {
     records: Vec<Record<'r>>,
     table: &'r [CaseRow],
+    profiles: &'r [ProfileRow],
+    metrics: &'r Metrics,
     totals: CorpusTotals,
 }
 
@@ -32,11 +38,24 @@ struct Record<'r> {
 pub(in crate::cli) fn corpus(home: &Home, command: &CorpusCommand) -> Result<Exit, CliError> {
     match command {
         CorpusCommand::Run(args) => run(home, args),
+        CorpusCommand::Adapters(args) => adapters::adapters(home, args),
     }
 }
 
 fn run(home: &Home, args: &CorpusRunArgs) -> Result<Exit, CliError> {
-    let report = run_corpus(args.filter.as_deref());
+    if let Some(url) = &args.live {
+        return live::live(home, url, args);
+    }
+    if let Some(profile) = &args.profile
+        && ModelProfile::by_id(profile).is_none()
+    {
+        let known = ModelProfile::all().iter().map(|p| p.id.as_str());
+        return Err(CliError::NoSuchProfile {
+            got: profile.clone(),
+            known: known.collect::<Vec<_>>().join(", "),
+        });
+    }
+    let report = run_corpus(args.filter.as_deref(), args.profile.as_deref());
     if report.rows.is_empty() {
         return Err(CliError::NoSuchCase {
             filter: args.filter.clone().unwrap_or_default(),
@@ -64,6 +83,8 @@ fn document(report: &CorpusReport) -> Document<'_> {
     Document {
         records: records.collect(),
         table: &report.rows,
+        profiles: &report.profiles,
+        metrics: &report.metrics,
         totals: report.totals,
     }
 }
@@ -87,6 +108,8 @@ fn told(screen: Screen, report: &CorpusReport) -> String {
             }
         }
     }
+    out.push_str(&told_profiles(screen, &report.profiles));
+    out.push_str(&told_metrics(&report.metrics));
     let CorpusTotals {
         cases,
         passed,
@@ -95,4 +118,70 @@ fn told(screen: Screen, report: &CorpusReport) -> String {
     let cases = counted(cases, "case");
     let _ = writeln!(out, "{cases}: {passed} as expected, {failed} otherwise");
     out
+}
+
+/// The table profile × case.
+fn told_profiles(screen: Screen, profiles: &[ProfileRow]) -> String {
+    let mut out = String::new();
+    let Some(first) = profiles.first() else {
+        return out;
+    };
+    let profile = profiles.iter().map(|row| row.profile.len()).max();
+    let proto = profiles.iter().map(|row| row.proto.len()).max();
+    let (profile, proto) = (
+        profile.unwrap_or(0),
+        proto.unwrap_or(0).max("protocol".len()),
+    );
+    let mut head = format!("{:profile$}  {:proto$}", "profile", "protocol");
+    for case in &first.cases {
+        let _ = write!(head, "  {}", case.case);
+    }
+    let _ = writeln!(out, "\n{}", screen.paint_out(Style::Bold, &head));
+    for row in profiles {
+        let _ = write!(out, "{:profile$}  {:proto$}", line(&row.profile), row.proto);
+        for case in &row.cases {
+            let width = case.case.len();
+            let cell = if case.played == 0 {
+                format!("{:width$}", "-")
+            } else if case.passed == case.played {
+                screen.paint_out(Style::Good, &format!("{:width$}", "ok"))
+            } else {
+                let cell = format!("{}/{}", case.passed, case.played);
+                screen.paint_out(Style::Bad, &format!("{cell:width$}"))
+            };
+            let _ = write!(out, "  {cell}");
+        }
+        out.push('\n');
+    }
+    out.push('\n');
+    out
+}
+
+/// The metrics of 002 Phase 1.
+pub(super) fn told_metrics(metrics: &Metrics) -> String {
+    let spread = |spread: Spread| {
+        let Spread { mean_milli, p95 } = spread;
+        format!(
+            "{}.{:03} mean, {p95} p95",
+            mean_milli / 1000,
+            mean_milli % 1000
+        )
+    };
+    format!(
+        "required runs     {}, {} without a call, {} completed without an executed one\n\
+         parse failures    {} of {} responses\n\
+         inferences        {}\n\
+         duration in ms    {}\n\
+         budget exits      {} of {} runs, {} of them max_turns\n\n",
+        metrics.required_runs,
+        metrics.required_without_call,
+        metrics.required_completed_without_tools,
+        metrics.parse_failures,
+        metrics.responses,
+        spread(metrics.inferences),
+        spread(metrics.duration_ms),
+        metrics.budget_exits,
+        metrics.runs,
+        metrics.max_turns_exits,
+    )
 }

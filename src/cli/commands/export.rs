@@ -2,6 +2,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
+use super::{exported, verify};
 use crate::cli::args::{ExportArgs, ExportFormat};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -14,20 +15,38 @@ use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
 pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, CliError> {
-    let ExportFormat::Jsonl = args.format;
     let withheld = if args.withheld {
         WithheldBlobs::Needed
     } else {
         WithheldBlobs::MayLack
     };
-    let mut source = home.run(&args.run)?;
-    let sealed = is_sealed(&mut source)?;
+    let (source, sealed) = match args.format {
+        ExportFormat::Jsonl => {
+            let mut source = home.run(&args.run)?;
+            let sealed = is_sealed(&mut source)?;
+            (source, sealed)
+        }
+        // What is made of a transcript looks like the truth: it is made of verified ones alone.
+        ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => {
+            verified(home, args)?;
+            let mut source = home.source(&args.run)?;
+            let sealed = is_sealed(&mut source)?;
+            (source, sealed)
+        }
+    };
+    let again = || home.source(&args.run);
+    let write = |out: &mut dyn io::Write| match args.format {
+        ExportFormat::Jsonl => write_to(source, out, withheld),
+        ExportFormat::Html => exported::html(&again, source, out, withheld),
+        ExportFormat::Atif => exported::atif(source, out),
+        ExportFormat::Cast => exported::cast(source, out),
+    };
     let left_out = match &args.output {
         Some(path) if !args.force && home.cwd.join(path).exists() => {
             return Err(CliError::FileExists { path: path.clone() });
         }
         Some(path) => {
-            let left_out = write_file(source, &home.cwd.join(path), withheld)?;
+            let left_out = write_file(&home.cwd.join(path), write)?;
             let place = line(&path.display().to_string());
             home.screen
                 .note(&format!("wrote run {} to {place}", args.run));
@@ -35,13 +54,19 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
         }
         None if home.screen.is_shown() => {
             let mut file = Vec::new();
-            let left_out = write_to(source, &mut file, withheld)?;
-            home.screen.out_json_text(&String::from_utf8_lossy(&file))?;
+            let left_out = write(&mut file)?;
+            let text = String::from_utf8_lossy(&file);
+            match args.format {
+                ExportFormat::Html => home.screen.out_foreign(&text)?,
+                ExportFormat::Jsonl | ExportFormat::Atif | ExportFormat::Cast => {
+                    home.screen.out_json_text(&text)?;
+                }
+            }
             left_out
         }
-        None => match write_to(source, &mut io::stdout().lock(), withheld) {
+        None => match write(&mut io::stdout().lock()) {
             // A reader that has gone away has what it wanted.
-            Err(CliError::Export(ExportError::Io(fault)))
+            Err(CliError::Export(ExportError::Io(fault)) | CliError::Output(fault))
                 if fault.kind() == io::ErrorKind::BrokenPipe =>
             {
                 0
@@ -63,6 +88,22 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
     Ok(Exit::OK)
 }
 
+/// Refuses what does not verify, unless that is asked for.
+fn verified(home: &Home, args: &ExportArgs) -> Result<(), CliError> {
+    if args.force_unverified {
+        return Ok(());
+    }
+    let trust = home.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(home.source(&args.run)?, true, &trust)?;
+    match &report.first_bad {
+        None => Ok(()),
+        Some(bad) => Err(CliError::ExportNotVerified {
+            asked: args.run.clone(),
+            place: verify::place(bad),
+        }),
+    }
+}
+
 /// Whether the run has its last entry; a file is refused later.
 fn is_sealed(source: &mut Source) -> Result<bool, CliError> {
     match source {
@@ -72,7 +113,10 @@ fn is_sealed(source: &mut Source) -> Result<bool, CliError> {
 }
 
 /// Writes beside the file first, so that a failed export leaves what was there.
-fn write_file(source: Source, path: &Path, withheld: WithheldBlobs) -> Result<usize, CliError> {
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
+) -> Result<usize, CliError> {
     let refuse = |fault: &io::Error| CliError::CannotWrite {
         path: path.to_owned(),
         reason: fault.to_string(),
@@ -82,7 +126,7 @@ fn write_file(source: Source, path: &Path, withheld: WithheldBlobs) -> Result<us
     let partial = path.with_file_name(name);
     let file = File::create(&partial).map_err(|fault| refuse(&fault))?;
     let mut out = BufWriter::new(file);
-    let written = write_to(source, &mut out, withheld).and_then(|left_out| {
+    let written = write(&mut out).and_then(|left_out| {
         let file = out.into_inner().map_err(|fault| refuse(fault.error()))?;
         file.sync_all().map_err(|fault| refuse(&fault))?;
         std::fs::rename(&partial, path).map_err(|fault| refuse(&fault))?;

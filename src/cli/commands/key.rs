@@ -1,14 +1,21 @@
-use crate::cli::args::KeyCommand;
+use std::io::Read as _;
+
+use crate::cli::args::{CommitmentArgs, KeyCommand};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::recorded::Source;
 
-/// `monolith key generate | show | rotate`.
+/// The longest value that is committed to.
+const MAX_VALUE_BYTES: u64 = 16 << 20;
+
+/// `monolith key generate | show | rotate | commitment`.
 pub(in crate::cli) fn key(home: &Home, command: &KeyCommand) -> Result<Exit, CliError> {
     let keys = home.keys()?;
     let text = match command {
         KeyCommand::Generate(args) => format!("{}\n", keys.generate(&args.name)?.public()),
         KeyCommand::Show(args) => format!("{}\n", keys.show(&args.name)?.public()),
+        KeyCommand::Commitment(args) => commitment(home, args)?,
         KeyCommand::Rotate(args) => {
             let (public, record) = keys.rotate(&args.name)?;
             let hint = "give the record to whoever trusts the old key: verify --key takes it in a file beside that key";
@@ -18,4 +25,20 @@ pub(in crate::cli) fn key(home: &Home, command: &KeyCommand) -> Result<Exit, Cli
     };
     home.screen.out(&text)?;
     Ok(Exit::OK)
+}
+
+/// The marker of the value on stdin in that run. A line feed at its end is not part of it.
+fn commitment(home: &Home, args: &CommitmentArgs) -> Result<String, CliError> {
+    let Source::Run(run_id, _) = home.run(&args.run)? else {
+        let path = args.run.clone().into();
+        return Err(CliError::FileInsteadOfRun { path });
+    };
+    let key = home.keys()?.existing_redaction_key()?;
+    let mut value = Vec::new();
+    std::io::stdin()
+        .take(MAX_VALUE_BYTES)
+        .read_to_end(&mut value)?;
+    let value = value.strip_suffix(b"\n").unwrap_or(&value);
+    let value = value.strip_suffix(b"\r").unwrap_or(value);
+    Ok(format!("{}\n", key.salt(&run_id).marker(value)))
 }

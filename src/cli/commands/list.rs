@@ -8,7 +8,8 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::{grouped, utc};
 use crate::message::{Digest, RunId};
-use crate::store::{RunFilter, RunRow};
+use crate::store::{Lineage, RunFilter, RunRow};
+use crate::transcript::ParentFound;
 
 #[derive(Serialize)]
 struct Listing {
@@ -23,6 +24,20 @@ struct Listed {
     entries: u64,
     head: Digest,
     outcome: Option<ListedOutcome>,
+    owner: String,
+    imported: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forked_from: Option<ListedParent>,
+}
+
+/// The run that one was forked from.
+#[derive(Serialize)]
+struct ListedParent {
+    run_id: RunId,
+    head: Digest,
+    /// The number of the entry; absent where the run is not in this store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -38,10 +53,13 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     } else {
         RunFilter::All
     };
-    let rows = match home.reader()? {
-        Some(reader) => reader.list_runs(args.limit, filter)?,
-        None => Vec::new(),
-    };
+    let mut rows = Vec::new();
+    if let Some(reader) = home.reader()? {
+        for row in reader.list_runs(args.limit, filter)? {
+            let lineage = reader.lineage(&row.run_id)?;
+            rows.push((row, lineage));
+        }
+    }
     if args.json {
         let runs = rows.into_iter().map(Listed::from).collect();
         home.screen.out_json(&Listing { runs })?;
@@ -55,7 +73,10 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         ));
     } else {
         home.screen.out(&told(&rows))?;
-        if rows.iter().any(|row| row.outcome.is_none()) {
+        if rows
+            .iter()
+            .any(|(row, _)| row.outcome.is_none() && !row.is_imported())
+        {
             let resume = home.hint("resume RUN");
             let text = format!("unfinished: in progress, or to be gone on with by {resume}");
             home.screen.note(&text);
@@ -64,41 +85,67 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     Ok(Exit::OK)
 }
 
-fn told(rows: &[RunRow]) -> String {
-    let widest = rows.iter().map(|row| row.run_id.as_str().len()).max();
+fn told(rows: &[(RunRow, Option<Lineage>)]) -> String {
+    let widest = rows.iter().map(|(row, _)| row.run_id.as_str().len()).max();
     let width = widest.unwrap_or_default().max(3);
     let mut out = format!(
         "{:<width$}  {:<19}  {:>7}  OUTCOME\n",
         "RUN", "BEGUN (UTC)", "ENTRIES"
     );
-    for row in rows {
+    for (row, lineage) in rows {
         let outcome = match &row.outcome {
             Some((class, code)) => format!("{class} ({code})"),
             None => "unfinished".to_owned(),
         };
+        let forked = lineage
+            .as_ref()
+            .map(|lineage| format!(", {}", forked_from(lineage)));
         let _ = writeln!(
             out,
-            "{:<width$}  {}  {:>7}  {}",
+            "{:<width$}  {}  {:>7}  {}{}",
             row.run_id.as_str(),
             utc(row.created_unix_ms),
             grouped(row.length),
-            crate::cli::escape::line(&outcome)
+            crate::cli::escape::line(&outcome) + if row.is_imported() { ", imported" } else { "" },
+            forked.unwrap_or_default()
         );
     }
     out
 }
 
-impl From<RunRow> for Listed {
-    fn from(row: RunRow) -> Self {
+/// Where a run comes from, in words.
+pub(super) fn forked_from(lineage: &Lineage) -> String {
+    let parent = &lineage.parent.run_id;
+    match lineage.found {
+        ParentFound::Entry(seq) => format!("forked from {parent} at entry {seq}"),
+        ParentFound::NoSuchEntry => format!("forked from {parent}, which has no such entry"),
+        ParentFound::NotHere => format!("forked from {parent}, which is not here"),
+    }
+}
+
+impl From<(RunRow, Option<Lineage>)> for Listed {
+    fn from((row, lineage): (RunRow, Option<Lineage>)) -> Self {
+        let forked_from = lineage.map(|lineage| ListedParent {
+            run_id: lineage.parent.run_id,
+            head: lineage.parent.head,
+            entry: match lineage.found {
+                ParentFound::Entry(seq) => Some(seq),
+                ParentFound::NoSuchEntry | ParentFound::NotHere => None,
+            },
+        });
+        let imported = row.is_imported();
         Self {
             run_id: row.run_id,
             created_unix_ms: row.created_unix_ms,
             contract_hash: row.contract_hash,
             entries: row.length,
             head: row.head,
+            imported,
+            owner: row.owner,
             outcome: row
                 .outcome
                 .map(|(class, code)| ListedOutcome { class, code }),
+            forked_from,
         }
     }
 }

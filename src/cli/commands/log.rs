@@ -12,35 +12,16 @@ use crate::cli::home::Home;
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::store::RunLog;
-use crate::transcript::{TreeHash, TreeHead, Trust, consistency_proof, inclusion_proof, tree_root};
+use crate::transcript::{
+    ConsistencyProof, InclusionProof, TreeHash, TreeHead, Trust, consistency_proof,
+    inclusion_proof, tree_root,
+};
 
 #[derive(Serialize)]
 struct SignedHead {
     origin: String,
     size: u64,
     root: String,
-    note: String,
-}
-
-/// That a run is in the log.
-#[derive(Serialize)]
-struct Inclusion {
-    index: u64,
-    leaf: String,
-    size: u64,
-    root: String,
-    proof: Vec<String>,
-    note: String,
-}
-
-/// That the log at one size is a prefix of the log now.
-#[derive(Serialize)]
-struct Consistency {
-    old_size: u64,
-    old_root: String,
-    size: u64,
-    root: String,
-    proof: Vec<String>,
     note: String,
 }
 
@@ -51,6 +32,7 @@ pub(in crate::cli) fn log(home: &Home, command: &LogCommand) -> Result<Exit, Cli
         LogCommand::Prove(args) => prove(home, &args.run),
         LogCommand::Consistency(args) => consistency(home, args.old_size),
         LogCommand::Verify(args) => verify(home, args),
+        LogCommand::Check(args) => super::log_check::check(home, args),
     }
 }
 
@@ -88,7 +70,7 @@ fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
         return Err(CliError::NotInLog { run_id });
     };
     let (head, note) = signed(home, &log)?;
-    home.screen.out_json(&Inclusion {
+    home.screen.out_json(&InclusionProof {
         index,
         leaf,
         size: head.size,
@@ -111,7 +93,7 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
             size: head.size,
         });
     };
-    home.screen.out_json(&Consistency {
+    home.screen.out_json(&ConsistencyProof {
         old_size,
         old_root: BASE64.encode(tree_root(old)),
         size: head.size,

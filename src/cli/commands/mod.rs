@@ -1,19 +1,34 @@
 //! The commands, one file each: arguments in, output and an exit code out.
 
+mod adapters;
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
+mod diff;
+pub(super) mod erase;
 pub(super) mod export;
+mod exported;
+mod follow;
+pub(super) mod import;
 pub(super) mod key;
 pub(super) mod list;
+mod live;
 pub(super) mod log;
+mod log_check;
 pub(super) mod machine;
+pub(super) mod migrate;
 pub(super) mod model;
 mod model_pull;
 mod overview;
 pub(super) mod replay;
+mod replay_contract;
+mod replay_fork;
+mod replay_live;
 pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;
 mod signals;
+pub(super) mod slow_tool;
+mod story;
+mod tree;
 pub(super) mod verify;

@@ -1,74 +1,50 @@
 //! A run as `monolith show` tells it: header, one line for each entry, calls, and how it ended.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::cli::error::CliError;
+use super::list::forked_from;
+use super::story::{Row, Story};
 use crate::cli::escape::{brief, line};
-use crate::cli::narrator::{Narrator, outcome, target_name};
+use crate::cli::narrator::target_name;
 use crate::cli::numbers::{counted, grouped, seconds, utc};
-use crate::cli::recorded::Recorded;
 use crate::cli::screen::{Screen, Style};
-use crate::contract::{Completion, Grounds, ToolPolicy};
-use crate::kernel::{Action, EffectRecord, EntryKind, EventKind, Predicate, RunStarted};
-use crate::message::{CallSeq, Role};
+use crate::contract::{Completion, ExecutionContract, Grounds, ToolPolicy};
+use crate::kernel::{EntryKind, Predicate};
+use crate::message::{Role, RunId};
 use crate::telemetry::Ledger;
 
 const BAR: u64 = 20;
 
-/// What happened in one entry, as one line.
-struct Row {
-    action: Action,
-    at_ms: u64,
-    detail: String,
-    hash: String,
-    /// Tokens and milliseconds since the entry before.
-    tokens: u64,
-    took_ms: u64,
-}
-
-/// A call that was started.
-struct Call {
-    arguments: String,
-    ended: Option<String>,
-    name: String,
-}
-
-/// The whole of it.
-pub(super) fn overview(
-    screen: Screen,
-    recorded: &Recorded,
-    ledger: &Ledger,
-) -> Result<String, CliError> {
-    let (rows, calls) = read(recorded)?;
-    let mut out = header(screen, recorded, ledger, &rows)?;
+/// The whole of it; `verified` says how far it is.
+pub(super) fn overview(screen: Screen, story: &Story, verified: &str) -> String {
+    let mut out = header(screen, story, verified);
     out.push('\n');
-    for row in &rows {
+    for row in &story.rows {
         out.push_str(&row.line(screen));
     }
-    if !calls.is_empty() {
-        let failed = ledger.failed_calls_count();
-        let _ = writeln!(out, "\n{}, {failed} failed", counted(calls.len(), "call"));
+    if !story.calls.is_empty() {
+        let failed = story.ledger.failed_calls_count();
+        let _ = writeln!(
+            out,
+            "\n{}, {failed} failed",
+            counted(story.calls.len(), "call")
+        );
     }
-    for (call, told) in &calls {
+    for (call, told) in &story.calls {
         let ended = told.ended.as_deref().unwrap_or("no result");
         let arguments = brief(&told.arguments, 200);
         let _ = writeln!(out, "  {call}  {} {arguments}", line(&told.name));
         let _ = writeln!(out, "     {ended}");
     }
     out.push('\n');
-    out.push_str(&end(screen, ledger, &rows));
-    Ok(out)
+    out.push_str(&end(screen, &story.ledger, &story.rows));
+    out
 }
 
 /// Why the run ended as it did.
-pub(super) fn why(
-    screen: Screen,
-    recorded: &Recorded,
-    ledger: &Ledger,
-) -> Result<String, CliError> {
-    let (rows, _) = read(recorded)?;
-    let mut out = end(screen, ledger, &rows);
+pub(super) fn why(screen: Screen, story: &Story) -> String {
+    let (rows, ledger) = (&story.rows, &story.ledger);
+    let mut out = end(screen, ledger, rows);
     let decided = rows.iter().rev().find(|row| row.action.predicate.is_some());
     if let (Some(row), Some(_)) = (decided, ledger.outcome()) {
         let action = &row.action;
@@ -100,112 +76,32 @@ pub(super) fn why(
         out.push_str(&row.line(screen));
     }
     out.push_str("\nUsed:\n");
-    out.push_str(&budgets(recorded, ledger));
-    Ok(out)
+    out.push_str(&budgets(&story.contract, ledger));
+    out
 }
 
-fn read(recorded: &Recorded) -> Result<(Vec<Row>, BTreeMap<CallSeq, Call>), CliError> {
-    let mut narrator = Narrator::default();
-    let mut rows: Vec<Row> = Vec::with_capacity(recorded.entries.len());
-    let mut calls: BTreeMap<CallSeq, Call> = BTreeMap::new();
-    let mut arguments = BTreeMap::new();
-    for entry in &recorded.entries {
-        let (action, event) = Recorded::decode(entry)?;
-        let told = narrator.take(&recorded.contract, &action, event.as_ref());
-        match event.map(|event| event.event) {
-            Some(EventKind::InferenceReturned(returned)) => {
-                let message = returned.result.canonical_message.into_iter();
-                let asked = message.flat_map(|message| message.tool_calls);
-                arguments = asked.map(|call| (call.id, call.arguments)).collect();
-            }
-            Some(EventKind::ToolReturned(returned)) => {
-                if let Some(call) = calls.get_mut(&returned.call) {
-                    call.ended = Some(outcome(&returned.outcome));
-                }
-            }
-            _ => {}
-        }
-        for effect in &action.effects {
-            if let EffectRecord::Execute { call, id, name, .. } = effect {
-                let text = arguments.get(id).map(ToString::to_string);
-                let call_told = Call {
-                    arguments: text.unwrap_or_default(),
-                    ended: None,
-                    name: name.clone(),
-                };
-                calls.insert(*call, call_told);
-            }
-        }
-        let before = rows.last();
-        let at_ms = narrator.at_ms();
-        let tokens_before = before.map_or(0, |row| row.action.counters.tokens());
-        rows.push(Row {
-            at_ms,
-            detail: told.map_or_else(|| beside(&action), |told| told.detail),
-            hash: entry.hash.short(8),
-            tokens: action.counters.tokens().saturating_sub(tokens_before),
-            took_ms: at_ms.saturating_sub(before.map_or(0, |row| row.at_ms)),
-            action,
-        });
-    }
-    Ok((rows, calls))
-}
-
-/// What there is to say of an entry that is no transition.
-fn beside(action: &Action) -> String {
-    let note = action.note.as_deref().map(line).unwrap_or_default();
-    match action.kind {
-        EntryKind::Start => "the run begins".to_owned(),
-        EntryKind::Seal => "sealed".to_owned(),
-        EntryKind::Ignored => "an event that came too late".to_owned(),
-        EntryKind::Noted | EntryKind::Transition => note,
-    }
-}
-
-impl Row {
-    fn line(&self, screen: Screen) -> String {
-        let action = &self.action;
-        let states = if action.kind == EntryKind::Transition {
-            format!("{} → {}", action.from, action.to)
-        } else {
-            action.to.to_string()
-        };
-        let used = match (self.tokens, self.took_ms) {
-            (0, 0) => String::new(),
-            (0, ms) => format!("+{ms} ms"),
-            (tokens, ms) => format!("+{} tokens, +{ms} ms", grouped(tokens)),
-        };
-        let hash = screen.paint_out(Style::Dim, &self.hash);
-        format!(
-            "{:>4}  {:>9}  {states:<24}  {hash}  {used:<22}  {}\n",
-            action.seq,
-            seconds(self.at_ms),
-            self.detail
-        )
-        .trim_end()
-        .to_owned()
-            + "\n"
-    }
-}
-
-fn header(
-    screen: Screen,
-    recorded: &Recorded,
-    ledger: &Ledger,
-    rows: &[Row],
-) -> Result<String, CliError> {
-    let contract = &recorded.contract;
+fn header(screen: Screen, story: &Story, verified: &str) -> String {
+    let (contract, ledger) = (&story.contract, &story.ledger);
     let began = utc(ledger.started_unix_ms());
-    let run_id = screen.paint_out(Style::Bold, recorded.run_id.as_str());
+    let run_id = story.run_id.as_ref().map_or("", RunId::as_str);
+    let run_id = screen.paint_out(Style::Bold, run_id);
     let mut out = format!("run       {run_id}, begun {began} UTC\n");
+    let started = story.started.as_ref();
     let _ = writeln!(
         out,
         "contract  {}, hash {}",
         line(contract.contract_id()),
         contract.contract_hash().short(16)
     );
-    if let Some(task) = task(recorded)? {
-        let _ = writeln!(out, "task      {}", brief(&task, 200));
+    if let Some(forked) = forked(story) {
+        let _ = writeln!(out, "parent    {}", line(&forked));
+    }
+    let task = started.and_then(|started| {
+        let mut messages = started.messages.iter().rev();
+        messages.find(|message| message.role == Role::User)
+    });
+    if let Some(task) = task {
+        let _ = writeln!(out, "task      {}", brief(&task.content, 200));
     }
     let policy = match contract.tool_policy {
         ToolPolicy::Required => "tools required",
@@ -218,11 +114,8 @@ fn header(
         Grounds::Default => "by default".to_owned(),
         Grounds::ChatPage => "page chat".to_owned(),
         Grounds::CodeIntent => {
-            let words = started(recorded)?.map(|started| started.intent_words);
-            format!(
-                "page code, words: {}",
-                line(&words.unwrap_or_default().join(", "))
-            )
+            let words = started.map(|started| started.intent_words.join(", "));
+            format!("page code, words: {}", line(&words.unwrap_or_default()))
         }
         Grounds::CodeConceptual => "page code, no word of intent".to_owned(),
     };
@@ -243,38 +136,31 @@ fn header(
         .map(|index| target_name(contract, u32::try_from(index).unwrap_or(u32::MAX)))
         .collect();
     let _ = writeln!(out, "targets   {}", targets.join(", "));
-    out.push_str(&budgets(recorded, ledger));
+    out.push_str(&budgets(contract, ledger));
     let head = ledger.head().map(|head| head.short(16)).unwrap_or_default();
-    let _ = writeln!(out, "chain     {} entries, head {head}", rows.len());
-    Ok(out)
+    let _ = writeln!(
+        out,
+        "chain     {} entries, head {head}, {verified}",
+        story.rows.len()
+    );
+    out
 }
 
-/// The user's message of entry 0.
-fn task(recorded: &Recorded) -> Result<Option<String>, CliError> {
-    let said = |started: RunStarted| {
-        let mut messages = started.messages.into_iter().rev();
-        messages.find(|message| message.role == Role::User)
-    };
-    Ok(started(recorded)?
-        .and_then(said)
-        .map(|message| message.content))
-}
-
-/// The inputs of the run, where its first entry has them.
-fn started(recorded: &Recorded) -> Result<Option<RunStarted>, CliError> {
-    let Some(first) = recorded.entries.first() else {
-        return Ok(None);
-    };
-    let (_, event) = Recorded::decode(first)?;
-    Ok(match event.map(|event| event.event) {
-        Some(EventKind::RunStarted(started)) => Some(*started),
-        _ => None,
-    })
+/// The run that this one was forked from. A file does not hold it, so only its head is known there.
+fn forked(story: &Story) -> Option<String> {
+    if let Some(lineage) = &story.lineage {
+        return Some(forked_from(lineage));
+    }
+    let parent = story.started.as_ref()?.parent.as_ref()?;
+    let (run_id, head) = (&parent.run_id, parent.head.short(16));
+    Some(format!(
+        "forked from {run_id} at the entry with the hash {head}"
+    ))
 }
 
 /// What was used of each limit.
-fn budgets(recorded: &Recorded, ledger: &Ledger) -> String {
-    let (contract, used) = (&recorded.contract, ledger.counters());
+fn budgets(contract: &ExecutionContract, ledger: &Ledger) -> String {
+    let used = ledger.counters();
     let mut out = String::new();
     let mut bar = |name: &str, used: u64, limit: Option<u64>| {
         let shown = match limit {
@@ -320,7 +206,7 @@ fn filled(used: u64, limit: u64) -> String {
 }
 
 /// The outcome, in its words and in one sentence.
-fn end(screen: Screen, ledger: &Ledger, rows: &[Row]) -> String {
+pub(super) fn end(screen: Screen, ledger: &Ledger, rows: &[Row]) -> String {
     let Some(outcome) = ledger.outcome() else {
         return "no end yet: the run is in progress, or its process was cut off\n".to_owned();
     };

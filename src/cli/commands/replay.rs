@@ -1,5 +1,8 @@
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
+use super::run::read_spec;
+use super::{replay_contract, replay_fork, replay_live, verify};
 use crate::cli::args::ReplayArgs;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -8,29 +11,126 @@ use crate::cli::home::Home;
 use crate::cli::numbers::{counted, grouped};
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
-use crate::replay::{ReplayReport, Replayer};
+use crate::driver::RunRequest;
+use crate::replay::{Difference, ReplayReport, Replayer};
+use crate::transcript::FirstBad;
 
 /// How many differences are written out for people.
 const MOST: usize = 20;
 
 /// `monolith replay`.
-pub(in crate::cli) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
-    let report = report_of(home.source(&args.run)?)?;
-    if args.json {
-        home.screen.out_json(&report)?;
-    } else {
-        home.screen.out(&told(home, &report))?;
+pub(in crate::cli) fn replay(home: &Home, args: ReplayArgs) -> Result<Exit, CliError> {
+    if let Some(at) = args.fork_at {
+        return replay_fork::replay(home, args, at);
     }
-    Ok(Exit::of_replay(&report))
+    if let Some(live) = args.live {
+        return replay_live::replay(home, &args, live);
+    }
+    if args.contract.is_some() || !args.sets.is_empty() || args.start_servers {
+        return replay_contract::replay(home, &args);
+    }
+    let report = verified_report(home, &args.run)?;
+    tell(home, &report, args.json)
+}
+
+/// Shows a report.
+pub(super) fn tell(home: &Home, report: &ReplayReport, json: bool) -> Result<Exit, CliError> {
+    if json {
+        home.screen.out_json(report)?;
+    } else {
+        home.screen.out(&told(home, report))?;
+    }
+    Ok(Exit::of_replay(report))
+}
+
+/// Verifies a transcript, then decides it again. A flaw of the evidence is the first difference; what can still be read is
+/// decided all the same.
+fn verified_report(home: &Home, asked: &str) -> Result<ReplayReport, CliError> {
+    let flaw = evidence_flaw(home, asked)?;
+    let report = report_of(home.source(asked)?);
+    match (flaw, report) {
+        (None, report) => report,
+        (Some(flaw), Ok(report)) => Ok(report.with_flaw(&flaw)),
+        (Some(flaw), Err(_)) => Ok(ReplayReport::default().with_flaw(&flaw)),
+    }
+}
+
+/// The first flaw of a transcript, which may be of a run in progress.
+pub(super) fn evidence_flaw(home: &Home, asked: &str) -> Result<Option<FirstBad>, CliError> {
+    let trust = home.trust(&[], &[], &[])?;
+    let (verified, _) = verify::report_of(home.source(asked)?, true, &trust)?;
+    Ok(verified.first_bad)
+}
+
+/// Where the contract of a replay comes from.
+pub(super) struct Origin {
+    /// The folder that the workspace is found from.
+    pub(super) base_dir: PathBuf,
+    /// The contract file as messages call it.
+    pub(super) file: PathBuf,
+    /// Where it is.
+    pub(super) path: PathBuf,
+    /// What is changed of its values.
+    pub(super) sets: Vec<String>,
+}
+
+impl Origin {
+    /// The file that is named, else the one that the run was begun with. What was changed of that one's values then is
+    /// changed now too, before what is asked now; with `always`, of a file that is named as well.
+    pub(super) fn of(
+        home: &Home,
+        args: &ReplayArgs,
+        source: &Source,
+        always: bool,
+    ) -> Result<Self, CliError> {
+        let begun = match source {
+            Source::Run(run_id, reader) => reader.invocation(run_id)?,
+            Source::File(_) => None,
+        };
+        let (base_dir, recorded, before) = match begun {
+            Some(begun) => (begun.base_dir, Some(begun.contract_file), begun.sets),
+            None => (home.cwd.clone(), None, Vec::new()),
+        };
+        let before = if always || args.contract.is_none() {
+            before
+        } else {
+            Vec::new()
+        };
+        let file = args.contract.clone().or(recorded);
+        let file = file.ok_or_else(|| CliError::NoFileOfRun {
+            asked: args.run.clone(),
+        })?;
+        Ok(Self {
+            base_dir,
+            path: home.cwd.join(&file),
+            file,
+            sets: before
+                .into_iter()
+                .chain(args.sets.iter().cloned())
+                .collect(),
+        })
+    }
+
+    /// What a driver needs to know of it.
+    pub(super) fn request(&self, home: &Home) -> Result<RunRequest, CliError> {
+        Ok(RunRequest {
+            spec: read_spec(&self.file, &self.path, &self.sets)?,
+            contract_dir: self.path.parent().unwrap_or(&home.cwd).to_owned(),
+            base_dir: self.base_dir.clone(),
+            environment: home.environment.clone(),
+            invocation: None,
+            redaction_key: home.redaction_key()?,
+            run_id: None,
+        })
+    }
 }
 
 /// Replays a whole transcript.
 pub(super) fn report_of(source: Source) -> Result<ReplayReport, CliError> {
-    let recorded = source.load()?;
-    let mut replayer = Replayer::new(recorded.contract.clone(), &recorded.run_id);
-    for entry in &recorded.entries {
-        replayer.take(entry, &recorded);
-    }
+    let replayer = source.each_entry_with_blobs(
+        |contract, run_id| Replayer::new(contract, &run_id),
+        |replayer, entry, blobs| replayer.take(entry, blobs),
+    )?;
     Ok(replayer.finish(false))
 }
 
@@ -45,14 +145,19 @@ pub(super) fn told(home: &Home, report: &ReplayReport) -> String {
         let count = counted(report.differences.len(), "difference");
         format!("{other}: {count} in {entries} entries\n")
     };
-    for difference in report.differences.iter().take(MOST) {
-        let _ = writeln!(out, "  {}", line(&difference.to_string()));
-    }
-    if report.differences.len() > MOST {
-        out.push_str("  … monolith replay --json lists them all\n");
-    }
+    list_differences(&mut out, &report.differences);
     for note in &report.not_compared {
         let _ = writeln!(out, "not compared: {}", line(note));
     }
     out
+}
+
+/// The first of the differences, a line each.
+pub(super) fn list_differences(out: &mut String, differences: &[Difference]) {
+    for difference in differences.iter().take(MOST) {
+        let _ = writeln!(out, "  {}", line(&difference.to_string()));
+    }
+    if differences.len() > MOST {
+        out.push_str("  … monolith replay --json lists them all\n");
+    }
 }

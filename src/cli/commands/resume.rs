@@ -5,6 +5,7 @@ use crate::cli::args::ResumeArgs;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::known;
 use crate::cli::live::Live;
 use crate::driver::{self, RunRequest};
 
@@ -27,11 +28,14 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
     let file = file.ok_or(CliError::NoContractFile { run_id })?;
     sets.extend(args.sets);
     let path = home.cwd.join(&file);
+    let spec = read_spec(&file, &path, &sets)?;
+    known::learn(&spec, &home.environment);
     let request = RunRequest {
-        spec: read_spec(&file, &path, &sets)?,
+        spec,
         contract_dir: path.parent().unwrap_or(&home.cwd).to_owned(),
         base_dir,
         environment: home.environment.clone(),
+        redaction_key: home.redaction_key()?,
         invocation: None,
         run_id: None,
     };

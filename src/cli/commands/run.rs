@@ -9,12 +9,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::signals::{Asked, Signals};
-use crate::cli::app::print_result;
+use crate::cli::app::{caught, print_result};
 use crate::cli::args::{DurabilityArg, RunArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::known;
 use crate::cli::live::Live;
 use crate::cli::numbers::seconds;
 use crate::cli::screen::Style;
@@ -98,6 +99,11 @@ pub(super) fn tell(
                 None if json => print_result(home.screen, &broken.error),
                 _ => {}
             }
+            if matches!(broken.error, CliError::Panic { .. }) {
+                // The result is printed: whoever catches other panics must not print another.
+                home.screen.error(&broken.error);
+                return Ok(Exit::from(&broken.error));
+            }
             Err(broken.error)
         }
     }
@@ -130,7 +136,7 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
 
 /// Whether a change of the file's values is recorded. Those below `providers` and `tools` may hold secrets: a resume is
 /// given them again.
-fn is_kept(set: &str) -> bool {
+pub(super) fn is_kept(set: &str) -> bool {
     let first = set.split(['.', '=']).next().unwrap_or_default();
     !["providers", "tools"].contains(&first)
 }
@@ -184,6 +190,7 @@ pub(super) fn runtime() -> Result<Runtime, CliError> {
 
 /// Runs a job; whoever watches sees it happen.
 pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
+    known::learn(&job.spec, &home.environment);
     let store = home.open_store(job.durability)?;
     let live = Live::new(home.screen);
     let request = RunRequest {
@@ -191,6 +198,7 @@ pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
         contract_dir: job.contract_dir,
         base_dir: job.base_dir,
         environment: home.environment.clone(),
+        redaction_key: home.redaction_key()?,
         invocation: job.invocation,
         run_id: job.run_id,
     };
@@ -205,12 +213,15 @@ pub(super) fn drive_to_the_end(
     preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
 ) -> Result<Ended, Broken> {
     let runtime = runtime()?;
-    let driven = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
-            reason: fault.to_string(),
-        })?;
-        let prepared = prepare(preparing, live, &mut signals).await?;
-        Ok::<_, CliError>(drive(prepared, store, live, &mut signals).await?)
+    // What panics here leaves a transcript behind, and the result says which.
+    let driven = caught(|| {
+        runtime.block_on(async {
+            let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
+                reason: fault.to_string(),
+            })?;
+            let prepared = prepare(preparing, live, &mut signals).await?;
+            Ok::<_, CliError>(drive(prepared, store, live, &mut signals).await?)
+        })
     });
     // A file operation that never returns must not keep a finished run's process alive.
     runtime.shutdown_timeout(LINGER);
@@ -324,6 +335,35 @@ pub(super) fn tell_end(home: &Home, ended: &Ended) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::recorded::Source;
+    use crate::cli::screen::Screen;
+
+    /// A run of which two entries are recorded.
+    fn followed() -> Live {
+        let golden = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/replay/v1/core.valid_call.jsonl"
+        );
+        let environment = driver::Environment::new(|_| None);
+        let live = Live::new(Screen::of_process(&environment));
+        let recorded = Source::File(golden.into()).load().unwrap();
+        let entries = &recorded.entries[..2];
+        live.recall(&recorded.contract, entries).unwrap();
+        live
+    }
+
+    #[test]
+    fn a_panic_during_a_run_leaves_a_result_that_names_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("runs.db"), Durability::Normal).unwrap();
+        let live = followed();
+        let fails = async |_: &CancellationToken| panic!("as the test wants");
+        let broken = drive_to_the_end(&store, &live, fails).unwrap_err();
+        assert!(matches!(broken.error, CliError::Panic { .. }));
+        let result = broken.result.unwrap();
+        assert!(result.run_id.is_some());
+        assert_eq!((result.entries, result.exit_code), (2, 1));
+    }
 
     #[test]
     fn a_change_that_may_hold_a_secret_is_not_recorded() {

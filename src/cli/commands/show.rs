@@ -2,7 +2,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{overview, verify};
+use super::story::Story;
+use super::{diff, follow, overview, tree, verify};
 use crate::cli::args::ShowArgs;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -26,14 +27,24 @@ struct Step<'e> {
 
 /// `monolith show`.
 pub(in crate::cli) fn show(home: &Home, args: &ShowArgs) -> Result<Exit, CliError> {
+    if let Some(other) = &args.other {
+        return diff::diff(home, &args.run, other, args.form.json);
+    }
+    if args.form.tree {
+        return tree::tree(home, &args.run);
+    }
+    if args.form.follow {
+        return follow::follow(home, &args.run);
+    }
     let trust = home.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(home.source(&args.run)?, true, &trust)?;
     if let Some(bad) = &report.first_bad {
         tell_unverified(home, args, &verify::place(bad))?;
         return Ok(Exit::EVIDENCE);
     }
-    told(home, args)?;
-    Ok(Exit::OK)
+    let verified = format!("verified at level {}", report.level);
+    let exit = told(home, args, &verified)?;
+    Ok(if args.exit_code { exit } else { Exit::OK })
 }
 
 /// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
@@ -52,43 +63,56 @@ fn tell_unverified(home: &Home, args: &ShowArgs, place: &str) -> Result<(), CliE
         home.screen
             .out(&format!("{}\n", home.screen.paint_out(Style::Bad, &line)))?;
     }
-    if let Err(fault) = told(home, args) {
+    if let Err(fault) = told(home, args, "not verified") {
         home.screen.error(&fault);
     }
     Ok(())
 }
 
-fn told(home: &Home, args: &ShowArgs) -> Result<(), CliError> {
+/// Shows what is asked for; returns the exit code of the run itself.
+fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
     let source = home.source(&args.run)?;
     let stored = matches!(source, Source::Run(..));
-    let recorded = source.load()?;
     let form = &args.form;
-    if form.raw {
-        for entry in &recorded.entries {
-            let step = Step::of(entry)?;
-            home.screen.out_json(&step)?;
-        }
-    } else if let Some(seq) = form.step {
-        let text = step(&recorded, seq)?;
-        home.screen.out_foreign(&text)?;
-    } else {
-        let (run, ledger) = recorded.fold()?;
-        if form.json {
-            home.screen.out_json(&AgentResult::of_run(&run, &ledger))?;
-        } else if form.why {
-            home.screen
-                .out(&overview::why(home.screen, &recorded, &ledger)?)?;
-        } else {
-            home.screen
-                .out(&overview::overview(home.screen, &recorded, &ledger)?)?;
-        }
-        if stored && !form.json && ledger.outcome().is_none() {
-            let name = home.brief_name(recorded.run_id.as_str());
-            let resume = home.hint(&format!("resume {name}"));
-            home.screen.out(&format!("Go on with it: {resume}\n"))?;
-        }
+    if form.json {
+        let (run, ledger) = source.load()?.fold()?;
+        let result = AgentResult::of_run(&run, &ledger);
+        home.screen.out_json(&result)?;
+        return Ok(Exit(result.exit_code));
     }
-    Ok(())
+    if form.raw || form.step.is_some() {
+        let mut last = None;
+        let mut found = false;
+        source.each_entry(|_, _, entry| {
+            last = Some(entry.seq);
+            if form.raw {
+                home.screen.out_json(&Step::of(entry)?)?;
+            } else if form.step == last {
+                found = true;
+                home.screen.out_foreign(&step(entry)?)?;
+            }
+            Ok(())
+        })?;
+        return match form.step {
+            Some(asked) if !found => Err(CliError::NoSuchEntry {
+                asked,
+                last: last.unwrap_or(0),
+            }),
+            _ => Ok(Exit::OK),
+        };
+    }
+    let story = Story::read(source)?;
+    home.screen.out(&if form.why {
+        overview::why(home.screen, &story)
+    } else {
+        overview::overview(home.screen, &story, verified)
+    })?;
+    let outcome = story.ledger.outcome();
+    if let (true, None, Some(run_id)) = (stored, outcome, &story.run_id) {
+        let resume = home.hint(&format!("resume {}", home.brief_name(run_id.as_str())));
+        home.screen.out(&format!("Go on with it: {resume}\n"))?;
+    }
+    Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
 }
 
 impl<'e> Step<'e> {
@@ -105,12 +129,7 @@ impl<'e> Step<'e> {
     }
 }
 
-fn step(recorded: &Recorded, asked: u64) -> Result<String, CliError> {
-    let entry = recorded.entries.iter().find(|entry| entry.seq == asked);
-    let entry = entry.ok_or_else(|| CliError::NoSuchEntry {
-        asked,
-        last: recorded.entries.last().map_or(0, |entry| entry.seq),
-    })?;
+fn step(entry: &SealedEntry) -> Result<String, CliError> {
     let step = serde_json::to_string(&Step::of(entry)?).map_err(std::io::Error::from)?;
     let step: Value = serde_json::from_str(&step).map_err(std::io::Error::from)?;
     Ok(format!("{step:#}\n"))

@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::cli::args::VerifyArgs;
+use crate::cli::args::{LevelArg, VerifyArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
@@ -20,7 +20,8 @@ use crate::transcript::{
 pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, CliError> {
     let trust = home.trust(&args.keys, &args.pins, &args.witnesses)?;
     let source = home.source(&args.run)?;
-    let (report, run_id) = report_of(source, args.open, &trust)?;
+    let (mut report, run_id) = report_of(source, args.open, &trust)?;
+    let reached = args.require.is_none_or(|least| require(&mut report, least));
     if let Some(path) = &args.write_pin
         && report.holds()
     {
@@ -31,7 +32,30 @@ pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, Cli
     } else {
         home.screen.out(&told(home.screen, &report))?;
     }
-    Ok(Exit::of_verify(&report))
+    Ok(if reached {
+        Exit::of_verify(&report)
+    } else {
+        Exit::EVIDENCE
+    })
+}
+
+/// Adds the check that a level was reached; false where it was not.
+fn require(report: &mut VerifyReport, least: LevelArg) -> bool {
+    let (level, missing) = least.level();
+    let ok = report.holds() && report.level >= level;
+    let mut detail = format!("{level} is required, {} was reached", report.level);
+    if !ok {
+        let notes = report.not_checked.iter();
+        for note in notes.filter(|note| note.starts_with(missing)) {
+            let _ = write!(detail, "; {note}");
+        }
+    }
+    report.checks.push(VerifyCheck {
+        name: "required",
+        ok,
+        detail,
+    });
+    ok
 }
 
 /// Verifies a whole transcript; `open` accepts a run in progress. Returns the name of the run too, where its header holds.

@@ -48,6 +48,7 @@ fn returned(inference: u64, message: Option<AgentMessage>) -> EventKind {
         gate_breached: false,
         gated: false,
         inference: InferenceSeq(inference),
+        redacted: false,
         request_hash: Digest::ZERO,
         result: ProtocolAdapterResult {
             adapter_version: "openai-chat/1".to_owned(),
@@ -179,6 +180,7 @@ fn what_goes_wrong_is_told_in_its_own_words() {
         fault,
         gated: false,
         inference: InferenceSeq(1),
+        redacted: false,
         request_hash: None,
         usage: None,
     });

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, Page, ProviderType, ToolPolicy, ToolProof,
-    ToolTransport,
+    CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, TextProfile,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -44,6 +44,7 @@ pub struct ContractSpec {
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
+    pub redact: RedactionTerms,
     pub require_approval: Vec<String>,
     pub sampling: SamplingSpec,
     pub speculative_exec: Option<bool>,
@@ -78,6 +79,8 @@ pub struct TargetSpec {
     pub provider: String,
     /// What differs from the file's `sampling` for this target.
     pub sampling: SamplingSpec,
+    /// How calls stand in the model's text; off: they do not.
+    pub text_profile: Setting<TextProfile>,
 }
 
 /// One entry of `providers`.

@@ -1,13 +1,13 @@
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
-use super::reach::{read_providers, read_tools};
+use super::reach::{read_providers, read_redact, read_tools};
 use super::reader::{Big, Choice, Out, Read, Section, plain};
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, CycleException, Page, ToolPolicy, ToolProof,
-    ToolTransport,
+    CallLimits, Completion, ContractMetadata, CycleException, Page, TextProfile, ToolPolicy,
+    ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -39,6 +39,19 @@ impl Choice for ToolTransport {
         ("native", Self::Native),
         ("xml-final", Self::XmlFinal),
         ("xml", Self::Xml),
+    ];
+}
+
+/// A text profile, or `none` where the author wants no calls in text.
+#[derive(Clone, Copy)]
+struct TextForm(Option<TextProfile>);
+
+impl Choice for TextForm {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("hermes", Self(Some(TextProfile::Hermes))),
+        ("llama3", Self(Some(TextProfile::Llama3))),
+        ("qwen", Self(Some(TextProfile::Qwen))),
+        ("none", Self(None)),
     ];
 }
 
@@ -81,6 +94,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),
             providers,
+            redact: file.section("redact", read_redact),
             require_approval: file.get("require_approval").unwrap_or_default(),
             sampling: file.get("sampling").unwrap_or_default(),
             speculative_exec: file.get("speculative_exec"),
@@ -140,12 +154,18 @@ impl Read for TargetSpec {
                 target.nullable("model_profile_id"),
                 target.get("sampling").unwrap_or_default(),
             );
+            let text_profile = match target.get("text_profile") {
+                None => Setting::Unset,
+                Some(TextForm(None)) => Setting::Off,
+                Some(TextForm(Some(profile))) => Setting::Value(profile),
+            };
             Some(Self {
                 context_window,
                 model: model?,
                 model_profile_id,
                 provider: provider?,
                 sampling,
+                text_profile,
             })
         })?
     }

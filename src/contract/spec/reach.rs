@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use super::contract_spec::{McpSpec, McpTransport, ProviderSpec, ToolsSpec};
 use super::reader::{Choice, Loose, Out, Read, Section, choose};
 use super::tree::{Kind, Node};
-use crate::contract::{ProviderType, check_server_name};
+use crate::contract::redaction::MAX_PATTERNS;
+use crate::contract::{ProviderType, RedactionTerms, check_server_name, secret_pattern};
 
 /// The tools inside monolith.
 pub const BUILTIN_TOOLS: [&str; 4] = ["clock", "echo", "list_directory", "read_file"];
@@ -107,6 +108,65 @@ pub(super) fn read_tools(section: &mut Section<'_, '_>) -> ToolsSpec {
         builtin: names,
         mcp: section.get::<Servers>("mcp").unwrap_or_default().0,
         workspace: section.nullable("workspace"),
+    }
+}
+
+/// Reads the section `redact`.
+pub(super) fn read_redact(section: &mut Section<'_, '_>) -> RedactionTerms {
+    let env: Vec<EnvName> = section.get("env").unwrap_or_default();
+    let headers: Vec<HeaderName> = section.get("headers").unwrap_or_default();
+    let patterns: Vec<Pattern> = section.get("patterns").unwrap_or_default();
+    if patterns.len() > MAX_PATTERNS {
+        let rule = format!("at most {MAX_PATTERNS} patterns");
+        section.refuse_key("patterns", rule, None);
+    }
+    RedactionTerms {
+        env: env.into_iter().map(|EnvName(name)| name).collect(),
+        headers: headers.into_iter().map(|HeaderName(name)| name).collect(),
+        patterns: patterns.into_iter().map(|Pattern(text)| text).collect(),
+    }
+}
+
+struct EnvName(String);
+
+impl Read for EnvName {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let name = String::read(node, out)?;
+        if is_env_name(&name) {
+            return Some(Self(name));
+        }
+        let rule = "expected the name of an environment variable";
+        let help = "the value itself never stands in a contract file".to_owned();
+        out.refuse(node, rule, Some(help));
+        None
+    }
+}
+
+struct HeaderName(String);
+
+impl Read for HeaderName {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let name = String::read(node, out)?;
+        if is_header_name(&name) {
+            return Some(Self(name));
+        }
+        out.refuse(node, "not a header name", None);
+        None
+    }
+}
+
+struct Pattern(String);
+
+impl Read for Pattern {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let text = String::read(node, out)?;
+        match secret_pattern(&text) {
+            Ok(_) => Some(Self(text)),
+            Err(rule) => {
+                out.refuse(node, rule, None);
+                None
+            }
+        }
     }
 }
 

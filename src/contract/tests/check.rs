@@ -176,15 +176,88 @@ fn what_is_not_built_is_incompatible_and_says_so() {
     );
     let small = "model_profile_id=smollm2-135m";
     check(
-        &[small],
+        &[small, "targets.0.text_profile=none"],
         &["tool_transport native: targets.0, profile smollm2-135m, has no calls of its own"],
     );
+    check(&[small], &[]);
     check(&[small, "page=null", "tool_policy=forbidden"], &[]);
     let mut terms = (*make(&[])).clone();
     terms.targets[0].model_profile_id = "future".to_owned();
     assert_eq!(
         profile_faults(&terms),
         ["targets.0: this build has no model profile `future`"]
+    );
+}
+
+#[test]
+fn adapter_profile_provider_and_transport_go_together_or_the_fault_says_what_does_not() {
+    let check = |sets: &[&str], expect: &[&str]| check(profile_faults, sets, expect);
+    for form in ["hermes", "llama3", "qwen", "none"] {
+        check(&[&format!("targets.0.text_profile={form}")], &[]);
+    }
+    let native = "model_profile_id=openai-chat-default";
+    check(&[native], &[]);
+    check(
+        &[native, "targets.0.text_profile=hermes"],
+        &[
+            "text_profile hermes: targets.0, profile openai-chat-default, calls tools only through its provider",
+        ],
+    );
+    let qwen = "model_profile_id=qwen";
+    check(&[qwen, "targets.0.text_profile=hermes"], &[]);
+    check(
+        &[qwen, "targets.0.text_profile=llama3"],
+        &["text_profile llama3: targets.0, profile qwen, calls tools in text as qwen or hermes"],
+    );
+    check(
+        &["targets.0.text_profile=qwen", "tool_transport=xml"],
+        &[
+            "tool_transport xml-final and xml: not built yet",
+            "text_profile qwen: targets.0 would carry calls in two forms, its own and the tags of tool_transport xml",
+        ],
+    );
+    // Where no tool is offered nothing is read, so nothing can disagree.
+    let forbidden = ["page=null", "tool_policy=forbidden"];
+    check(
+        &[&forbidden[..], &[native, "targets.0.text_profile=hermes"]].concat(),
+        &[],
+    );
+
+    let mut terms = (*make(&[])).clone();
+    let provider = terms.providers.get_mut("demo").unwrap();
+    provider.provider_type = ProviderType::Openai;
+    assert_eq!(profile_faults(&terms), [""; 0]);
+    terms.targets[0].adapter_version = "gemini/9".to_owned();
+    assert_eq!(
+        profile_faults(&terms),
+        ["targets.0: the adapter gemini/9 does not speak the protocol of type openai"]
+    );
+}
+
+#[test]
+fn a_target_is_given_the_adapter_of_its_text_profile() {
+    let check = |sets: &[&str], expect: &str| {
+        let terms = make(sets);
+        assert_eq!(terms.targets[0].adapter_version, expect, "{sets:?}");
+        assert_eq!(terms.adapter_version, expect);
+    };
+    let small = "model_profile_id=smollm2-135m";
+    let forbidden = ["page=null", "tool_policy=forbidden"];
+    check(&[], "openai-chat/1");
+    check(&[small], "openai-chat+hermes/1");
+    check(&[small, "targets.0.text_profile=none"], "openai-chat/1");
+    check(&["targets.0.text_profile=llama3"], "openai-chat+llama3/1");
+    check(
+        &[
+            "model_profile_id=qwen",
+            "context_budget.context_window=9000",
+        ],
+        "openai-chat/1",
+    );
+    check(&[&[small][..], &forbidden].concat(), "openai-chat/1");
+    check(
+        &[&[small, "allowed_tools=[]"][..], &OPTIONAL].concat(),
+        "openai-chat/1",
     );
 }
 

@@ -313,33 +313,3 @@ fn numbers_and_rows_of_checkpoints_and_leaves_are_evidence() {
     let report = reader.verify_log(&Trust::default()).unwrap();
     assert_eq!(report.first_bad.map(|bad| bad.kind), Some(Tampered));
 }
-
-#[test]
-fn a_store_of_before_the_log_gets_its_leaves_when_it_is_next_written() {
-    let (_folder, path) = folder();
-    let runs = ["r-1", "r-2", "r-3"].map(SampleRun::new);
-    let logged = {
-        let store = open(&path);
-        for (run, at) in runs.iter().zip(1..) {
-            write(&store, run, at);
-        }
-        store.reader().unwrap().run_log().unwrap().unwrap()
-    };
-    assert_eq!(logged.leaves.len(), 3);
-    let conn = Connection::open(&path).unwrap();
-    conn.execute_batch("DROP TABLE log_name; DROP TABLE log_leaves; DROP TABLE checkpoints")
-        .unwrap();
-    drop(conn);
-    let mut before = StoreReader::open(&path).unwrap();
-    assert_eq!(before.run_log().unwrap(), None);
-    assert!(before.verify_run(&runs[0].run_id, false).unwrap().holds());
-    let store = open(&path);
-    let reader = store.reader().unwrap();
-    let again = reader.run_log().unwrap().unwrap();
-    assert_eq!(again.leaves, logged.leaves);
-    assert_ne!(again.name, logged.name);
-    assert_eq!(
-        reader.verify_log(&Trust::default()).unwrap().first_bad,
-        None
-    );
-}

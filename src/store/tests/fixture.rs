@@ -49,3 +49,16 @@ pub(super) fn held(path: &Path, commits: std::sync::mpsc::Sender<()>) -> (Store,
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     (store.unwrap(), lock)
 }
+
+/// A store of an earlier format, as a build of its time wrote it, in a folder of its own.
+pub(super) fn kept(name: &str) -> (TempDir, PathBuf) {
+    let (folder, path) = folder();
+    let file = format!(
+        "{}/tests/fixtures/stores/{name}.db.gz",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let mut packed = flate2::read::GzDecoder::new(std::fs::File::open(file).unwrap());
+    let mut out = std::fs::File::create(&path).unwrap();
+    std::io::copy(&mut packed, &mut out).unwrap();
+    (folder, path)
+}

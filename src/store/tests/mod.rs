@@ -1,8 +1,11 @@
 //! What the store promises: durable, fenced, intact, and refusing by name.
 
 mod append;
+mod erase;
 mod evidence;
 mod fixture;
+mod import;
+mod migrate;
 mod refusals;
 
-use fixture::{bytes_of, create, folder, held, open, write};
+use fixture::{bytes_of, create, folder, held, kept, open, write};

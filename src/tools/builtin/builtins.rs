@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::workspace::Workspace;
-use super::{instant, list_directory, read_file};
+use super::{list_directory, read_file};
 use crate::contract::ToolCapability;
-use crate::message::ObjectText;
+use crate::message::{ObjectText, rfc3339};
 use crate::tools::envelope::ToolAnswer;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::{Clock, ToolServerError};
@@ -85,9 +85,7 @@ impl Builtins {
     ) -> Option<ToolAnswer> {
         let (tool, _) = self.tools.iter().find(|(tool, _)| tool.name() == name)?;
         let outcome = match tool {
-            Tool::Clock => {
-                decode(arguments).map(|NoArguments {}| instant::rfc3339(clock.unix_ms()))
-            }
+            Tool::Clock => decode(arguments).map(|NoArguments {}| rfc3339(clock.unix_ms())),
             Tool::Echo => decode(arguments).map(|EchoArguments { text }| text),
             Tool::ListDirectory => match decode(arguments) {
                 Ok(request) => list_directory::perform(&self.workspace, request).await,

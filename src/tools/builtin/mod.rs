@@ -6,7 +6,6 @@
 //! handed on whole, up to a fixed bound.
 
 mod builtins;
-mod instant;
 mod list_directory;
 mod read_file;
 mod workspace;

@@ -23,7 +23,7 @@ use crate::kernel::CallOrder;
 use crate::message::{ToolOutcome, char_prefix};
 use crate::tools::envelope::ToolAnswer;
 use crate::tools::offer::{self, Offer};
-use crate::tools::{CallTerms, ToolServerError};
+use crate::tools::{CallTerms, Scrub, ToolServerError};
 
 /// Bytes of a detail that is recorded.
 const DETAIL_BYTES: usize = 2_048;
@@ -64,6 +64,7 @@ pub(in crate::tools) struct McpServer {
     patience: Patience,
     prefix: String,
     process: Option<Process>,
+    scrub: Arc<dyn Scrub>,
 }
 
 /// What the server last said it offers.
@@ -81,11 +82,12 @@ impl McpServer {
         (command, args): (&str, &[String]),
         env: &BTreeMap<String, String>,
         workspace: &Path,
-        patience: Patience,
+        (patience, scrub): (Patience, &Arc<dyn Scrub>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let (mut process, streams) = Process::start(command, args, env, workspace)?;
-        let (tail, changes) = (Arc::<StderrTail>::default(), Changes::default());
+        let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
+        let changes = Changes::default();
         let transport = LineTransport::new(
             streams.stdout,
             streams.stdin,
@@ -104,6 +106,7 @@ impl McpServer {
             }
             other => other?,
         };
+        let patience = (patience, scrub);
         Self::list_first(name, connection, Some(process), patience, cancel).await
     }
 
@@ -112,21 +115,22 @@ impl McpServer {
         name: &str,
         url: &str,
         headers: &BTreeMap<String, String>,
-        patience: Patience,
+        (patience, scrub): (Patience, &Arc<dyn Scrub>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let transport = address::connect(url, headers)?;
-        let (tail, changes) = (Arc::default(), Changes::default());
+        let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
+        let changes = Changes::default();
         let connection =
             Connection::introduce(transport, tail, changes, patience.initialise_ms, cancel).await?;
-        Self::list_first(name, connection, None, patience, cancel).await
+        Self::list_first(name, connection, None, (patience, scrub), cancel).await
     }
 
     async fn list_first(
         name: &str,
         connection: Connection,
         process: Option<Process>,
-        patience: Patience,
+        (patience, scrub): (Patience, &Arc<dyn Scrub>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let server = Self {
@@ -136,6 +140,7 @@ impl McpServer {
             patience,
             prefix: format!("{name}__"),
             process,
+            scrub: Arc::clone(scrub),
         };
         let offer = server.list(cancel).await?;
         Ok((server, offer))
@@ -200,7 +205,10 @@ impl McpServer {
                 .await
                 .map_err(ListFault::Unanswered)?;
             let next = answer
-                .judge(|result| tool_list::take_page(&mut offer, &self.prefix, result))
+                .judge(|result| {
+                    let scrub = self.scrub.as_ref();
+                    tool_list::take_page(&mut offer, &self.prefix, result, scrub)
+                })
                 .map_err(|malformed| ListFault::Protocol(malformed.detail))?
                 .map_err(|error| {
                     ListFault::Protocol(format!("{} ({})", error.message, error.code))
@@ -277,8 +285,10 @@ impl McpServer {
                 ToolOutcome::Returned(answer.into_envelope(order, terms, started_at_ms))
             }
             Err(malformed) => ToolOutcome::Malformed {
-                detail: char_prefix(&malformed.detail, DETAIL_BYTES).to_owned(),
-                raw_hash: malformed.raw.map(|raw| terms.blobs.put(raw)),
+                detail: char_prefix(&terms.scrub.text(malformed.detail), DETAIL_BYTES).to_owned(),
+                raw_hash: malformed
+                    .raw
+                    .map(|raw| terms.blobs.put(terms.scrub.bytes(raw))),
             },
         }
     }

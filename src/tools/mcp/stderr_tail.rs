@@ -1,5 +1,7 @@
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::tools::Scrub;
 
 /// Bytes of a server's standard error that are kept.
 const TAIL_BYTES: usize = 4_096;
@@ -7,12 +9,23 @@ const TAIL_BYTES: usize = 4_096;
 const QUOTED_BYTES: usize = 1_024;
 
 /// The end of what a server wrote to its standard error.
-#[derive(Debug, Default)]
-pub(super) struct StderrTail(Mutex<VecDeque<u8>>);
+#[derive(Debug)]
+pub(super) struct StderrTail {
+    bytes: Mutex<VecDeque<u8>>,
+    scrub: Arc<dyn Scrub>,
+}
 
 impl StderrTail {
+    /// Nothing written yet; what is quoted is scrubbed first.
+    pub(super) fn new(scrub: Arc<dyn Scrub>) -> Self {
+        Self {
+            bytes: Mutex::default(),
+            scrub,
+        }
+    }
+
     pub(super) fn push(&self, bytes: &[u8]) {
-        let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend(bytes);
         let excess = tail.len().saturating_sub(TAIL_BYTES);
         tail.drain(..excess);
@@ -21,10 +34,11 @@ impl StderrTail {
     /// The last lines on one line, for an error; empty where nothing was written.
     pub(super) fn quoted(&self) -> String {
         let tail: Vec<u8> = {
-            let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let tail = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
             tail.iter().copied().collect()
         };
-        let text = String::from_utf8_lossy(&tail);
+        // Before it is cut: half a secret would not be found.
+        let text = self.scrub.text(String::from_utf8_lossy(&tail).into_owned());
         let mut start = text.len().saturating_sub(QUOTED_BYTES);
         while !text.is_char_boundary(start) {
             start += 1;
@@ -43,17 +57,20 @@ impl StderrTail {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{QUOTED_BYTES, StderrTail, TAIL_BYTES};
+    use crate::tools::KeepAll;
 
     #[test]
     fn the_end_is_kept_and_quoted_on_one_line() {
-        let tail = StderrTail::default();
+        let tail = StderrTail::new(Arc::new(KeepAll));
         assert_eq!(tail.quoted(), "");
         tail.push(b"first\n\n  second \x07\nlast");
         assert_eq!(tail.quoted(), "first | second | last");
         tail.push("é".repeat(TAIL_BYTES).as_bytes());
         assert!(tail.quoted().len() <= QUOTED_BYTES);
         assert!(tail.quoted().chars().all(|c| c == 'é'));
-        assert!(tail.0.lock().unwrap().len() <= TAIL_BYTES);
+        assert!(tail.bytes.lock().unwrap().len() <= TAIL_BYTES);
     }
 }

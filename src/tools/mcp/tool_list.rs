@@ -3,7 +3,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::message::{ObjectFault, ObjectText, char_prefix, inexact_integer};
+use crate::tools::Scrub;
 use crate::tools::offer::{Described, Offer};
+use crate::tools::scrub::scrubbed;
 
 /// Most tools of one server.
 pub(super) const TOOLS: usize = 1_000;
@@ -41,12 +43,28 @@ pub(super) struct Next {
 }
 
 /// Adds a page's tools to the offer; a tool that does not decode is left out and noted, the others stay.
-pub(super) fn take_page(offer: &mut Offer, prefix: &str, page: &RawValue) -> Result<Next, String> {
+pub(super) fn take_page(
+    offer: &mut Offer,
+    prefix: &str,
+    page: &RawValue,
+    scrub: &dyn Scrub,
+) -> Result<Next, String> {
     let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
     for (index, tool) in page.tools.iter().enumerate() {
         match described(tool) {
-            Ok(described) => offer.add(prefix, described),
-            Err(reason) => offer.leave_out(&name_of(index, tool), &reason),
+            Ok(described) => offer.add(
+                prefix,
+                Described {
+                    annotations: scrubbed(described.annotations, scrub),
+                    description: scrub.text(described.description),
+                    input_schema: scrubbed(described.input_schema, scrub),
+                    name: scrub.text(described.name),
+                },
+            ),
+            Err(reason) => {
+                let name = scrub.text(name_of(index, tool));
+                offer.leave_out(&name, &scrub.text(reason));
+            }
         }
     }
     Ok(Next {
@@ -96,13 +114,14 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::{Offer, take_page};
+    use crate::tools::KeepAll;
 
     /// What becomes of a tool `t` with these members beside its name.
     fn check(members: &str, expect: Result<(), &str>) {
         let page = format!(r#"{{"tools": [{{"name": "t", {members}}}]}}"#);
         let page = RawValue::from_string(page).unwrap();
         let mut offer = Offer::default();
-        take_page(&mut offer, "s__", &page).unwrap();
+        take_page(&mut offer, "s__", &page, &KeepAll).unwrap();
         let found = match (offer.tools.as_slice(), offer.unusable.as_slice()) {
             ([tool], []) if tool.name == "t" => Ok(()),
             ([], [reason]) => Err(reason.as_str()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::Mutex;
 
 use tokio_util::sync::CancellationToken;
@@ -11,7 +12,7 @@ use crate::message::{
     CallSeq, ContentBlock, Digest, ObjectText, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 use crate::tools::mcp::Patience;
-use crate::tools::{BlobSink, BringUp, CallTerms, Clock, ServerSpec, ToolServers};
+use crate::tools::{BlobSink, BringUp, CallTerms, Clock, KeepAll, Scrub, ServerSpec, ToolServers};
 
 /// Blobs in memory.
 #[derive(Default)]
@@ -67,7 +68,8 @@ impl Bench {
             list_ms: 20_000,
         };
         let cancel = CancellationToken::new();
-        let up = ToolServers::bring_up_within(specs, root, patience, &cancel).await;
+        let scrub: Arc<dyn Scrub> = Arc::new(KeepAll);
+        let up = ToolServers::bring_up_within(specs, root, (patience, &scrub), &cancel).await;
         Self {
             blobs: Kept::default(),
             cancel,
@@ -96,6 +98,7 @@ impl Bench {
             clock: &Standing,
             idempotency_key: "run:1",
             output_limit_bytes: self.limit,
+            scrub: &KeepAll,
             timeout_ms: self.timeout_ms,
         };
         self.up.servers.call(&order, &terms).await

@@ -78,8 +78,8 @@ pub(super) fn judge_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<
     Ok(())
 }
 
-/// Entry 0 states what the run is bound to.
-pub(super) fn judge_start(header: &Header, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+/// Entry 0 states what the run is bound to; returns when it says that it began.
+pub(super) fn judge_start(header: &Header, entry: &EntryRecord<'_>) -> Result<u64, Flaw> {
     let event = entry.decoded_event.as_ref().map(|event| &event.event);
     let Some(EventKind::RunStarted(started)) = event else {
         return Err(Flaw::tampered("event", "run_started", entry.event));
@@ -98,7 +98,7 @@ pub(super) fn judge_start(header: &Header, entry: &EntryRecord<'_>) -> Result<()
             started.contract_hash,
         ));
     }
-    Ok(())
+    Ok(started.started_unix_ms)
 }
 
 pub(super) fn judge_seal(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {

@@ -1,12 +1,16 @@
 //! Verification: is this the transcript that was written? Recomputes hashes from stored bytes, record by record.
 
+mod erased;
 mod finding;
 mod judge;
 mod lines;
+mod parent;
 mod signed;
 mod summary;
 mod verifier;
 
 pub use lines::{LineVerifier, verify_lines};
+pub use parent::ParentFound;
+pub(super) use signed::signers;
 pub use signed::{LogEvidence, judge_tree};
 pub use verifier::{Verifier, VerifyOptions, WithheldBlobs};

@@ -107,18 +107,8 @@ impl Verifier {
     }
 
     fn judge_signatures(&mut self, note: &Note, entries: u64) -> Verdict {
-        let mut signers = Vec::new();
-        for key in &self.trust.keys {
-            match note.signed_by(key) {
-                Signed::Absent => {}
-                Signed::Valid => signers.push(format!("{}+{}", key.name(), key.id())),
-                Signed::Forged => {
-                    let expected = format!("a signature by {}+{}", key.name(), key.id());
-                    let flaw = Flaw::tampered("checkpoint", expected, "one that does not hold");
-                    return Err(Finding::new("signature", flaw));
-                }
-            }
-        }
+        let signers = signers(&self.trust.keys, note, "checkpoint")
+            .map_err(|flaw| Finding::new("signature", flaw))?;
         let known = self.trust.keys.iter().chain(&self.trust.witnesses);
         let known: Vec<_> = known.map(PublicKey::id).collect();
         let signatures = note.signatures().iter();
@@ -137,6 +127,15 @@ impl Verifier {
             let name = format!("{}+{}", key.name(), key.id());
             match note.signed_by(key) {
                 Signed::Valid if covers && !self.signed.witnesses.contains(&name) => {
+                    if let (Some(begun), Some(seen)) =
+                        (self.entries.started_unix_ms, note.cosigned_at(key))
+                        && begun / 1000 > seen
+                    {
+                        self.notes.push(format!(
+                            "clock: the run says that it began {} s after {name} had seen its end, so its clock was wrong",
+                            begun / 1000 - seen
+                        ));
+                    }
                     self.signed.witnesses.push(name);
                 }
                 Signed::Valid | Signed::Absent => {}
@@ -159,6 +158,9 @@ impl Verifier {
             return Ok(());
         };
         let trust = std::sync::Arc::clone(&self.trust);
+        trust
+            .judge_pins()
+            .map_err(|flaw| Finding::new("pins", flaw))?;
         for pin in &trust.pins {
             let Pin::Run {
                 run_id: pinned,
@@ -259,6 +261,30 @@ impl Verifier {
         }
         Ok(())
     }
+}
+
+/// Which of these keys have signed a note.
+///
+/// # Errors
+/// [`Flaw`] where a signature in the name of one of them does not hold.
+pub(in crate::transcript) fn signers(
+    keys: &[PublicKey],
+    note: &Note,
+    field: &str,
+) -> Result<Vec<String>, Flaw> {
+    let mut signers = Vec::new();
+    for key in keys {
+        let name = format!("{}+{}", key.name(), key.id());
+        match note.signed_by(key) {
+            Signed::Absent => {}
+            Signed::Valid => signers.push(name),
+            Signed::Forged => {
+                let expected = format!("a signature by {name}");
+                return Err(Flaw::tampered(field, expected, "one that does not hold"));
+            }
+        }
+    }
+    Ok(signers)
 }
 
 /// Holds a log of runs against a head of it that was noted earlier.

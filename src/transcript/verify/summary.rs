@@ -48,8 +48,20 @@ impl Verifier {
         if book.sealed || !self.options.open {
             judge("seal", all_ended || (book.sealed && book.ended), outcome);
         }
+        let parent = self.parent.told();
+        let lacks_parent = match parent {
+            Some(Ok(detail)) => {
+                judge("parent", book.ended || all_ended, detail);
+                None
+            }
+            Some(Err(why)) => Some(format!("parent: {why}")),
+            None => None,
+        };
         let blobs = format!("{} blobs, each re-hashed", self.blobs.present);
         judge("blobs", all_ended, blobs);
+        if self.erased.count > 0 || failed == Some("erased") {
+            judge("erased", all_ended, self.erased.told());
+        }
         if header.is_some_and(|h| h.claims.is_some()) {
             let detail = "the row of the run agrees with its chain".to_owned();
             judge("index", all_ended, detail);
@@ -91,15 +103,18 @@ impl Verifier {
             (Presence::Derivable, "requests", "of request bodies"),
         ] {
             let wanted = self.blobs.wanted.values();
-            let lacking = wanted.filter(|w| w.presence == presence && !w.seen).count();
+            let lacking = wanted.filter(|w| w.presence == presence && !w.seen && !w.erased);
+            let lacking = lacking.count();
             if all_ended && lacking > 0 {
                 not_checked.push(format!("{name}: {lacking} blobs {why} are not here"));
             }
         }
+        not_checked.extend(lacks_parent);
         if all_ended && !book.sealed {
             not_checked.push("seal: the run is in progress".to_owned());
         }
         if all_ended {
+            not_checked.extend(self.erased.lacking());
             not_checked.extend(self.unsigned());
         }
         let level = match (all_ended, self.seal_is_signed(), signed.pinned) {

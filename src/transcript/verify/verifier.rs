@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::erased::ErasedBook;
 use super::finding::{Finding, Verdict};
 use super::judge::{judge_action, judge_claims, judge_hash, judge_seal, judge_start, no_header};
+use super::parent::ParentBook;
 use super::signed::SignedBook;
 use crate::kernel::{EntryKind, Outcome, State};
 use crate::message::{Digest, RunId};
@@ -30,6 +32,9 @@ pub enum WithheldBlobs {
     Needed,
 }
 
+/// By how much two honest clocks may differ.
+const CLOCK_SKEW_MS: u64 = 60_000;
+
 /// Verifies a stored run record by record: recomputes every hash from the stored bytes.
 ///
 /// Holds the hashes of the blobs that are named and the heads of the chain, and nothing else of what it has seen. It stops at the first
@@ -39,10 +44,12 @@ pub struct Verifier {
     pub(super) bad: Option<(&'static str, FirstBad)>,
     pub(super) blobs: BlobBook,
     pub(super) entries: EntryBook,
+    pub(super) erased: ErasedBook,
     pub(super) header: Option<Header>,
     pub(super) last_place: Option<Place>,
     pub(super) notes: Vec<String>,
     pub(super) options: VerifyOptions,
+    pub(super) parent: ParentBook,
     pub(super) signed: SignedBook,
     pub(super) trust: Arc<Trust>,
 }
@@ -66,6 +73,8 @@ pub(super) struct EntryBook {
     pub(super) outcome: Option<Outcome>,
     pub(super) place: Option<Place>,
     pub(super) sealed: bool,
+    /// When the run says that it began.
+    pub(super) started_unix_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -75,9 +84,10 @@ pub(super) struct BlobBook {
     pub(super) wanted: BTreeMap<Digest, Wanted>,
 }
 
-/// A blob that was named and has not been seen yet, or has.
+/// A blob that was named and has not been seen yet, has been, or was erased.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
+    pub(super) erased: bool,
     pub(super) field: &'static str,
     pub(super) place: Place,
     pub(super) seen: bool,
@@ -93,10 +103,12 @@ impl Verifier {
             bad: None,
             blobs: BlobBook::default(),
             entries: EntryBook::default(),
+            erased: ErasedBook::default(),
             header: None,
             last_place: None,
             notes: Vec::new(),
             options,
+            parent: ParentBook::default(),
             signed: SignedBook::default(),
             trust: Arc::default(),
         }
@@ -118,6 +130,7 @@ impl Verifier {
             Ok(Record::Header(header)) => self.header(place, *header),
             Ok(Record::Entry(entry)) => self.entry(place, &entry),
             Ok(Record::Blob(blob)) => self.blob(blob),
+            Ok(Record::Tombstone(tombstone)) => self.tombstone(&tombstone),
             Ok(Record::Checkpoint(checkpoint)) => self.checkpoint(&checkpoint),
             Err(flaw) => Err(self.unreadable(flaw)),
         };
@@ -173,6 +186,8 @@ impl Verifier {
             Finding::new("header", flaw)
         } else if self.signed.checkpoints > 0 || flaw.field == "checkpoint" {
             Finding::new("checkpoints", flaw)
+        } else if self.erased.count > 0 || flaw.field == "tombstone" {
+            Finding::new("erased", flaw)
         } else if self.entries.ended || self.entries.sealed {
             Finding::new("blobs", flaw)
         } else {
@@ -234,7 +249,18 @@ impl Verifier {
         judge_hash(header, entry)?;
         judge_action(book, entry).or_else(|flaw| refuse("entries", flaw))?;
         if at == 0 {
-            judge_start(header, entry).or_else(|flaw| refuse("entries", flaw))?;
+            let begun =
+                judge_start(header, entry).map_err(|flaw| Finding::new("entries", flaw).seq(at))?;
+            book.started_unix_ms = Some(begun);
+            if let Some(now) = self.trust.now_unix_ms
+                && begun > now.saturating_add(CLOCK_SKEW_MS)
+            {
+                self.notes.push(format!(
+                    "clock: the run says that it began {} s from now, so its clock or this one is wrong",
+                    (begun - now) / 1000
+                ));
+            }
+            self.parent.note(entry);
         }
         if action.kind == EntryKind::Seal {
             judge_seal(book, entry).or_else(|flaw| refuse("seal", flaw))?;
@@ -248,6 +274,7 @@ impl Verifier {
         book.place = Some(place);
         for named in entry.decoded_event.iter().flat_map(blob_references) {
             let wanted = Wanted {
+                erased: false,
                 field: named.field,
                 place,
                 presence: named.presence,
@@ -272,6 +299,10 @@ impl Verifier {
         let refuse = |flaw| Err(Finding::new("blobs", flaw));
         if self.signed.checkpoints > 0 {
             let expected = "no blob after the first checkpoint";
+            return refuse(Flaw::new(FlawKind::Extended, "blob", expected, blob.hash));
+        }
+        if self.erased.count > 0 {
+            let expected = "no blob after the first tombstone";
             return refuse(Flaw::new(FlawKind::Extended, "blob", expected, blob.hash));
         }
         let computed = Digest::of(blob.bytes);
@@ -337,7 +368,7 @@ impl Verifier {
             WithheldBlobs::MayLack => Presence::Needed,
             WithheldBlobs::Needed => Presence::Withheld,
         };
-        let lacking = |w: &Wanted| !w.seen && w.presence >= least;
+        let lacking = |w: &Wanted| !w.seen && !w.erased && w.presence >= least;
         let wanted = self.blobs.wanted.iter();
         let first = wanted
             .filter(|(_, w)| lacking(w))

@@ -120,7 +120,10 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
 /// No absolute path of a developer's machine and no package registry in any file but the lock file.
 pub fn machine(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (path, text) in tree.files().filter(|(path, _)| *path != "Cargo.lock") {
+    for (path, text) in tree
+        .files()
+        .filter(|(path, _)| !path.ends_with("Cargo.lock"))
+    {
         for (at, line) in text.lines().enumerate() {
             for name in MACHINE_PATHS {
                 let absolute = |(at, _): (usize, &str)| {

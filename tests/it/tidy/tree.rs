@@ -9,6 +9,15 @@ pub struct Tree {
     files: Vec<(String, String)>,
 }
 
+/// Folders that tools fill: nothing in them is the project's.
+const BUILT: [&str; 5] = [
+    "target",
+    "fuzz/artifacts",
+    "fuzz/corpus",
+    "fuzz/coverage",
+    "fuzz/target",
+];
+
 /// Where a rule is broken.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -90,7 +99,7 @@ impl Tree {
             }
             if kind.is_dir() {
                 let hidden = name.starts_with('.') && name != ".ci" && name != ".github";
-                if !hidden && path != "target" {
+                if !hidden && !BUILT.contains(&path.as_str()) {
                     self.read_folder(&entry.path(), &format!("{path}/"))?;
                 }
             } else if kind.is_file() {

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 /// A file, and what a verifier should say of it.
-pub(super) struct Case {
+pub struct Case {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
     pub(super) holds: bool,
@@ -10,7 +10,7 @@ pub(super) struct Case {
 }
 
 impl Case {
-    pub(super) fn whole(name: &str, bytes: Vec<u8>) -> Self {
+    pub fn whole(name: &str, bytes: Vec<u8>) -> Self {
         Self {
             name: name.to_owned(),
             bytes,
@@ -19,7 +19,7 @@ impl Case {
         }
     }
 
-    pub(super) fn damaged(name: String, bytes: Vec<u8>, line: impl Into<Option<u64>>) -> Self {
+    pub fn damaged(name: String, bytes: Vec<u8>, line: impl Into<Option<u64>>) -> Self {
         Self {
             name,
             bytes,

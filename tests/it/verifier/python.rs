@@ -12,9 +12,11 @@ fn script() -> PathBuf {
 }
 
 /// The folder with the packages that verify.py needs, installed once; or why there is none.
-static PACKAGES: LazyLock<Result<PathBuf, String>> = LazyLock::new(install);
+static PACKAGES: LazyLock<Result<PathBuf, String>> =
+    LazyLock::new(|| install("verifier", &script().with_file_name("requirements.txt")));
 
-fn install() -> Result<PathBuf, String> {
+/// Installs what a file of requirements pins, once for each content of it; returns the folder for `PYTHONPATH`.
+pub fn install(name: &str, pins: &Path) -> Result<PathBuf, String> {
     let tag = Command::new("python3")
         .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
         .output()
@@ -27,11 +29,10 @@ fn install() -> Result<PathBuf, String> {
         );
         return Err("there is no python3".to_owned());
     };
-    let pins = script().with_file_name("requirements.txt");
-    let version = blake3::hash(&fs::read(&pins).unwrap()).to_hex();
+    let version = blake3::hash(&fs::read(pins).unwrap()).to_hex();
     let tag = String::from_utf8_lossy(&tag.stdout).trim().to_owned();
     let home = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let ready = home.join(format!("verifier-{tag}-{}", &version[..16]));
+    let ready = home.join(format!("{name}-{tag}-{}", &version[..16]));
     if ready.is_dir() {
         return Ok(ready);
     }
@@ -44,12 +45,12 @@ fn install() -> Result<PathBuf, String> {
         .arg("--target")
         .arg(fresh.path().join("packages"))
         .arg("--requirement")
-        .arg(&pins)
+        .arg(pins)
         .output()
         .map_err(|e| e.to_string())?;
     if !pip.status.success() {
         let said = String::from_utf8_lossy(&pip.stderr).trim().to_owned();
-        return Err(format!("pip cannot install what verify.py needs: {said}"));
+        return Err(format!("pip cannot install what {name} needs: {said}"));
     }
     if let Err(e) = fs::rename(fresh.path().join("packages"), &ready) {
         assert!(ready.is_dir(), "{}: {e}", ready.display());

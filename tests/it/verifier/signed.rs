@@ -1,5 +1,7 @@
 use monolith::message::{Digest, RunId};
-use monolith::transcript::{Checkpoint, LineReader, Record, SecretKey, checkpoint_line};
+use monolith::transcript::{
+    Checkpoint, LineReader, Record, SecretKey, Tombstone, checkpoint_line, tombstone_line,
+};
 
 use super::damage::{Case, lines};
 
@@ -116,6 +118,130 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
         let text = String::from_utf8_lossy(&changed).into_owned();
         if text.contains("— example /LufYb") {
             put(&format!("byte {place} changed"), with(&[&changed]), at);
+        }
+    }
+    cases
+}
+
+/// Files in which blobs were erased, whole and damaged.
+pub(super) fn erased(bytes: &[u8]) -> Vec<Case> {
+    let lines = lines(bytes);
+    let first = lines.iter().position(|line| line.starts_with(b"{\"blob\""));
+    let first = first.unwrap();
+    let run_id = checkpoint(bytes, 1).run_id;
+    let hash_of = |line: &[u8]| -> Digest {
+        let line: serde_json::Value = serde_json::from_slice(line).unwrap();
+        line["blob"].as_str().unwrap().parse().unwrap()
+    };
+    let stone = |blob: Digest, reason: &str| Tombstone {
+        run_id: run_id.clone(),
+        blob,
+        reason: reason.to_owned(),
+        at_unix_ms: 1_790_000_000_000,
+    };
+    let line = |stone: &Tombstone, key: &SecretKey| {
+        tombstone_line(&stone.sign(key).to_string()).into_bytes()
+    };
+    let (kept, blobs) = lines.split_at(first);
+    let [one, two] = [0, 1].map(|at| hash_of(blobs[at]));
+    let put = |blobs: &[&[u8]], stones: &[Vec<u8>]| {
+        [kept.concat(), blobs.concat(), stones.concat()].concat()
+    };
+    let by_us = |blob, reason: &str| line(&stone(blob, reason), &key());
+    let seal = self::line(&checkpoint(bytes, entries(bytes) as u64), &key());
+    let odd = "asked for\n\"by\" them \u{1f} \u{7f} é \u{1f600}";
+    let mut cases = vec![
+        Case::whole("one erased", put(&blobs[1..], &[by_us(one, "")])),
+        Case::whole(
+            "two erased",
+            put(&blobs[2..], &[by_us(one, odd), by_us(two, "")]),
+        ),
+        Case::whole(
+            "erased and signed",
+            put(&blobs[1..], &[by_us(one, ""), seal.clone()]),
+        ),
+        Case::whole(
+            "erased by a stranger",
+            put(&blobs[1..], &[line(&stone(one, ""), &stranger())]),
+        ),
+    ];
+    let at = lines.len() as u64;
+    let mut bad = |what: &str, bytes: Vec<u8>, line: Option<u64>| {
+        cases.push(Case::damaged(format!("erased: {what}"), bytes, line));
+    };
+    bad(
+        "beside the blob",
+        put(blobs, &[by_us(one, "")]),
+        Some(at + 1),
+    );
+    bad(
+        "twice",
+        put(&blobs[1..], &[by_us(one, ""), by_us(one, "")]),
+        Some(at + 1),
+    );
+    bad(
+        "in another order",
+        put(&blobs[2..], &[by_us(two, ""), by_us(one, "")]),
+        Some(at),
+    );
+    bad(
+        "behind the seal",
+        put(&blobs[1..], &[seal, by_us(one, "")]),
+        Some(at + 1),
+    );
+    bad(
+        "before a blob",
+        put(&[], &[by_us(one, ""), blobs[1..].concat()]),
+        Some(first as u64 + 2),
+    );
+    bad(
+        "named by no entry",
+        put(blobs, &[by_us(Digest::of(b"none"), "")]),
+        Some(at + 1),
+    );
+    let long = by_us(one, &"x".repeat(1025));
+    bad(
+        "with too long a reason",
+        put(&blobs[1..], &[long]),
+        Some(at),
+    );
+    let other = Tombstone {
+        run_id: RunId::try_from("other".to_owned()).unwrap(),
+        ..stone(one, "")
+    };
+    bad(
+        "of another run",
+        put(&blobs[1..], &[line(&other, &key())]),
+        Some(at),
+    );
+    let late = Tombstone {
+        at_unix_ms: 1 << 53,
+        ..stone(one, "")
+    };
+    bad(
+        "at no time",
+        put(&blobs[1..], &[line(&late, &key())]),
+        Some(at),
+    );
+    bad(
+        "and the blob missing, too",
+        put(&blobs[2..], &[by_us(two, "")]),
+        None,
+    );
+    let whole = by_us(one, "asked for");
+    let told = String::from_utf8(whole.clone()).unwrap();
+    let id = told.find("— example ").unwrap();
+    let id = &told[id..id + "— example ".len() + 6];
+    for place in (0..whole.len()).step_by(5) {
+        let mut changed = whole.clone();
+        changed[place] ^= 0x02;
+        let text = String::from_utf8_lossy(&changed).into_owned();
+        if text.contains(id) {
+            bad(
+                &format!("byte {place}"),
+                put(&blobs[1..], &[changed]),
+                Some(at),
+            );
         }
     }
     cases

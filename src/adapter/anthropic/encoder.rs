@@ -1,0 +1,291 @@
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::adapter::RequestShape;
+use crate::adapter::json::put;
+use crate::adapter::kept::{
+    Addressee, Chunk, Kept, SentPart, Side, parts_of, reasoning_budget, turns,
+};
+use crate::adapter::request::Encode;
+use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, Role};
+
+/// The least that the protocol takes as a budget of reasoning.
+const LEAST_BUDGET: u64 = 1024;
+const MARK: &[u8] = b",\"cache_control\":{\"type\":\"ephemeral\"}";
+
+/// Renders bodies for one target; see the module's documentation for what is sent.
+#[derive(Debug)]
+pub(in crate::adapter) struct Encoder {
+    caches: bool,
+    kept: Kept,
+    /// `{"model":…,`
+    head: Vec<u8>,
+    one_call: bool,
+    /// With reasoning, and without: a forced call allows none.
+    tails: [Vec<u8>; 2],
+    to: Addressee,
+    /// `,"tools":[…]`; none where no tool is exposed.
+    tools: Option<Vec<u8>>,
+}
+
+impl Encoder {
+    pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
+        let mut head = b"{\"model\":".to_vec();
+        put(&mut head, &target.model);
+        let budget = reasoning_budget(&target.sampling, LEAST_BUDGET);
+        Self {
+            caches: target.sampling.caching == "full",
+            kept: Kept::default(),
+            head,
+            one_call: !terms.parallel_tool_calls,
+            tails: [
+                Parameters::of(&target.sampling, budget).rendered(),
+                Parameters::of(&target.sampling, None).rendered(),
+            ],
+            to: Addressee::of(terms, target),
+            tools: tools(terms),
+        }
+    }
+
+    /// The tools and how they may be called. Where they are withheld, a conversation that holds calls needs them all the
+    /// same: then the choice is none.
+    fn tools(&self, exposure: ToolExposure, called: bool) -> Vec<u8> {
+        let Some(tools) = &self.tools else {
+            return Vec::new();
+        };
+        let choice = match exposure {
+            ToolExposure::Withheld if !called => return Vec::new(),
+            ToolExposure::Withheld => "none",
+            ToolExposure::Auto => "auto",
+            ToolExposure::Forced => "any",
+        };
+        let mut out = tools.clone();
+        out.extend_from_slice(b",\"tool_choice\":");
+        let one_call = self.one_call && exposure != ToolExposure::Withheld;
+        put(
+            &mut out,
+            &Choice {
+                kind: choice,
+                disable_parallel_tool_use: one_call.then_some(true),
+            },
+        );
+        out
+    }
+}
+
+impl Encode for Encoder {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+        let Self { kept, to, .. } = self;
+        kept.keep(conversation, |_, message| rendered(message, to));
+        let notices: Vec<Chunk> = shape
+            .notices
+            .iter()
+            .map(|notice| Chunk {
+                bytes: rendered(notice, to),
+                side: Side::of(notice.role),
+            })
+            .collect();
+        let said = || {
+            let notices = notices.iter().filter(|chunk| !chunk.bytes.is_empty());
+            self.kept.chunks().chain(notices)
+        };
+        let mut system = turns(said().filter(|chunk| chunk.side == Side::System), |_| {
+            (b",\"system\":[", b"]")
+        });
+        let mut messages = turns(said().filter(|chunk| chunk.side != Side::System), |side| {
+            if side == Side::Model {
+                (b"{\"role\":\"assistant\",\"content\":[", b"]}")
+            } else {
+                (b"{\"role\":\"user\",\"content\":[", b"]}")
+            }
+        });
+        if self.caches {
+            // The last block of the instructions, and that of the last turn where it is no reasoning of the model's.
+            mark(&mut system, b"}]");
+            if said().last().is_some_and(|chunk| chunk.side == Side::User) {
+                mark(&mut messages, b"}]}");
+            }
+        }
+        let called = conversation
+            .iter()
+            .any(|message| !message.tool_calls.is_empty());
+        let forced = shape.tools == ToolExposure::Forced && self.tools.is_some();
+        let [with, without] = &self.tails;
+        let tools = self.tools(shape.tools, called);
+        [
+            self.head.as_slice(),
+            &system,
+            b",\"messages\":[",
+            &messages,
+            b"]",
+            &tools,
+            if forced { without } else { with },
+        ]
+        .concat()
+    }
+}
+
+/// Puts the cache's mark into the block that `out` ends with.
+fn mark(out: &mut Vec<u8>, end: &[u8]) {
+    if out.ends_with(end) {
+        let at = out.len() - end.len();
+        out.splice(at..at, MARK.iter().copied());
+    }
+}
+
+/// The blocks of a message, joined by commas. A blank text is no block: the protocol takes none.
+fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut add = |block: Block<'_>| {
+        if !out.is_empty() {
+            out.push(b',');
+        }
+        match block {
+            Block::Raw(json) => out.extend_from_slice(json.as_bytes()),
+            block => put(&mut out, &block),
+        }
+    };
+    match message.role {
+        Role::System | Role::User => {
+            if !message.is_blank() {
+                add(Block::Text {
+                    text: &message.content,
+                });
+            }
+        }
+        Role::Tool => add(Block::ToolResult {
+            tool_use_id: clean(message.tool_call_id.as_deref().unwrap_or_default()),
+            content: &message.content,
+        }),
+        Role::Assistant => {
+            for part in parts_of(message, to) {
+                match part {
+                    SentPart::Block(json) => add(Block::Raw(json)),
+                    SentPart::Text(text, _) if text.trim().is_empty() => {}
+                    SentPart::Text(text, _) => add(Block::Text { text }),
+                    SentPart::Call(call, _) => add(Block::ToolUse {
+                        id: clean(&call.id),
+                        name: &call.name,
+                        input: serde_json::from_str(call.arguments.as_str()).ok(),
+                    }),
+                }
+            }
+        }
+    }
+    out
+}
+
+/// An id of the protocol's letters; ids that other providers gave may have others.
+fn clean(id: &str) -> String {
+    let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    id.chars()
+        .map(|c| if letter(c) { c } else { '_' })
+        .collect()
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+    },
+    ToolUse {
+        id: String,
+        name: &'a str,
+        input: Option<&'a RawValue>,
+    },
+    ToolResult {
+        tool_use_id: String,
+        content: &'a str,
+    },
+    /// As it came; never serialised.
+    #[serde(skip)]
+    Raw(&'a str),
+}
+
+#[derive(Serialize)]
+struct Choice {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disable_parallel_tool_use: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: &'a serde_json::Value,
+}
+
+fn tools(terms: &Terms) -> Option<Vec<u8>> {
+    let wire = |tool: &'_ ToolTerms| {
+        let mut out = Vec::new();
+        put(
+            &mut out,
+            &WireTool {
+                name: &tool.name,
+                description: &tool.description,
+                input_schema: &tool.input_schema,
+            },
+        );
+        out
+    };
+    let tools: Vec<Vec<u8>> = terms.exposed_tools().map(wire).collect();
+    if tools.is_empty() {
+        return None;
+    }
+    Some([b",\"tools\":[".as_slice(), &tools.join(&b','), b"]"].concat())
+}
+
+/// Serialised in this order, after `messages` and `tools`.
+#[derive(Serialize)]
+struct Parameters {
+    max_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Thinking {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    budget_tokens: u64,
+}
+
+impl Parameters {
+    fn of(sampling: &Sampling, budget: Option<u64>) -> Self {
+        let plain = budget.is_none();
+        Self {
+            max_tokens: sampling.max_output_tokens,
+            // The protocol's range ends at 1; with reasoning it takes neither of the two.
+            temperature: sampling.temperature.filter(|_| plain).map(|t| t.min(1.0)),
+            // 1 says nothing, and newer models refuse it beside a temperature.
+            top_p: sampling.top_p.filter(|p| plain && *p < 1.0),
+            thinking: budget.map(|budget_tokens| Thinking {
+                kind: "enabled",
+                budget_tokens,
+            }),
+            stream: sampling.stream,
+        }
+    }
+
+    /// The fields and the body's closing brace, after a comma.
+    fn rendered(&self) -> Vec<u8> {
+        let mut out = b",".to_vec();
+        put(&mut out, self);
+        // They go into the body's own object: without their opening brace.
+        out.remove(1);
+        out
+    }
+}

@@ -1,0 +1,238 @@
+use serde_json::value::RawValue;
+
+use super::VERSION;
+use super::wire::{
+    WireBlock, WireCitations, WireDocument, WireMessage, WireOutput, WireReasoning, WireToolUse,
+    WireUsage,
+};
+use crate::adapter::blocks::{BlockKind, Blocks, Piece};
+use crate::adapter::calls::CallFields;
+use crate::adapter::draft::{MAX_PARTS, Parties, too_many_parts};
+use crate::adapter::error_report::ErrorReport;
+use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
+use crate::adapter::json::{Raw, elements, object, string, whole};
+use crate::adapter::usage::UsageReport;
+use crate::message::{FailureCode, StopReason};
+
+const CONTENT: &str = "/output/message/content";
+const FIELDS: CallFields = CallFields {
+    arguments: "/input",
+    id: "/toolUseId",
+    name: "/name",
+};
+
+/// A message, folded from a body or from the frames of a stream.
+#[derive(Debug)]
+pub(in crate::adapter) struct Fold {
+    blocks: Blocks,
+    progress: Progress,
+    saw_message: bool,
+    stop_reason: Option<String>,
+    usage: UsageReport,
+}
+
+impl Default for Fold {
+    fn default() -> Self {
+        Self {
+            blocks: Blocks::at(CONTENT),
+            progress: Progress::default(),
+            saw_message: false,
+            stop_reason: None,
+            usage: UsageReport::default(),
+        }
+    }
+}
+
+impl fold::Fold for Fold {
+    const FRAMING: Framing = Framing::Frames;
+
+    fn progress(&mut self) -> &mut Progress {
+        &mut self.progress
+    }
+
+    /// The report of usage follows the end of the message.
+    fn is_done(&self) -> bool {
+        self.progress.done
+    }
+
+    fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
+        let body: WireDocument<'_> = document(text)?;
+        self.stopped(body.stop_reason);
+        self.meter(body.usage);
+        let Some(output) = body.output else {
+            if body.message.is_some() {
+                self.progress.report(ErrorReport::of_body(text));
+                return Ok(());
+            }
+            return Err(Failure::new(FailureCode::BodyShape, "/output"));
+        };
+        let output: WireOutput<'_> = part(Some(output), "/output")?;
+        let message: WireMessage<'_> = part(output.message, "/output/message")?;
+        let shape = || Failure::new(FailureCode::BodyShape, CONTENT);
+        let (blocks, more) =
+            elements(message.content.ok_or_else(shape)?, MAX_PARTS).ok_or_else(shape)?;
+        if more {
+            return Err(too_many_parts(CONTENT));
+        }
+        self.saw_message = true;
+        for (index, raw) in (0..).zip(blocks) {
+            let block: WireBlock<'_> = part(Some(raw), &format!("{CONTENT}/{index}"))?;
+            self.blocks.start(index, kind_of(&block, true))?;
+            self.blocks.stop(index);
+        }
+        Ok(())
+    }
+
+    fn take_named(&mut self, kind: &str, text: &str) -> Result<(), Failure> {
+        let event: WireDocument<'_> = document(text)?;
+        let index = whole(event.content_block_index).unwrap_or(0);
+        match kind {
+            "messageStart" => self.saw_message = true,
+            "contentBlockStart" => {
+                let block: WireBlock<'_> = part(event.start, CONTENT)?;
+                self.blocks.start(index, kind_of(&block, false))?;
+            }
+            "contentBlockDelta" => {
+                let delta: WireBlock<'_> = part(event.delta, CONTENT)?;
+                for piece in pieces_of(&delta) {
+                    self.blocks.add(index, piece)?;
+                }
+            }
+            "contentBlockStop" => self.blocks.stop(index),
+            "messageStop" => self.stopped(event.stop_reason),
+            "metadata" => self.meter(event.usage),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stop(&self) -> StopReason {
+        match self.stop_reason.as_deref() {
+            Some("end_turn" | "tool_use" | "stop_sequence") => StopReason::End,
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
+            Some("guardrail_intervened" | "content_filtered") => StopReason::ContentFilter,
+            _ => StopReason::Unknown,
+        }
+    }
+
+    fn finish(mut self, form: Form, model: &str) -> Folded {
+        if let Some(decided) = self.progress.decided() {
+            return decided;
+        }
+        let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
+        if form == Form::Piece && self.stop_reason.is_none() {
+            return fail(FailureCode::StreamIncomplete, "/stopReason");
+        }
+        if !self.saw_message {
+            return fail(FailureCode::BodyShape, "/output/message");
+        }
+        if let Some("malformed_tool_use" | "malformed_model_output") = self.stop_reason.as_deref() {
+            return fail(FailureCode::CallMalformed, "/stopReason");
+        }
+        let cut = self.stop() == StopReason::Length;
+        let parties = Parties {
+            asked: model,
+            answered: None,
+            version: VERSION,
+        };
+        let draft = self.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);
+        draft.finish(&FIELDS, &parties)
+    }
+}
+
+impl Fold {
+    fn stopped(&mut self, reason: Raw<'_>) {
+        if let Some(reason) = string(reason).filter(|reason| !reason.is_empty()) {
+            self.stop_reason = Some(reason);
+        }
+    }
+
+    fn meter(&mut self, raw: Raw<'_>) {
+        let Some(wire) = raw.and_then(|raw| object::<WireUsage<'_>>(raw.get())) else {
+            return;
+        };
+        let report = &mut self.usage;
+        UsageReport::note(&mut report.cache_read, wire.cache_read_input_tokens);
+        UsageReport::note(&mut report.cache_write, wire.cache_write_input_tokens);
+        UsageReport::note(&mut report.input, wire.input_tokens);
+        UsageReport::note(&mut report.output, wire.output_tokens);
+        self.progress.usage = report.usage();
+    }
+}
+
+fn part<'a, T: serde::Deserialize<'a>>(raw: Raw<'a>, pointer: &str) -> Result<T, Failure> {
+    raw.and_then(|raw| object(raw.get()))
+        .ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer))
+}
+
+fn kind_of(block: &WireBlock<'_>, is_whole: bool) -> BlockKind {
+    let text = |raw| string(raw).unwrap_or_default();
+    let tool: Option<WireToolUse<'_>> = block.tool_use.and_then(|raw| object(raw.get()));
+    if let Some(tool) = tool {
+        if string(tool.kind).is_some_and(|kind| kind != "tool_use") {
+            return BlockKind::Foreign;
+        }
+        let input = tool.input.map(RawValue::get);
+        return BlockKind::ToolUse {
+            id: text(tool.tool_use_id),
+            name: text(tool.name),
+            pieces: String::new(),
+            whole: match input {
+                // A blocking call always has its input; no text at all is no object.
+                None if is_whole => Some(String::new()),
+                input => input.map(str::to_owned),
+            },
+        };
+    }
+    let reasoning: Option<WireReasoning<'_>> =
+        block.reasoning_content.and_then(|raw| object(raw.get()));
+    if let Some(reasoning) = reasoning {
+        let said: WireReasoning<'_> = reasoning
+            .reasoning_text
+            .and_then(|raw| object(raw.get()))
+            .unwrap_or_default();
+        return match string(reasoning.redacted_content) {
+            Some(data) => BlockKind::Redacted(data),
+            None => BlockKind::Thinking {
+                signature: text(said.signature),
+                text: text(said.text),
+            },
+        };
+    }
+    if block.text.is_some() {
+        return BlockKind::Text(text(block.text));
+    }
+    let cited: Option<WireCitations<'_>> =
+        block.citations_content.and_then(|raw| object(raw.get()));
+    let cited = cited.and_then(|cited| elements(cited.content?, MAX_PARTS));
+    match cited {
+        Some((parts, _)) => BlockKind::Text(
+            parts
+                .into_iter()
+                .filter_map(|part| string(object::<WireBlock<'_>>(part.get())?.text))
+                .collect(),
+        ),
+        None => BlockKind::Foreign,
+    }
+}
+
+fn pieces_of(delta: &WireBlock<'_>) -> Vec<Piece> {
+    let tool: WireToolUse<'_> = delta
+        .tool_use
+        .and_then(|raw| object(raw.get()))
+        .unwrap_or_default();
+    let reasoning: WireReasoning<'_> = delta
+        .reasoning_content
+        .and_then(|raw| object(raw.get()))
+        .unwrap_or_default();
+    [
+        string(delta.text).map(Piece::Text),
+        string(tool.input).map(Piece::Arguments),
+        string(reasoning.text).map(Piece::Thinking),
+        string(reasoning.signature).map(Piece::Signature),
+        string(reasoning.redacted_content).map(Piece::Redacted),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

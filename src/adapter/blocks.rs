@@ -1,0 +1,202 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::calls::GatheredCall;
+use super::draft::{Draft, MAX_PARTS, too_many_parts};
+use super::fold::Failure;
+use crate::message::FailureCode;
+
+/// The content blocks of a message, as Anthropic and Bedrock send them: each started, continued and stopped under its
+/// index, or given whole.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    list: Vec<Block>,
+    /// Where the block stands that is open under an index.
+    open: BTreeMap<u64, usize>,
+    /// Where they stand: an RFC 6901 pointer.
+    pointer: &'static str,
+}
+
+#[derive(Debug)]
+struct Block {
+    kind: BlockKind,
+    stopped: bool,
+}
+
+/// What a block is, as far as it matters.
+#[derive(Debug)]
+pub(super) enum BlockKind {
+    /// Nothing that belongs to the message: a tool of the provider's own, and what it gave.
+    Foreign,
+    /// Reasoning that only the provider can read.
+    Redacted(String),
+    /// Text for the reader.
+    Text(String),
+    /// Reasoning, and what vouches for it.
+    Thinking { signature: String, text: String },
+    /// A call. `whole` holds arguments that came with its start; `pieces` those that came after it.
+    ToolUse {
+        id: String,
+        name: String,
+        pieces: String,
+        whole: Option<String>,
+    },
+}
+
+/// A piece of the block of that kind.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Arguments(String),
+    Redacted(String),
+    Signature(String),
+    Text(String),
+    Thinking(String),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Signed<'a> {
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+}
+
+impl Blocks {
+    pub(super) const fn at(pointer: &'static str) -> Self {
+        Self {
+            list: Vec::new(),
+            open: BTreeMap::new(),
+            pointer,
+        }
+    }
+
+    /// A block begins.
+    pub(super) fn start(&mut self, index: u64, kind: BlockKind) -> Result<(), Failure> {
+        if self.list.len() == MAX_PARTS {
+            return Err(too_many_parts(self.pointer));
+        }
+        self.open.insert(index, self.list.len());
+        self.list.push(Block {
+            kind,
+            stopped: false,
+        });
+        Ok(())
+    }
+
+    /// The block that is open under that index takes a piece. Where none is, the piece of a text begins one, since there is
+    /// nothing to know of a text beforehand.
+    pub(super) fn add(&mut self, index: u64, piece: Piece) -> Result<(), Failure> {
+        if !self.open.contains_key(&index) {
+            let kind = match &piece {
+                Piece::Text(_) => BlockKind::Text(String::new()),
+                Piece::Thinking(_) | Piece::Signature(_) => BlockKind::Thinking {
+                    signature: String::new(),
+                    text: String::new(),
+                },
+                Piece::Redacted(_) => BlockKind::Redacted(String::new()),
+                Piece::Arguments(_) => return Err(self.misplaced(index)),
+            };
+            self.start(index, kind)?;
+        }
+        let misplaced = self.misplaced(index);
+        let place = self.open.get(&index);
+        let Some(block) = place.and_then(|place| self.list.get_mut(*place)) else {
+            return Err(misplaced);
+        };
+        match (&mut block.kind, piece) {
+            (BlockKind::Text(text) | BlockKind::Thinking { text, .. }, Piece::Text(piece))
+            | (BlockKind::Thinking { text, .. }, Piece::Thinking(piece))
+            | (BlockKind::Redacted(text), Piece::Redacted(piece))
+            | (
+                BlockKind::Thinking {
+                    signature: text, ..
+                },
+                Piece::Signature(piece),
+            )
+            | (BlockKind::ToolUse { pieces: text, .. }, Piece::Arguments(piece)) => {
+                text.push_str(&piece);
+                Ok(())
+            }
+            (BlockKind::Foreign, _) => Ok(()),
+            _ => Err(misplaced),
+        }
+    }
+
+    /// The block under that index is whole.
+    pub(super) fn stop(&mut self, index: u64) {
+        let place = self.open.remove(&index);
+        if let Some(block) = place.and_then(|place| self.list.get_mut(place)) {
+            block.stopped = true;
+        }
+    }
+
+    fn misplaced(&self, index: u64) -> Failure {
+        Failure::new(FailureCode::BodyShape, format!("{}/{index}", self.pointer))
+    }
+
+    /// The message that the blocks are. `cut` where the output ended at its length limit: then a call at the very end is a
+    /// cut one, even where what came of its arguments reads as an object.
+    pub(super) fn into_draft(self, cut: bool, call_below: &str, arguments: &'static str) -> Draft {
+        let mut draft = Draft::default();
+        let last = self.list.len().saturating_sub(1);
+        for (place, block) in self.list.into_iter().enumerate() {
+            match block.kind {
+                BlockKind::Foreign => {}
+                BlockKind::Text(text) => draft.text(&text, None),
+                BlockKind::Thinking { signature, text } => {
+                    draft.reasoning(&text);
+                    if !signature.is_empty() {
+                        draft.block(json(&Signed::Thinking {
+                            thinking: &text,
+                            signature: &signature,
+                        }));
+                    }
+                }
+                BlockKind::Redacted(data) => {
+                    draft.block(json(&Signed::RedactedThinking { data: &data }));
+                }
+                BlockKind::ToolUse {
+                    id,
+                    name,
+                    pieces,
+                    whole,
+                } => {
+                    let flaw = if !block.stopped {
+                        Some((FailureCode::StreamIncomplete, ""))
+                    } else if cut && place == last {
+                        Some((FailureCode::ArgsInvalidJson, arguments))
+                    } else {
+                        None
+                    };
+                    let arguments = if pieces.is_empty() {
+                        // The dialect's rule: a call without arguments sends no piece of them.
+                        whole.unwrap_or_else(|| "{}".to_owned())
+                    } else {
+                        pieces
+                    };
+                    let pointer = format!("{}/{place}{call_below}", self.pointer);
+                    draft.call(
+                        GatheredCall {
+                            arguments,
+                            flaw,
+                            id,
+                            name,
+                            pointer,
+                        },
+                        None,
+                    );
+                }
+            }
+        }
+        draft
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}

@@ -1,0 +1,426 @@
+use super::documents::Documents;
+use super::error_report::ErrorReport;
+use super::fold::{Failure, Fold, Folded, Form, Framing};
+use super::frames::{Frame, Frames};
+use super::retry_after::retry_after_ms;
+use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
+use super::{Decoded, ResponseMeta};
+use crate::message::{
+    AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
+};
+
+/// The most bytes of one response.
+pub(super) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// The most bytes of an error body that are read; the rest only counts in its hash.
+const MAX_ERROR_BYTES: usize = 1024 * 1024;
+/// How much of a body that is no answer goes into the fault's message.
+const OPENING_BYTES: usize = 512;
+const NOT_AN_OBJECT: &str = "the body is no JSON object";
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// What a body may hold; tests have smaller ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub body_bytes: usize,
+    pub line_bytes: usize,
+}
+
+/// What a response's bytes are pushed into, whatever its protocol.
+pub(super) trait Judge: std::fmt::Debug + Send {
+    /// Takes the next bytes of the body.
+    fn push(&mut self, bytes: &[u8]);
+    /// Whether nothing that may still arrive can change the message.
+    fn is_settled(&self) -> bool;
+    /// The verdict over all bytes that were pushed.
+    fn finish(self: Box<Self>) -> Decoded;
+}
+
+/// Judges one response, whatever its protocol: frames the bytes, and hands the documents to the protocol's fold.
+#[derive(Debug)]
+pub(super) struct Decoder<F> {
+    body: Body,
+    fold: F,
+    hasher: blake3::Hasher,
+    limits: Limits,
+    meta: ResponseMeta,
+    model: String,
+    /// The first bytes, for a fault's message.
+    opening: Vec<u8>,
+    received: usize,
+    too_large: bool,
+    version: &'static str,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// Nothing but white space so far.
+    Undecided(Vec<u8>),
+    /// One JSON document, or something that is none.
+    Document(Vec<u8>),
+    /// Events.
+    Stream(SseSplitter),
+    /// The body of a response whose status says that it is no answer.
+    Error(Vec<u8>),
+}
+
+impl<F: Fold + Send> Decoder<F> {
+    pub(super) fn new(version: &'static str, meta: ResponseMeta, model: &str) -> Self {
+        let limits = Limits {
+            body_bytes: MAX_BODY_BYTES,
+            line_bytes: MAX_LINE_BYTES,
+        };
+        Self::within(limits, version, meta, model)
+    }
+
+    pub(super) fn within(
+        limits: Limits,
+        version: &'static str,
+        meta: ResponseMeta,
+        model: &str,
+    ) -> Self {
+        let body = if (200..300).contains(&meta.status) {
+            Body::Undecided(Vec::new())
+        } else {
+            Body::Error(Vec::new())
+        };
+        Self {
+            body,
+            fold: F::default(),
+            hasher: blake3::Hasher::new(),
+            limits,
+            meta,
+            model: model.to_owned(),
+            opening: Vec::new(),
+            received: 0,
+            too_large: false,
+            version,
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if self.is_settled() {
+            return;
+        }
+        match &mut self.body {
+            Body::Undecided(kept) => {
+                kept.extend_from_slice(bytes);
+                if let Some(is_document) = is_document(kept, F::FRAMING) {
+                    let kept = std::mem::take(kept);
+                    if is_document {
+                        self.body = Body::Document(kept);
+                    } else {
+                        self.body = Body::Stream(SseSplitter::new(self.limits.line_bytes));
+                        self.stream(&kept);
+                    }
+                }
+            }
+            Body::Document(kept) | Body::Error(kept) => kept.extend_from_slice(bytes),
+            Body::Stream(_) => self.stream(bytes),
+        }
+    }
+
+    /// Takes a body that is no event stream; none where it is nothing that the protocol knows.
+    fn document(&mut self, body: &[u8]) -> Option<Form> {
+        let first = body.trim_ascii_start().first().copied();
+        match (F::FRAMING, first) {
+            (Framing::Frames, Some(0 | b'A')) => {
+                self.frames(body);
+                Some(Form::Piece)
+            }
+            (Framing::Lines, Some(b'{')) => Some(self.documents(body, false)),
+            (Framing::Array, Some(b'[')) => Some(self.documents(body, true)),
+            (_, Some(b'{')) => {
+                let taken = std::str::from_utf8(body)
+                    .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))
+                    .and_then(|text| self.fold.take(text, Form::Whole));
+                if let Err(failure) = taken {
+                    self.fold.progress().fail(failure);
+                }
+                Some(Form::Whole)
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes the documents of a body that holds several.
+    fn documents(&mut self, body: &[u8], in_array: bool) -> Form {
+        let Ok(text) = std::str::from_utf8(body) else {
+            let failure = Failure::new(FailureCode::BodyInvalidJson, "");
+            self.fold.progress().fail(failure);
+            return Form::Piece;
+        };
+        let documents = if in_array {
+            Documents::array(text)
+        } else {
+            Documents::lines(text)
+        };
+        for document in documents {
+            let taken = document.and_then(|text| self.fold.take(text, Form::Piece));
+            if let Err(failure) = taken {
+                self.fold.progress().fail(failure);
+                break;
+            }
+            if self.fold.is_done() {
+                break;
+            }
+        }
+        Form::Piece
+    }
+
+    /// Takes the frames of a binary stream.
+    fn frames(&mut self, body: &[u8]) {
+        for frame in Frames::of(body) {
+            let taken = frame.and_then(|frame| match frame {
+                Frame::Event { kind, payload } => {
+                    let text = std::str::from_utf8(&payload)
+                        .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))?;
+                    self.fold.take_named(&kind, text)
+                }
+                Frame::Exception { kind, payload } => {
+                    let text = String::from_utf8_lossy(&payload);
+                    let report = ErrorReport::of_body(&text).named(&kind);
+                    self.fold.progress().report(report);
+                    Ok(())
+                }
+            });
+            if let Err(failure) = taken {
+                self.fold.progress().fail(failure);
+                return;
+            }
+        }
+    }
+
+    fn overflow(&mut self) {
+        self.too_large = true;
+        self.body = Body::Undecided(Vec::new());
+        self.fold
+            .progress()
+            .fail(Failure::new(FailureCode::TooLarge, ""));
+    }
+
+    /// Takes what of `bytes` belongs to the message: up to `[DONE]`, or up to a line that is too long.
+    fn stream(&mut self, mut bytes: &[u8]) {
+        while !self.is_settled()
+            && let Body::Stream(splitter) = &mut self.body
+        {
+            match splitter.next(&mut bytes) {
+                Ok(Some(event)) => {
+                    if let Err(failure) = self.event(&event) {
+                        self.fold.progress().fail(failure);
+                    }
+                }
+                Ok(None) => return,
+                Err(LineTooLong) => self.overflow(),
+            }
+        }
+    }
+
+    fn event(&mut self, event: &SseEvent) -> Result<(), Failure> {
+        let text = std::str::from_utf8(&event.data)
+            .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))?;
+        if event.is_error {
+            self.fold.progress().report(ErrorReport::of_body(text));
+            return Ok(());
+        }
+        match self.data(text) {
+            // Servers that leave out the blank line between events give several chunks in one.
+            Err(_)
+                if text.contains('\n')
+                    && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() =>
+            {
+                text.lines().try_for_each(|line| self.data(line))
+            }
+            taken => taken,
+        }
+    }
+
+    fn data(&mut self, text: &str) -> Result<(), Failure> {
+        match text.trim() {
+            "" => Ok(()),
+            "[DONE]" => {
+                self.fold.progress().done = true;
+                Ok(())
+            }
+            text => self.fold.take(text, Form::Piece),
+        }
+    }
+
+    fn raw_hash(&self) -> Digest {
+        Digest::from_bytes(*self.hasher.finalize().as_bytes())
+    }
+
+    fn verdict(mut self, form: Form) -> Decoded {
+        let raw_hash = self.raw_hash();
+        let stop = self.fold.stop();
+        let usage = self.fold.progress().usage;
+        let result = |status| ProtocolAdapterResult {
+            adapter_version: self.version.to_owned(),
+            canonical_message: None,
+            failure_code: None,
+            pointer: None,
+            raw_hash,
+            repair: None,
+            status,
+            stop,
+            usage,
+            withheld: None,
+        };
+        match self.fold.finish(form, &self.model) {
+            Folded::Message(message) => Decoded::Message(Box::new(ProtocolAdapterResult {
+                canonical_message: Some(message),
+                ..result(AdapterStatus::Native)
+            })),
+            Folded::Recovered(message, repair) => {
+                Decoded::Message(Box::new(ProtocolAdapterResult {
+                    canonical_message: Some(message),
+                    repair: Some(repair),
+                    ..result(AdapterStatus::Recovered)
+                }))
+            }
+            Folded::Rejected(failure) => Decoded::Message(Box::new(ProtocolAdapterResult {
+                failure_code: Some(failure.code),
+                pointer: Some(failure.pointer),
+                ..result(AdapterStatus::Rejected)
+            })),
+            Folded::Fault(report) => Decoded::Fault {
+                fault: ProviderFault {
+                    raw_hash: Some(raw_hash),
+                    ..asked_to_wait(report.into_fault(self.meta.status), &self.meta)
+                },
+                usage,
+            },
+        }
+    }
+
+    /// The verdict over a response whose status is not 2xx.
+    fn error_status(self, body: &[u8]) -> Decoded {
+        if self.meta.status < 400 {
+            return self.no_answer("the status is neither success nor error");
+        }
+        let text = String::from_utf8_lossy(body.strip_prefix(BOM).unwrap_or(body));
+        // Some servers answer a streaming request with the error as an event.
+        let event = || {
+            let mut rest = body;
+            let mut splitter = SseSplitter::new(self.limits.line_bytes);
+            let first = splitter.next(&mut rest).ok()?;
+            String::from_utf8(first.or_else(|| splitter.tail().ok()?)?.data).ok()
+        };
+        let report = if text.trim_start().starts_with(['{', '[', '<']) {
+            F::error_body(&text)
+        } else {
+            F::error_body(event().as_deref().unwrap_or(&text))
+        };
+        Decoded::Fault {
+            fault: ProviderFault {
+                raw_hash: Some(self.raw_hash()),
+                ..asked_to_wait(report.into_fault(self.meta.status), &self.meta)
+            },
+            usage: None,
+        }
+    }
+
+    /// The verdict over something that is no answer of this protocol, and not the model's doing.
+    fn no_answer(self, why: &str) -> Decoded {
+        let opening = String::from_utf8_lossy(&self.opening);
+        let message = match opening.trim() {
+            "" => why.to_owned(),
+            opening => format!("{why}: {opening}"),
+        };
+        Decoded::Fault {
+            fault: ProviderFault {
+                raw_hash: Some(self.raw_hash()),
+                retry_after_ms: retry_after_ms(&self.meta.headers, self.meta.received_unix_ms),
+                status: Some(self.meta.status),
+                ..ProviderFault::new(ProviderFaultClass::InvalidResponse, message)
+            },
+            usage: None,
+        }
+    }
+}
+
+impl<F: Fold + Send> Judge for Decoder<F> {
+    /// Takes the next bytes. Those within the bound are judged before those beyond it count, so that the verdict does
+    /// not depend on which of them arrived together.
+    fn push(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+        let room = OPENING_BYTES.saturating_sub(self.opening.len());
+        self.opening.extend(bytes.iter().take(room));
+        if let Body::Error(kept) = &mut self.body {
+            let room = MAX_ERROR_BYTES.saturating_sub(kept.len());
+            kept.extend(bytes.iter().take(room));
+            return;
+        }
+        let room = self.limits.body_bytes.saturating_sub(self.received);
+        let (within, beyond) = bytes.split_at(room.min(bytes.len()));
+        self.received += within.len();
+        self.take(within);
+        if !beyond.is_empty() && !self.is_settled() {
+            self.overflow();
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.too_large || self.fold.is_done()
+    }
+
+    fn finish(mut self: Box<Self>) -> Decoded {
+        let form = match std::mem::replace(&mut self.body, Body::Undecided(Vec::new())) {
+            _ if self.too_large => Form::Piece,
+            Body::Error(body) => return self.error_status(&body),
+            Body::Undecided(_) => return self.no_answer("the body is empty"),
+            Body::Document(body) => {
+                let body = body.strip_prefix(BOM).unwrap_or(&body);
+                match self.document(body) {
+                    Some(form) => form,
+                    None => return self.no_answer(NOT_AN_OBJECT),
+                }
+            }
+            Body::Stream(splitter) => {
+                let known = splitter.saw_field();
+                match splitter.tail() {
+                    Ok(None) if !known => return self.no_answer("the body is no event stream"),
+                    Ok(Some(event)) if !self.fold.is_done() => {
+                        if let Err(failure) = self.event(&event) {
+                            self.fold.progress().fail(at_the_end(failure));
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(LineTooLong) => self.overflow(),
+                }
+                Form::Piece
+            }
+        };
+        self.verdict(form)
+    }
+}
+
+/// `fault` with the wait that the headers ask for, else with the one that the body asked for.
+fn asked_to_wait(fault: ProviderFault, meta: &ResponseMeta) -> ProviderFault {
+    let wait = retry_after_ms(&meta.headers, meta.received_unix_ms);
+    ProviderFault {
+        retry_after_ms: wait.or(fault.retry_after_ms),
+        ..fault
+    }
+}
+
+/// What a failure of the last event means where the blank line after it is missing: text that does not parse was cut.
+fn at_the_end(failure: Failure) -> Failure {
+    match failure.code {
+        FailureCode::BodyInvalidJson if failure.pointer.is_empty() => {
+            Failure::new(FailureCode::StreamIncomplete, "")
+        }
+        _ => failure,
+    }
+}
+
+/// Whether the body is a document (JSON, markup, binary frames) and not an event stream; none until its first byte that is
+/// neither byte order mark nor white space has arrived. No field of an event stream begins like a document.
+fn is_document(body: &[u8], framing: Framing) -> Option<bool> {
+    if body.len() < BOM.len() && BOM.starts_with(body) {
+        return None;
+    }
+    let body = body.strip_prefix(BOM).unwrap_or(body);
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    let framed = framing == Framing::Frames && matches!(first, 0 | b'A');
+    Some(framed || matches!(first, b'{' | b'[' | b'<'))
+}

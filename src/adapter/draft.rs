@@ -1,0 +1,104 @@
+use super::calls::{CallFields, GatheredCall, MAX_CALLS, judge};
+use super::fold::{Failure, Folded};
+use crate::message::{
+    AgentMessage, FailureCode, ReasoningPart, ReasoningText, ReasoningTrace, Role,
+};
+
+/// The most parts (blocks, items) of one message.
+pub(super) const MAX_PARTS: usize = 65_536;
+
+/// A message as it is gathered, its parts in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    calls: Vec<GatheredCall>,
+    content: String,
+    parts: Vec<ReasoningPart>,
+    reasoning: String,
+    refusal: String,
+    /// Whether any part is worth sending back: without one no trace is kept.
+    signed: bool,
+}
+
+/// Who judged, who was asked, and who answered.
+#[derive(Debug)]
+pub(super) struct Parties<'a> {
+    pub asked: &'a str,
+    pub answered: Option<&'a str>,
+    pub version: &'static str,
+}
+
+impl Draft {
+    /// Takes text, and the signature that stood beside it.
+    pub(super) fn text(&mut self, text: &str, signature: Option<String>) {
+        self.content.push_str(text);
+        self.signed |= signature.is_some();
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        match (self.parts.last_mut(), &signature) {
+            (Some(ReasoningPart::Text(last)), None) if last.signature.is_none() => {
+                last.bytes = last.bytes.saturating_add(bytes);
+            }
+            _ if bytes == 0 && signature.is_none() => {}
+            _ => self
+                .parts
+                .push(ReasoningPart::Text(ReasoningText { bytes, signature })),
+        }
+    }
+
+    /// Takes what the model reported of its reasoning.
+    pub(super) fn reasoning(&mut self, text: &str) {
+        self.reasoning.push_str(text);
+    }
+
+    /// Takes a part that the provider wants to see again as it is.
+    pub(super) fn block(&mut self, json: String) {
+        self.signed = true;
+        self.parts.push(ReasoningPart::Block(json));
+    }
+
+    /// Takes what the model said in place of an answer.
+    pub(super) fn refusal(&mut self, text: &str) {
+        self.refusal.push_str(text);
+    }
+
+    /// Takes a call, and the signature that stood beside it.
+    pub(super) fn call(&mut self, call: GatheredCall, signature: Option<String>) {
+        // One more than may be: it rejects the message, and more need not be kept.
+        if self.calls.len() <= MAX_CALLS {
+            self.signed |= signature.is_some();
+            self.parts.push(ReasoningPart::Call(signature));
+            self.calls.push(call);
+        }
+    }
+
+    pub(super) fn has_refusal(&self) -> bool {
+        !self.refusal.trim().is_empty()
+    }
+
+    /// The message, or the first rule that one of its calls breaks.
+    pub(super) fn finish(self, fields: &CallFields, parties: &Parties<'_>) -> Folded {
+        let model = parties.answered.unwrap_or(parties.asked);
+        let tool_calls = match judge(self.calls, fields, model) {
+            Ok(calls) => calls,
+            Err(failure) => return Folded::Rejected(failure),
+        };
+        // A refusal is the only thing some models say: for people, it never passes as an answer.
+        let refused = self.content.is_empty() && !self.refusal.is_empty();
+        let trace = (self.signed && !refused).then(|| ReasoningTrace {
+            adapter_version: parties.version.to_owned(),
+            model: parties.asked.to_owned(),
+            parts: self.parts,
+        });
+        Folded::Message(AgentMessage {
+            content: if refused { self.refusal } else { self.content },
+            reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            reasoning_trace: trace,
+            tool_calls,
+            ..AgentMessage::text(Role::Assistant, "", 0)
+        })
+    }
+}
+
+/// The failure of a message with more parts than are read.
+pub(super) fn too_many_parts(pointer: &str) -> Failure {
+    Failure::new(FailureCode::TooLarge, format!("{pointer}/{MAX_PARTS}"))
+}

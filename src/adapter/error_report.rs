@@ -1,0 +1,341 @@
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::json::{Raw, elements, object, string, whole};
+use super::retry_after::millis;
+use crate::message::{ProviderFault, ProviderFaultClass};
+
+/// The most details of an error that are looked at.
+const MAX_DETAILS: usize = 32;
+
+/// An error as a provider reports it, in whatever shape.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ErrorReport {
+    /// What it is, where the protocol itself says so.
+    class: Option<ProviderFaultClass>,
+    /// `code` and `type`, and those of the inner error, in lower case.
+    codes: Vec<String>,
+    /// What it says, for people.
+    message: String,
+    /// The HTTP status that it states for itself, inside a response whose own status is no error.
+    status: Option<u16>,
+    /// Milliseconds that it asks to wait, where it does.
+    retry_after_ms: Option<u64>,
+    /// Whether it names the rules of moderation that the request broke.
+    moderated: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireError<'a> {
+    #[serde(borrow)]
+    code: Raw<'a>,
+    #[serde(borrow)]
+    detail: Raw<'a>,
+    #[serde(borrow)]
+    details: Raw<'a>,
+    #[serde(borrow)]
+    error: Raw<'a>,
+    #[serde(borrow)]
+    innererror: Raw<'a>,
+    #[serde(borrow)]
+    message: Raw<'a>,
+    #[serde(borrow)]
+    metadata: Raw<'a>,
+    #[serde(borrow)]
+    status: Raw<'a>,
+    #[serde(borrow)]
+    status_code: Raw<'a>,
+    #[serde(borrow, rename = "type")]
+    kind: Raw<'a>,
+}
+
+/// One of the details that a Google error carries.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireDetail<'a> {
+    #[serde(borrow)]
+    reason: Raw<'a>,
+    #[serde(borrow, rename = "retryDelay")]
+    retry_delay: Raw<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireMetadata<'a> {
+    #[serde(borrow)]
+    raw: Raw<'a>,
+    #[serde(borrow)]
+    reasons: Raw<'a>,
+}
+
+/// Codes and types that say what happened, whatever the status. The first row that one of them stands in decides.
+const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
+    (
+        ProviderFaultClass::Quota,
+        &[
+            "insufficient_quota",
+            "billing_error",
+            "billing_hard_limit_reached",
+            "billing_not_active",
+            "insufficient_balance",
+            "insufficient_credits",
+            "payment_required",
+        ],
+    ),
+    (
+        ProviderFaultClass::ContextOverflow,
+        &[
+            "context_length_exceeded",
+            "context_window_exceeded",
+            "exceed_context_size_error",
+            "model_max_prompt_tokens_exceeded",
+            "request_too_large",
+            "too_many_prompt_tokens",
+        ],
+    ),
+    (
+        ProviderFaultClass::ContentFilter,
+        &[
+            "content_filter",
+            "data_inspection_failed",
+            "responsibleaipolicyviolation",
+        ],
+    ),
+    (
+        ProviderFaultClass::Refusal,
+        &[
+            "content_policy_violation",
+            "invalid_prompt",
+            "moderation_blocked",
+        ],
+    ),
+    (
+        ProviderFaultClass::RateLimit,
+        &[
+            "rate_limit",
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            "rate_limited",
+            "ratelimitreached",
+            "resource_exhausted",
+            "throttlingexception",
+            "too_many_requests",
+        ],
+    ),
+    (
+        ProviderFaultClass::Auth,
+        &[
+            "account_deactivated",
+            "api_key_invalid",
+            "authentication_error",
+            "forbidden",
+            "invalid_api_key",
+            "invalid_authentication",
+            "no_api_key",
+            "permission_denied",
+            "permission_error",
+            "unauthenticated",
+            "unauthorized",
+        ],
+    ),
+    (
+        ProviderFaultClass::Timeout,
+        &[
+            "deadline_exceeded",
+            "modeltimeoutexception",
+            "request_timeout",
+            "timeout",
+            "timeout_error",
+        ],
+    ),
+    (
+        ProviderFaultClass::Model,
+        &[
+            "deploymentnotfound",
+            "engine_overloaded",
+            "model_not_found",
+            "overloaded",
+            "overloaded_error",
+            "tool_use_failed",
+        ],
+    ),
+];
+
+/// What servers without codes of their own write; in lower case.
+const OVERFLOW_WORDS: &[&str] = &[
+    "available context size",
+    "context length",
+    "context size",
+    "context window",
+    "exceeds the maximum number of tokens",
+    "input is too long",
+    "maximum prompt length",
+    "prompt is too long",
+    "reduce the length of the messages",
+];
+const QUOTA_WORDS: &[&str] = &[
+    "credit balance is too low",
+    "exceeded your current quota",
+    "insufficient balance",
+    "insufficient credits",
+];
+const AUTH_WORDS: &[&str] = &[
+    "api key not valid",
+    "incorrect api key",
+    "invalid api key",
+    "no auth credentials",
+];
+
+impl ErrorReport {
+    /// The report in an `error` field; none where the field says nothing.
+    pub(super) fn of_value(raw: &RawValue) -> Option<Self> {
+        if let Some(text) = string(Some(raw)) {
+            return (!text.trim().is_empty()).then(|| Self::of_text(&text));
+        }
+        let error: WireError<'_> = object(raw.get())?;
+        let report = Self::of_error(&error);
+        (report != Self::default()).then_some(report)
+    }
+
+    /// The report that a body is: `{error}`, a list of them, a bare error object, or text.
+    pub(super) fn of_body(text: &str) -> Self {
+        let listed = serde_json::from_str::<&RawValue>(text)
+            .ok()
+            .and_then(|raw| elements(raw, 1))
+            .and_then(|(first, _)| first.first().map(|raw| raw.get()));
+        let text = listed.unwrap_or(text);
+        let Some(body) = object::<WireError<'_>>(text) else {
+            return Self::of_text(text);
+        };
+        body.error
+            .and_then(Self::of_value)
+            .or_else(|| Some(Self::of_error(&body)).filter(|report| !report.message.is_empty()))
+            .unwrap_or_else(|| Self::of_text(text))
+    }
+
+    /// A report that has only words.
+    pub(super) fn of_text(text: &str) -> Self {
+        Self {
+            message: text.trim().chars().take(2048).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The report with a code that was stated beside its body.
+    pub(super) fn named(mut self, code: &str) -> Self {
+        if !code.is_empty() {
+            self.codes.insert(0, code.to_ascii_lowercase());
+        }
+        self
+    }
+
+    /// The report of that class, whatever its words.
+    pub(super) fn of_class(mut self, class: ProviderFaultClass) -> Self {
+        self.class = Some(class);
+        self
+    }
+
+    fn of_error(error: &WireError<'_>) -> Self {
+        let inner: WireError<'_> = error
+            .innererror
+            .and_then(|raw| object(raw.get()))
+            .unwrap_or_default();
+        let metadata: WireMetadata<'_> = error
+            .metadata
+            .and_then(|raw| object(raw.get()))
+            .unwrap_or_default();
+        let mut message = string(error.message)
+            .or_else(|| string(error.detail))
+            .or_else(|| error.detail.map(|raw| raw.get().to_owned()))
+            .unwrap_or_default();
+        if let Some(upstream) = string(metadata.raw) {
+            message.push_str(": ");
+            message.push_str(&upstream);
+        }
+        let details: Vec<WireDetail<'_>> = error
+            .details
+            .and_then(|raw| elements(raw, MAX_DETAILS))
+            .map_or_else(Vec::new, |(details, _)| details)
+            .into_iter()
+            .filter_map(|detail| object(detail.get()))
+            .collect();
+        let reasons = details.iter().map(|detail| detail.reason);
+        let retry_after_ms = details
+            .iter()
+            .find_map(|detail| string(detail.retry_delay))
+            .and_then(|delay| millis(delay.strip_suffix('s')?, 1000.0));
+        Self {
+            class: None,
+            codes: [error.code, error.kind, inner.code, error.status]
+                .into_iter()
+                .chain(reasons)
+                .filter_map(string)
+                .map(|code| code.to_ascii_lowercase())
+                .filter(|code| !code.is_empty())
+                .collect(),
+            message,
+            retry_after_ms,
+            status: [error.code, error.status_code, error.status]
+                .into_iter()
+                .find_map(status),
+            moderated: metadata.reasons.is_some(),
+        }
+    }
+
+    /// The class, from what the report says and the status it came with.
+    fn class(&self, http: u16) -> ProviderFaultClass {
+        let named = BY_CODE
+            .iter()
+            .find(|(_, codes)| self.codes.iter().any(|code| codes.contains(&code.as_str())));
+        if let Some((class, _)) = named {
+            return *class;
+        }
+        let status = if http >= 400 {
+            http
+        } else {
+            self.status.unwrap_or(0)
+        };
+        let words = self.message.to_ascii_lowercase();
+        let says = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
+        match status {
+            402 => ProviderFaultClass::Quota,
+            403 if self.moderated => ProviderFaultClass::ContentFilter,
+            401 | 403 => ProviderFaultClass::Auth,
+            408 | 504 | 522 | 524 => ProviderFaultClass::Timeout,
+            429 => ProviderFaultClass::RateLimit,
+            // Unknown models and overload: their words may speak of anything.
+            404 | 502 | 503 | 529 => ProviderFaultClass::Model,
+            _ if says(OVERFLOW_WORDS) => ProviderFaultClass::ContextOverflow,
+            _ if says(QUOTA_WORDS) => ProviderFaultClass::Quota,
+            _ if says(AUTH_WORDS) => ProviderFaultClass::Auth,
+            413 => ProviderFaultClass::ContextOverflow,
+            _ => ProviderFaultClass::Model,
+        }
+    }
+
+    /// The fault, for a response of HTTP status `http`.
+    pub(super) fn into_fault(self, http: u16) -> ProviderFault {
+        let class = self.class.unwrap_or_else(|| self.class(http));
+        let mut message = self.message;
+        if message.is_empty() {
+            message = format!("HTTP {http} without a message");
+        }
+        if let Some(code) = self.codes.first().filter(|code| !message.contains(*code)) {
+            message = format!("{code}: {message}");
+        }
+        ProviderFault {
+            retry_after_ms: self.retry_after_ms,
+            status: Some(http),
+            ..ProviderFault::new(class, message)
+        }
+    }
+}
+
+/// An HTTP error status, as a number or as its digits.
+fn status(raw: Raw<'_>) -> Option<u16> {
+    let number = whole(raw).or_else(|| string(raw)?.parse().ok())?;
+    u16::try_from(number)
+        .ok()
+        .filter(|status| (400..600).contains(status))
+}

@@ -1,0 +1,196 @@
+//! Terms and a conversation for the tests of encoders.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Decoded, RequestEncoder, RequestShape, ResponseMeta};
+use crate::adapter::Adapter;
+use crate::contract::Terms;
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, Digest, ObjectText, Role, ToolInvocation};
+
+/// A contract's terms but its tools.
+const TERMS: &str = r#"{
+        "adapter_version": "openai-chat/1", "allowed_tools": null, "approval_timeout_ms": 1,
+        "checkpoint_every": 256, "completion": "message",
+        "context_budget": {
+            "buffer": 0, "context_window": 1, "force_synthesis_at_ratio": 0.85, "minimum_loop_margin": 0,
+            "reserved_synthesis": 0, "reserved_system": 0
+        },
+        "cycle_forbid": [], "format": "monolith-contract/1", "grammar": null, "grammar_profile": null,
+        "idempotent": [], "llm_timeout_ms": 1, "logits_mask": null, "max_attempts_per_turn": 3,
+        "max_calls": {"per_tool": {}, "run": null}, "max_cost_micro_usd": null, "max_format_retries": 1,
+        "max_identical_calls": null, "max_inferences": 1, "max_resumes": 1, "max_tokens_consumed": "1",
+        "max_tool_calls_per_turn": 10, "max_turns": 10, "metadata": {"cycle_exceptions": []},
+        "model_profile_id": "p", "page": null, "parallel_tool_calls": false, "parallel_safe": [],
+        "parent_contract_hash": null,
+        "policy_decision": {
+            "grounds": "default", "policy": "optional", "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000", "rules_version": 1
+        },
+        "providers": {"p": {
+            "api_key_env": null, "base_url": "http://localhost/v1", "file": null, "header_names": [], "type": "openai"
+        }},
+        "require_approval": [], "semantics_version": 1, "servers": {}, "speculative_exec": false,
+        "step_timeout_ms": 1, "strict_mode": true, "system": "",
+        "targets": [{
+            "adapter_version": "openai-chat/1", "context_window": 1, "model": "gpt \"x\"", "model_fingerprint": "f",
+            "model_profile_id": "p", "provider": "p",
+            "sampling": {
+                "caching": "full", "max_output_tokens": 4096, "reasoning": null, "reasoning_tokens": null,
+                "repeat_penalty": 1.1, "seed": "7", "stream": false, "temperature": 0.7, "top_p": null
+            }
+        }],
+        "token_gate": false, "tokenizer": null,
+        "tool_output_budget": {"max_bytes_per_call": 1, "summarizer_model": null, "truncation_marker": ""},
+        "tool_policy": "optional", "tool_proof": "executed", "tool_timeout_ms": 1, "tool_transport": "native",
+        "total_timeout_ms": 1}"#;
+
+/// Terms with one openai target and two tools; `change` bends them.
+pub(super) fn terms(change: impl FnOnce(&mut Value)) -> Terms {
+    let tool = |name: &str, schema: Value| {
+        json!({
+            "annotations": null, "description": format!("does {name}"), "input_schema": schema, "name": name,
+            "origin": "builtin", "pin": Digest::ZERO, "schema_tokens": 1,
+        })
+    };
+    let mut value: Value = serde_json::from_str(TERMS).unwrap();
+    value["tools"] = json!([
+        tool(
+            "read",
+            json!({"type": "object", "properties": {"path": {"type": "string"}}, "a": 1})
+        ),
+        tool("write", json!({"type": "object"})),
+    ]);
+    change(&mut value);
+    serde_json::from_value(value).unwrap()
+}
+
+pub(super) fn encode(
+    terms: &Terms,
+    conversation: &[Arc<AgentMessage>],
+    tools: ToolExposure,
+) -> String {
+    let mut encoder = RequestEncoder::new(terms, 0).unwrap();
+    let shape = RequestShape {
+        notices: &[],
+        tools,
+    };
+    String::from_utf8(encoder.encode(conversation, &shape)).unwrap()
+}
+
+pub(super) fn say(role: Role, text: &str) -> Arc<AgentMessage> {
+    Arc::new(AgentMessage::text(role, text, 1))
+}
+
+pub(super) fn conversation() -> Vec<Arc<AgentMessage>> {
+    let call = |id: &str, arguments: &str| ToolInvocation {
+        arguments: ObjectText::parse(arguments).unwrap(),
+        id: id.to_owned(),
+        name: "read".to_owned(),
+        raw_payload: None,
+        source_model: "m".to_owned(),
+    };
+    vec![
+        say(Role::System, "Be \"brief\"."),
+        say(Role::User, "Grüße\n"),
+        Arc::new(AgentMessage {
+            reasoning: Some("never sent".to_owned()),
+            tool_calls: vec![
+                call("a", "{ \"path\": \"x\\u0000\", \"n\": 1.0e2 }"),
+                call("b", "{}"),
+            ],
+            ..AgentMessage::text(Role::Assistant, "", 5)
+        }),
+        Arc::new(AgentMessage::observation("a", "ok", 2)),
+        say(Role::Assistant, ""),
+    ]
+}
+
+/// Terms whose target has that adapter, model `m`; `sampling` replaces parameters.
+pub(super) fn terms_of(version: &str, sampling: &Value) -> Terms {
+    terms(|v| {
+        v["targets"][0]["adapter_version"] = json!(version);
+        v["targets"][0]["model"] = json!("m");
+        for (key, value) in sampling.as_object().unwrap() {
+            v["targets"][0]["sampling"][key] = value.clone();
+        }
+    })
+}
+
+/// A request's body as JSON.
+pub(super) fn body(terms: &Terms, talk: &[Arc<AgentMessage>], tools: ToolExposure) -> Value {
+    serde_json::from_str(&encode(terms, talk, tools)).unwrap()
+}
+
+/// Decodes a response of status 200.
+pub(super) fn decode<'a>(version: &str, pieces: impl IntoIterator<Item = &'a [u8]>) -> Decoded {
+    answer(version, 200, pieces)
+}
+
+pub(super) fn answer<'a>(
+    version: &str,
+    status: u16,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Decoded {
+    let meta = ResponseMeta {
+        status,
+        ..ResponseMeta::default()
+    };
+    let mut decoder = Adapter::by_version(version).unwrap().decoder(meta, "m");
+    for piece in pieces {
+        decoder.push(piece);
+    }
+    decoder.finish()
+}
+
+/// One line: what became of a response.
+pub(super) fn verdict(decoded: &Decoded) -> String {
+    match decoded {
+        Decoded::Fault { fault, .. } => format!("fault {}", fault.class.as_str()),
+        Decoded::Message(result) => match (&result.canonical_message, result.failure_code) {
+            (Some(message), None) => {
+                let mut line = format!("{:?}: {}", result.stop, message.content);
+                if let Some(reasoning) = &message.reasoning {
+                    let _ = write!(line, " <{reasoning}>");
+                }
+                for call in &message.tool_calls {
+                    let _ = write!(line, " [{} {} {}]", call.id, call.name, call.arguments);
+                }
+                line
+            }
+            (None, Some(code)) => format!("{code} {}", result.pointer.as_deref().unwrap_or("-")),
+            other => panic!("neither native nor rejected: {other:?}"),
+        },
+    }
+}
+
+/// Checks a response's verdict, in one piece and byte by byte.
+pub(super) fn check(version: &str, body: impl AsRef<[u8]>, expect: &str) {
+    let bytes = body.as_ref();
+    let shown = String::from_utf8_lossy(bytes);
+    let whole = decode(version, [bytes]);
+    assert_eq!(verdict(&whole), expect, "{shown}");
+    assert_eq!(
+        decode(version, bytes.chunks(1)),
+        whole,
+        "byte by byte: {shown}"
+    );
+}
+
+/// The message of a response.
+pub(super) fn message(version: &str, body: &str) -> AgentMessage {
+    match decode(version, [body.as_bytes()]) {
+        Decoded::Message(result) => result.canonical_message.unwrap(),
+        Decoded::Fault { fault, .. } => panic!("{fault:?}"),
+    }
+}
+
+/// Events as `data:` lines.
+pub(super) fn events(data: &[&str]) -> String {
+    data.iter().fold(String::new(), |mut text, data| {
+        let _ = write!(text, "data: {data}\n\n");
+        text
+    })
+}

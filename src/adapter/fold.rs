@@ -1,0 +1,145 @@
+use super::error_report::ErrorReport;
+use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
+
+/// The first rule that a response broke, and where.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub code: FailureCode,
+    pub pointer: String,
+}
+
+impl Failure {
+    pub(super) fn new(code: FailureCode, pointer: impl Into<String>) -> Self {
+        Self {
+            code,
+            pointer: pointer.into(),
+        }
+    }
+}
+
+/// Whether a document is a whole response or a piece of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// The body of a blocking response: one chunk with `message`.
+    Whole,
+    /// One chunk of a stream, with `delta`.
+    Piece,
+}
+
+/// What a fold comes to.
+#[derive(Debug)]
+pub(super) enum Folded {
+    /// A canonical message.
+    Message(AgentMessage),
+    /// A canonical message after a repair; a strict contract refuses it.
+    Recovered(AgentMessage, Repair),
+    /// A message that breaks a rule.
+    Rejected(Failure),
+    /// An error where a message should be.
+    Fault(ErrorReport),
+}
+
+/// What every protocol keeps of a response while it arrives, whatever its wire shape.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// The protocol said that nothing of the message follows.
+    pub done: bool,
+    /// The first rule that was broken.
+    pub failure: Option<Failure>,
+    /// The first error that the provider reported.
+    pub fault: Option<ErrorReport>,
+    /// The model as the provider names it.
+    pub model: Option<String>,
+    /// The last report of usage.
+    pub usage: Option<Usage>,
+}
+
+impl Progress {
+    /// Records `failure` unless an earlier one stands: the first names the cause.
+    pub(super) fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    /// Takes an error that the server reported, in a document of the protocol or beside them.
+    pub(super) fn report(&mut self, report: ErrorReport) {
+        self.fault.get_or_insert(report);
+    }
+
+    /// Takes the model's name where there is one; the first counts.
+    pub(super) fn name_model(&mut self, name: Option<String>) {
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.model.get_or_insert(name);
+        }
+    }
+
+    /// What is decided already: an error outweighs a broken rule, and both outweigh a message.
+    pub(super) fn decided(&mut self) -> Option<Folded> {
+        let fault = self.fault.take().map(Folded::Fault);
+        fault.or_else(|| self.failure.take().map(Folded::Rejected))
+    }
+}
+
+/// How the bodies of a protocol are framed, beyond one JSON document and server-sent events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// Nothing beyond those.
+    Plain,
+    /// A stream may be one JSON array that holds its pieces.
+    Array,
+    /// A stream is one JSON document after another, a line each.
+    Lines,
+    /// A stream is binary frames, as they are or in base64.
+    Frames,
+}
+
+/// The response of one protocol, folded from its documents. A blocking body goes through it as a stream of one document,
+/// so both give the same message.
+pub(super) trait Fold: Default + std::fmt::Debug {
+    /// How its bodies are framed.
+    const FRAMING: Framing = Framing::Plain;
+
+    /// What is common to all protocols.
+    fn progress(&mut self) -> &mut Progress;
+
+    /// Whether nothing that may still arrive can change the message.
+    fn is_done(&self) -> bool;
+
+    /// Takes one JSON document. Nothing of it is used where it is not of the protocol's shape.
+    fn take(&mut self, text: &str, form: Form) -> Result<(), Failure>;
+
+    /// Takes the document of a frame that names its kind beside the document.
+    fn take_named(&mut self, kind: &str, text: &str) -> Result<(), Failure> {
+        let _ = kind;
+        self.take(text, Form::Piece)
+    }
+
+    /// The error that the body of a response is whose status says that it is no answer.
+    fn error_body(text: &str) -> ErrorReport {
+        ErrorReport::of_body(text)
+    }
+
+    /// Why the model stopped.
+    fn stop(&self) -> StopReason;
+
+    /// The verdict; `model` is the name that was asked for.
+    fn finish(self, form: Form, model: &str) -> Folded;
+}
+
+/// Reads `text` as one JSON object of the protocol.
+pub(super) fn document<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T, Failure> {
+    if !text.trim_start().starts_with('{') {
+        let code = match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+            Ok(_) => FailureCode::BodyShape,
+            Err(_) => FailureCode::BodyInvalidJson,
+        };
+        return Err(Failure::new(code, ""));
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let code = if error.is_data() {
+            FailureCode::BodyShape
+        } else {
+            FailureCode::BodyInvalidJson
+        };
+        Failure::new(code, "")
+    })
+}

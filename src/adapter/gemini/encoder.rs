@@ -1,0 +1,256 @@
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::adapter::RequestShape;
+use crate::adapter::json::put;
+use crate::adapter::kept::{
+    Addressee, Chunk, Kept, SentPart, Side, name_of, parts_of, reasoning_budget, turns,
+};
+use crate::adapter::request::Encode;
+use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, Role};
+
+/// Renders bodies for one target; see the module's documentation for what is sent.
+#[derive(Debug)]
+pub(in crate::adapter) struct Encoder {
+    kept: Kept,
+    /// Parameters and the closing brace, after a comma.
+    tail: Vec<u8>,
+    to: Addressee,
+    /// `,"tools":[…]`; none where no tool is exposed.
+    tools: Option<Vec<u8>>,
+}
+
+impl Encoder {
+    pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
+        let mut tail = b",\"generationConfig\":".to_vec();
+        put(&mut tail, &Parameters::of(&target.sampling));
+        tail.push(b'}');
+        Self {
+            kept: Kept::default(),
+            tail,
+            to: Addressee::of(terms, target),
+            tools: tools(terms),
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+        let Self { kept, to, .. } = self;
+        kept.keep(conversation, |before, message| {
+            rendered(before, message, to)
+        });
+        let notices: Vec<Chunk> = shape
+            .notices
+            .iter()
+            .map(|notice| Chunk {
+                bytes: rendered(conversation, notice, to),
+                side: Side::of(notice.role),
+            })
+            .collect();
+        let said = || {
+            let notices = notices.iter().filter(|chunk| !chunk.bytes.is_empty());
+            self.kept.chunks().chain(notices)
+        };
+        let system = turns(said().filter(|chunk| chunk.side == Side::System), |_| {
+            (b",\"systemInstruction\":{\"parts\":[", b"]}")
+        });
+        let contents = turns(said().filter(|chunk| chunk.side != Side::System), |side| {
+            if side == Side::Model {
+                (b"{\"role\":\"model\",\"parts\":[", b"]}")
+            } else {
+                (b"{\"role\":\"user\",\"parts\":[", b"]}")
+            }
+        });
+        let (tools, mode): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
+            (Some(tools), ToolExposure::Auto) => (tools, b"AUTO"),
+            (Some(tools), ToolExposure::Forced) => (tools, b"ANY"),
+            (None, _) | (_, ToolExposure::Withheld) => (b"", b""),
+        };
+        let choice = if mode.is_empty() {
+            Vec::new()
+        } else {
+            let config = b",\"toolConfig\":{\"functionCallingConfig\":{\"mode\":\"".as_slice();
+            [config, mode, b"\"}}"].concat()
+        };
+        [
+            b"{\"contents\":[".as_slice(),
+            &contents,
+            b"]",
+            &system,
+            tools,
+            &choice,
+            &self.tail,
+        ]
+        .concat()
+    }
+}
+
+/// The parts of a message, joined by commas.
+fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Addressee) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut add = |part: Part<'_>| {
+        if !out.is_empty() {
+            out.push(b',');
+        }
+        put(&mut out, &part);
+    };
+    match message.role {
+        Role::System | Role::User => add(Part::text(&message.content, None)),
+        Role::Tool => {
+            let id = message.tool_call_id.as_deref().unwrap_or_default();
+            add(Part {
+                function_response: Some(FunctionResponse {
+                    id: own_id(id),
+                    name: name_of(before, id),
+                    response: Output {
+                        output: &message.content,
+                    },
+                }),
+                ..Part::default()
+            });
+        }
+        Role::Assistant => {
+            for part in parts_of(message, to) {
+                match part {
+                    // This protocol has no parts of that kind.
+                    SentPart::Block(_) | SentPart::Text("", None) => {}
+                    SentPart::Text(text, signature) => add(Part::text(text, signature)),
+                    SentPart::Call(call, signature) => add(Part {
+                        function_call: Some(FunctionCall {
+                            id: own_id(&call.id),
+                            name: &call.name,
+                            args: serde_json::from_str(call.arguments.as_str()).ok(),
+                        }),
+                        thought_signature: signature,
+                        ..Part::default()
+                    }),
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The id, unless the decoder made it up: the protocol knows calls by their order then.
+fn own_id(id: &str) -> Option<&str> {
+    let made = id
+        .strip_prefix("call_")
+        .is_some_and(|n| n.bytes().all(|byte| byte.is_ascii_digit()));
+    Some(id).filter(|_| !made)
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<FunctionCall<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_response: Option<FunctionResponse<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+impl<'a> Part<'a> {
+    fn text(text: &'a str, thought_signature: Option<&'a str>) -> Self {
+        Self {
+            text: Some(text),
+            thought_signature,
+            ..Self::default()
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    args: Option<&'a RawValue>,
+}
+
+#[derive(Serialize)]
+struct FunctionResponse<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    name: &'a str,
+    response: Output<'a>,
+}
+
+#[derive(Serialize)]
+struct Output<'a> {
+    output: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters_json_schema: &'a serde_json::Value,
+}
+
+fn tools(terms: &Terms) -> Option<Vec<u8>> {
+    let declare = |tool: &'_ ToolTerms| {
+        let mut out = Vec::new();
+        put(
+            &mut out,
+            &Declaration {
+                name: &tool.name,
+                description: &tool.description,
+                parameters_json_schema: &tool.input_schema,
+            },
+        );
+        out
+    };
+    let tools: Vec<Vec<u8>> = terms.exposed_tools().map(declare).collect();
+    if tools.is_empty() {
+        return None;
+    }
+    let open = b",\"tools\":[{\"functionDeclarations\":[".as_slice();
+    Some([open, &tools.join(&b','), b"]}]"].concat())
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Parameters {
+    max_output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    /// A 32-bit integer there; another seed is not sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking_config: Option<Thinking>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Thinking {
+    thinking_budget: u64,
+    include_thoughts: bool,
+}
+
+impl Parameters {
+    fn of(sampling: &Sampling) -> Self {
+        Self {
+            max_output_tokens: sampling.max_output_tokens,
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            seed: i32::try_from(sampling.seed.0).ok(),
+            thinking_config: reasoning_budget(sampling, 1).map(|thinking_budget| Thinking {
+                thinking_budget,
+                include_thoughts: true,
+            }),
+        }
+    }
+}

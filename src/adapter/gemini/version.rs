@@ -1,0 +1,15 @@
+use crate::contract::TargetTerms;
+
+/// The version that stands in contracts and results.
+pub(in crate::adapter) const VERSION: &str = "google-gemini/1";
+
+/// Where requests go, below the base URL: the model and the manner of the answer stand in the path.
+pub(in crate::adapter) fn path(target: &TargetTerms) -> String {
+    let model = target.model.replace('?', "%3F");
+    let folder = if model.contains('/') { "" } else { "models/" };
+    if target.sampling.stream {
+        format!("{folder}{model}:streamGenerateContent?alt=sse")
+    } else {
+        format!("{folder}{model}:generateContent")
+    }
+}

@@ -1,0 +1,84 @@
+//! Narrow, tolerant reading of providers' JSON: a wrong type in a field that does not matter must not cost the message.
+
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::message::MAX_EXACT;
+
+/// A field that may be missing or null; else its JSON text as it stood.
+pub(super) type Raw<'a> = Option<&'a RawValue>;
+
+/// Reads `text` as a JSON object. Derived structs would read an array by position, so the brace is checked here.
+pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
+    text.trim_start()
+        .starts_with('{')
+        .then(|| serde_json::from_str(text).ok())
+        .flatten()
+}
+
+/// The string a field holds; none where it is missing, null, of another type, or no Unicode text.
+pub(super) fn string(raw: Raw<'_>) -> Option<String> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// The number a field holds, where it is a whole one.
+pub(super) fn whole(raw: Raw<'_>) -> Option<u64> {
+    serde_json::from_str(raw?.get()).ok()
+}
+
+/// The first `limit` elements of an array, and whether there are more; none where the text is no array. What is
+/// beyond the limit is read over, never kept.
+pub(super) fn elements(raw: &RawValue, limit: usize) -> Option<(Vec<&RawValue>, bool)> {
+    struct Bounded(usize);
+    impl<'de> Visitor<'de> for Bounded {
+        type Value = (Vec<&'de RawValue>, bool);
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a JSON array")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut kept = Vec::new();
+            while kept.len() < self.0 {
+                match seq.next_element()? {
+                    Some(element) => kept.push(element),
+                    None => return Ok((kept, false)),
+                }
+            }
+            let mut more = false;
+            while seq.next_element::<IgnoredAny>()?.is_some() {
+                more = true;
+            }
+            Ok((kept, more))
+        }
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    serde::Deserializer::deserialize_seq(&mut deserializer, Bounded(limit)).ok()
+}
+
+/// A token count: a number, cut to what is exact; negative or unreadable counts are none.
+pub(super) fn count(raw: Raw<'_>) -> Option<u64> {
+    let number: f64 = serde_json::from_str(raw?.get()).ok()?;
+    whole(raw)
+        .or_else(|| floored(number))
+        .map(|count| count.min(MAX_EXACT))
+}
+
+/// The whole part of a number that is finite and not negative.
+pub(super) fn floored(number: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "float-to-int casts saturate, and the value is not negative"
+    )]
+    let whole = (number.is_finite() && number >= 0.0).then_some(number as u64);
+    whole
+}
+
+/// Appends the JSON text of `value`. It cannot fail: wire values have string keys and no fallible parts, and a vector takes
+/// every write.
+pub(super) fn put(out: &mut Vec<u8>, value: &impl Serialize) {
+    let written = serde_json::to_writer(&mut *out, value);
+    debug_assert!(written.is_ok(), "a wire value did not serialise");
+}

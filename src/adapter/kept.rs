@@ -1,0 +1,200 @@
+use std::sync::Arc;
+
+use crate::contract::{TargetTerms, Terms};
+use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace, Role};
+
+/// The messages of a conversation, each rendered once.
+#[derive(Debug, Default)]
+pub(super) struct Kept(Vec<(Arc<AgentMessage>, Chunk)>);
+
+/// A message as it was rendered: elements for its side's turn, joined by commas; empty where there is nothing to say.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    pub bytes: Vec<u8>,
+    pub side: Side,
+}
+
+/// Who speaks, as protocols know it that have two sides and instructions beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The contract's instructions.
+    System,
+    /// The task, observations, and what monolith says.
+    User,
+    /// The model.
+    Model,
+}
+
+impl Side {
+    pub(super) const fn of(role: Role) -> Self {
+        match role {
+            Role::System => Self::System,
+            Role::User | Role::Tool => Self::User,
+            Role::Assistant => Self::Model,
+        }
+    }
+}
+
+impl Kept {
+    /// Brings the rendered messages up to `conversation`: keeps the common beginning, renders the rest. `render` is given the
+    /// messages before the one to render.
+    pub(super) fn keep(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
+    ) {
+        let common = self
+            .0
+            .iter()
+            .zip(conversation)
+            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+            .count();
+        self.0.truncate(common);
+        for (at, message) in conversation.iter().enumerate().skip(common) {
+            let before = conversation.get(..at).unwrap_or_default();
+            let chunk = Chunk {
+                bytes: render(before, message),
+                side: Side::of(message.role),
+            };
+            self.0.push((Arc::clone(message), chunk));
+        }
+    }
+
+    /// The rendered messages that say something.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        let chunks = self.0.iter().map(|(_, chunk)| chunk);
+        chunks.filter(|chunk| !chunk.bytes.is_empty())
+    }
+}
+
+/// Joins chunks into turns: neighbours of one side share a turn, since protocols with two sides let them alternate and
+/// want all observations of a message in one place. `frame` opens and closes a turn.
+pub(super) fn turns<'c>(
+    chunks: impl Iterator<Item = &'c Chunk>,
+    frame: impl Fn(Side) -> (&'static [u8], &'static [u8]),
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut side = None;
+    for chunk in chunks {
+        match side {
+            Some(last) if last == chunk.side => out.push(b','),
+            last => {
+                if let Some(last) = last {
+                    out.extend_from_slice(frame(last).1);
+                    out.push(b',');
+                }
+                out.extend_from_slice(frame(chunk.side).0);
+                side = Some(chunk.side);
+            }
+        }
+        out.extend_from_slice(&chunk.bytes);
+    }
+    if let Some(side) = side {
+        out.extend_from_slice(frame(side).1);
+    }
+    out
+}
+
+/// The name of the tool that the observation `id` answers: the nearest call of that id before it.
+pub(super) fn name_of<'m>(before: &'m [Arc<AgentMessage>], id: &str) -> &'m str {
+    let calls = before.iter().rev().flat_map(|message| &message.tool_calls);
+    calls
+        .into_iter()
+        .find(|call| call.id == id)
+        .map_or("", |call| call.name.as_str())
+}
+
+/// The model that requests go to: whose reasoning may go back to it.
+#[derive(Debug)]
+pub(super) struct Addressee {
+    adapter_version: String,
+    model: String,
+    /// Whether no other provider of the contract has the same adapter and model: else a trace does not say whose it is.
+    is_unique: bool,
+}
+
+impl Addressee {
+    pub(super) fn of(terms: &Terms, target: &TargetTerms) -> Self {
+        let same = |other: &TargetTerms| {
+            other.adapter_version == target.adapter_version && other.model == target.model
+        };
+        let mut others = terms.targets.iter().filter(|other| same(other));
+        Self {
+            adapter_version: target.adapter_version.clone(),
+            model: target.model.clone(),
+            is_unique: others.all(|other| other.provider == target.provider),
+        }
+    }
+
+    /// The parts of `message` where they are this model's own and still fit the message, else none.
+    pub(super) fn own<'m>(&self, message: &'m AgentMessage) -> Option<&'m ReasoningTrace> {
+        let trace = message.reasoning_trace.as_ref()?;
+        let (mut bytes, mut calls) = (0_u64, 0_usize);
+        for part in &trace.parts {
+            match part {
+                ReasoningPart::Block(_) => {}
+                ReasoningPart::Call(_) => calls = calls.saturating_add(1),
+                ReasoningPart::Text(text) => bytes = bytes.saturating_add(text.bytes),
+            }
+        }
+        let fits =
+            u64::try_from(message.content.len()) == Ok(bytes) && calls == message.tool_calls.len();
+        let same = self.adapter_version == trace.adapter_version && self.model == trace.model;
+        Some(trace).filter(|_| self.is_unique && same && fits)
+    }
+}
+
+/// A message's parts in the order in which they are sent.
+#[derive(Debug)]
+pub(super) enum SentPart<'m> {
+    /// The JSON text of a part as it came.
+    Block(&'m str),
+    /// A call, and the signature beside it.
+    Call(&'m crate::message::ToolInvocation, Option<&'m str>),
+    /// Text, and the signature beside it.
+    Text(&'m str, Option<&'m str>),
+}
+
+/// The parts of a message of the model: with its own reasoning where that goes back to it, else text and then calls.
+pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &Addressee) -> Vec<SentPart<'m>> {
+    let Some(trace) = to.own(message) else {
+        let text = Some(SentPart::Text(&message.content, None));
+        let calls = message.tool_calls.iter();
+        return text
+            .into_iter()
+            .chain(calls.map(|call| SentPart::Call(call, None)))
+            .collect();
+    };
+    let mut rest = message.content.as_str();
+    let mut calls = message.tool_calls.iter();
+    let part = |part: &'m ReasoningPart| match part {
+        ReasoningPart::Block(json) => Some(SentPart::Block(json)),
+        ReasoningPart::Call(signature) => calls
+            .next()
+            .map(|call| SentPart::Call(call, signature.as_deref())),
+        ReasoningPart::Text(text) => {
+            let bytes = usize::try_from(text.bytes).unwrap_or(usize::MAX);
+            let (said, after) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
+            rest = after;
+            Some(SentPart::Text(said, text.signature.as_deref()))
+        }
+    };
+    trace.parts.iter().filter_map(part).collect()
+}
+
+/// Tokens for reasoning, within those of the response: as stated, else a share of them that the effort says. Fewer than
+/// `least` are none.
+pub(super) fn reasoning_budget(sampling: &crate::contract::Sampling, least: u64) -> Option<u64> {
+    let most = sampling.max_output_tokens;
+    let wanted = match (sampling.reasoning_tokens, sampling.reasoning.as_deref()) {
+        (Some(tokens), _) => tokens,
+        (None, Some("minimal")) => most / 8,
+        (None, Some("low")) => most / 4,
+        (None, Some("medium")) => most / 2,
+        (None, Some("high")) => most / 4 * 3,
+        (None, _) => 0,
+    };
+    let wanted = if wanted > 0 { wanted.max(least) } else { 0 };
+    let budget = wanted.min(most.saturating_sub(1));
+    (budget > 0 && budget >= least).then_some(budget)
+}

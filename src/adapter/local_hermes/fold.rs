@@ -1,0 +1,79 @@
+use super::hermes::{Parsed, parse};
+use super::wire::LocalLine;
+use crate::adapter::error_report::ErrorReport;
+use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
+use crate::message::{AgentMessage, FailureCode, Role, StopReason, Usage};
+
+/// An answer of an embedded model, folded from its lines.
+#[derive(Debug, Default)]
+pub(in crate::adapter) struct Fold {
+    progress: Progress,
+    stop: Option<StopReason>,
+    text: String,
+}
+
+impl fold::Fold for Fold {
+    const FRAMING: Framing = Framing::Lines;
+
+    fn progress(&mut self) -> &mut Progress {
+        &mut self.progress
+    }
+
+    fn is_done(&self) -> bool {
+        self.progress.done
+    }
+
+    fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
+        match document(text)? {
+            LocalLine::Text { text } => self.text.push_str(&text),
+            LocalLine::Stop { stop, usage } => {
+                self.progress.done = true;
+                self.progress.usage = Some(Usage {
+                    cache_read: 0,
+                    cost_micro_usd: None,
+                    estimated: false,
+                    input: usage.input,
+                    output: usage.output,
+                });
+                self.stop = Some(stop);
+            }
+            LocalLine::Fault { fault, message } => {
+                self.progress.done = true;
+                let report = ErrorReport::of_text(&message).of_class(fault);
+                self.progress.report(report);
+            }
+        }
+        Ok(())
+    }
+
+    fn error_body(text: &str) -> ErrorReport {
+        match document(text) {
+            Ok(LocalLine::Fault { fault, message }) => {
+                ErrorReport::of_text(&message).of_class(fault)
+            }
+            Ok(LocalLine::Text { .. } | LocalLine::Stop { .. }) | Err(_) => {
+                ErrorReport::of_body(text)
+            }
+        }
+    }
+
+    fn stop(&self) -> StopReason {
+        self.stop.unwrap_or(StopReason::Unknown)
+    }
+
+    fn finish(mut self, _: Form, model: &str) -> Folded {
+        if let Some(decided) = self.progress.decided() {
+            return decided;
+        }
+        if !self.progress.done {
+            return Folded::Rejected(Failure::new(FailureCode::StreamIncomplete, ""));
+        }
+        match parse(&self.text, model) {
+            Ok(Parsed { calls, content }) => Folded::Message(AgentMessage {
+                tool_calls: calls,
+                ..AgentMessage::text(Role::Assistant, content, 0)
+            }),
+            Err((code, at)) => Folded::Rejected(Failure::new(code, format!("/tool_calls/{at}"))),
+        }
+    }
+}

@@ -1,0 +1,219 @@
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::adapter::RequestShape;
+use crate::adapter::json::put;
+use crate::adapter::kept::{Addressee, Chunk, Kept, SentPart, Side, parts_of};
+use crate::adapter::request::Encode;
+use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, Role};
+
+/// Renders bodies for one target; see the module's documentation for what is sent.
+#[derive(Debug)]
+pub(in crate::adapter) struct Encoder {
+    /// `{"model":…,"input":[`
+    head: Vec<u8>,
+    kept: Kept,
+    /// Parameters and the closing brace, after a comma.
+    tail: Vec<u8>,
+    to: Addressee,
+    /// `],"tools":[…]` and what goes with them but the choice; none where no tool is exposed.
+    tools: Option<Vec<u8>>,
+}
+
+impl Encoder {
+    pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
+        let mut head = b"{\"model\":".to_vec();
+        put(&mut head, &target.model);
+        head.extend_from_slice(b",\"input\":[");
+        let mut tail = b",".to_vec();
+        put(&mut tail, &Parameters::of(&target.sampling));
+        // The parameters go into the body's own object: without their opening brace.
+        tail.remove(1);
+        Self {
+            head,
+            kept: Kept::default(),
+            tail,
+            to: Addressee::of(terms, target),
+            tools: tools(terms),
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
+        let Self { kept, to, .. } = self;
+        kept.keep(conversation, |_, message| rendered(message, to));
+        let notices: Vec<Chunk> = shape
+            .notices
+            .iter()
+            .map(|notice| Chunk {
+                bytes: rendered(notice, to),
+                side: Side::of(notice.role),
+            })
+            .collect();
+        let said: Vec<&[u8]> = self
+            .kept
+            .chunks()
+            .chain(notices.iter().filter(|chunk| !chunk.bytes.is_empty()))
+            .map(|chunk| chunk.bytes.as_slice())
+            .collect();
+        let (tools, choice): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
+            (Some(tools), ToolExposure::Auto) => (tools, b",\"tool_choice\":\"auto\""),
+            (Some(tools), ToolExposure::Forced) => (tools, b",\"tool_choice\":\"required\""),
+            (None, _) | (_, ToolExposure::Withheld) => (b"", b""),
+        };
+        [
+            self.head.as_slice(),
+            &said.join(&b','),
+            b"]",
+            tools,
+            choice,
+            &self.tail,
+        ]
+        .concat()
+    }
+}
+
+/// The items of a message, joined by commas.
+fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut add = |item: Item<'_>| {
+        if !out.is_empty() {
+            out.push(b',');
+        }
+        match item {
+            Item::Raw(json) => out.extend_from_slice(json.as_bytes()),
+            item => put(&mut out, &item),
+        }
+    };
+    match message.role {
+        Role::System | Role::User => add(Item::Message {
+            role: message.role,
+            content: &message.content,
+        }),
+        Role::Tool => add(Item::FunctionCallOutput {
+            call_id: message.tool_call_id.as_deref().unwrap_or_default(),
+            output: &message.content,
+        }),
+        Role::Assistant => {
+            for part in parts_of(message, to) {
+                match part {
+                    SentPart::Block(json) => add(Item::Raw(json)),
+                    SentPart::Text("", _) => {}
+                    SentPart::Text(content, _) => add(Item::Message {
+                        role: message.role,
+                        content,
+                    }),
+                    SentPart::Call(call, _) => add(Item::FunctionCall {
+                        call_id: &call.id,
+                        name: &call.name,
+                        arguments: call.arguments.as_str(),
+                    }),
+                }
+            }
+        }
+    }
+    out
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: Role,
+        content: &'a str,
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: &'a str,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: &'a str,
+    },
+    /// As it came; never serialised.
+    #[serde(skip)]
+    Raw(&'a str),
+}
+
+#[derive(Serialize)]
+struct WireTool<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    parameters: &'a serde_json::Value,
+    /// The protocol's default rewrites schemas; ours are sent as they are.
+    strict: bool,
+}
+
+impl<'a> WireTool<'a> {
+    fn of(tool: &'a ToolTerms) -> Self {
+        Self {
+            r#type: "function",
+            name: &tool.name,
+            description: &tool.description,
+            parameters: &tool.input_schema,
+            strict: false,
+        }
+    }
+}
+
+fn tools(terms: &Terms) -> Option<Vec<u8>> {
+    let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
+    if tools.is_empty() {
+        return None;
+    }
+    let mut out = b",\"tools\":".to_vec();
+    put(&mut out, &tools);
+    if !terms.parallel_tool_calls {
+        out.extend_from_slice(b",\"parallel_tool_calls\":false");
+    }
+    Some(out)
+}
+
+/// Serialised in this order, after `input` and `tools`.
+#[derive(Serialize)]
+struct Parameters<'a> {
+    max_output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning<'a>>,
+    /// Reasoning that goes back with the next request: nothing is stored at the provider.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    store: bool,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Reasoning<'a> {
+    effort: &'a str,
+}
+
+impl<'a> Parameters<'a> {
+    fn of(sampling: &'a Sampling) -> Self {
+        let effort = sampling.reasoning.as_deref();
+        Self {
+            max_output_tokens: sampling.max_output_tokens,
+            // Models that reason take neither.
+            temperature: sampling.temperature.filter(|_| effort.is_none()),
+            top_p: sampling.top_p.filter(|_| effort.is_none()),
+            reasoning: effort.map(|effort| Reasoning { effort }),
+            include: if effort.is_some() {
+                &["reasoning.encrypted_content"]
+            } else {
+                &[]
+            },
+            store: false,
+            stream: sampling.stream,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::wire::{WireEvent, WireItem, WirePart};
+use crate::adapter::calls::{CallFields, GatheredCall};
+use crate::adapter::draft::{Draft, MAX_PARTS, too_many_parts};
+use crate::adapter::fold::Failure;
+use crate::adapter::json::{Raw, elements, object, string, whole};
+use crate::message::FailureCode;
+
+pub(super) const OUTPUT: &str = "/output";
+pub(super) const FIELDS: CallFields = CallFields {
+    arguments: "/arguments",
+    id: "/call_id",
+    name: "/name",
+};
+
+/// The output of a response. The response's own list counts; where the end of a stream lacks it, the items as they
+/// were done; where an item was never done, its pieces.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    list: Option<Vec<String>>,
+    pieces: BTreeMap<u64, Pieces>,
+}
+
+#[derive(Debug, Default)]
+struct Pieces {
+    arguments: String,
+    item: Option<String>,
+    refusal: String,
+    text: String,
+    thought: String,
+    /// Whether `item` is the item as it was done, and not as it began.
+    was_done: bool,
+}
+
+impl Items {
+    /// Takes the list of a response object. An empty one at the end of a stream replaces nothing.
+    pub(super) fn take_list(&mut self, raw: &RawValue) -> Result<(), Failure> {
+        let (items, more) =
+            elements(raw, MAX_PARTS).ok_or_else(|| Failure::new(FailureCode::BodyShape, OUTPUT))?;
+        if more {
+            return Err(too_many_parts(OUTPUT));
+        }
+        self.list = Some(items.into_iter().map(|raw| raw.get().to_owned()).collect());
+        Ok(())
+    }
+
+    /// Whether there is anything that a message could be made of.
+    pub(super) fn is_known(&self) -> bool {
+        self.list.is_some() || !self.pieces.is_empty()
+    }
+
+    /// Takes an event about an item. Events that say nothing of a message are read over.
+    pub(super) fn take_event(&mut self, kind: &str, event: &WireEvent<'_>) -> Result<(), Failure> {
+        let Some(index) = whole(event.output_index) else {
+            return Ok(());
+        };
+        if self.pieces.len() >= MAX_PARTS && !self.pieces.contains_key(&index) {
+            return Err(too_many_parts(OUTPUT));
+        }
+        let pieces = self.pieces.entry(index).or_default();
+        let delta = || string(event.delta).unwrap_or_default();
+        match kind {
+            "response.output_item.added" | "response.output_item.done" => {
+                pieces.was_done = kind == "response.output_item.done";
+                pieces.item = event.item.map(|raw| raw.get().to_owned());
+            }
+            "response.output_text.delta" => pieces.text.push_str(&delta()),
+            "response.refusal.delta" => pieces.refusal.push_str(&delta()),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                pieces.thought.push_str(&delta());
+            }
+            "response.function_call_arguments.delta" => pieces.arguments.push_str(&delta()),
+            "response.function_call_arguments.done" => {
+                if let Some(arguments) = string(event.arguments) {
+                    pieces.arguments = arguments;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the message refuses.
+    pub(super) fn hold_refusal(&self) -> bool {
+        self.draft().is_ok_and(|draft| draft.has_refusal())
+    }
+
+    /// The message that the items are.
+    pub(super) fn draft(&self) -> Result<Draft, Failure> {
+        let mut draft = Draft::default();
+        let list = self.list.as_ref();
+        if let Some(list) = list.filter(|list| !list.is_empty() || self.pieces.is_empty()) {
+            let runs_alone = answered_by_provider(list.iter().map(String::as_str));
+            for (at, item) in list.iter().enumerate() {
+                take_item(&mut draft, at, item, runs_alone)?;
+            }
+            return Ok(draft);
+        }
+        let items = self.pieces.values().filter_map(|p| p.item.as_deref());
+        let runs_alone = answered_by_provider(items);
+        for (at, pieces) in self.pieces.values().enumerate() {
+            match &pieces.item {
+                Some(item) if pieces.was_done => take_item(&mut draft, at, item, runs_alone)?,
+                _ => take_pieces(&mut draft, at, pieces)?,
+            }
+        }
+        Ok(draft)
+    }
+}
+
+/// Whether the provider ran the shell calls of the output itself: then their output stands beside them.
+fn answered_by_provider<'a>(mut items: impl Iterator<Item = &'a str>) -> bool {
+    items.any(|item| {
+        let item: WireItem<'_> = object(item).unwrap_or_default();
+        string(item.kind).as_deref() == Some("shell_call_output")
+    })
+}
+
+fn take_item(draft: &mut Draft, at: usize, text: &str, runs_alone: bool) -> Result<(), Failure> {
+    let pointer = format!("{OUTPUT}/{at}");
+    let item: WireItem<'_> =
+        object(text).ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer.as_str()))?;
+    let kind = string(item.kind).unwrap_or_default();
+    match kind.as_str() {
+        "message" => {
+            for part in parts(item.content, &format!("{pointer}/content"))? {
+                draft.text(&string(part.text).unwrap_or_default(), None);
+                draft.refusal(&string(part.refusal).unwrap_or_default());
+            }
+        }
+        "reasoning" => {
+            for field in [item.summary, item.content] {
+                for part in parts(field, &pointer)? {
+                    draft.reasoning(&string(part.text).unwrap_or_default());
+                }
+            }
+            if string(item.encrypted_content).is_some_and(|data| !data.is_empty()) {
+                draft.block(text.to_owned());
+            }
+        }
+        "function_call" => draft.call(call_of(&item, pointer, None), None),
+        // Calls that wait for an answer, of tools that nobody offered.
+        "apply_patch_call"
+        | "computer_call"
+        | "custom_tool_call"
+        | "local_shell_call"
+        | "mcp_approval_request" => {
+            return Err(Failure::new(FailureCode::CallUnexpected, pointer));
+        }
+        "shell_call" if !runs_alone => {
+            return Err(Failure::new(FailureCode::CallUnexpected, pointer));
+        }
+        "tool_search_call" if string(item.execution).as_deref() == Some("client") => {
+            return Err(Failure::new(FailureCode::CallUnexpected, pointer));
+        }
+        // Tools of the provider's own, and items that are not known yet.
+        _ => {}
+    }
+    Ok(())
+}
+
+/// An item that began and was never done, of what its pieces gave.
+fn take_pieces(draft: &mut Draft, at: usize, pieces: &Pieces) -> Result<(), Failure> {
+    draft.text(&pieces.text, None);
+    draft.refusal(&pieces.refusal);
+    draft.reasoning(&pieces.thought);
+    let pointer = format!("{OUTPUT}/{at}");
+    let item: WireItem<'_> = pieces.item.as_deref().and_then(object).unwrap_or_default();
+    if string(item.kind).as_deref() == Some("function_call") {
+        draft.call(call_of(&item, pointer, Some(&pieces.arguments)), None);
+    } else if !pieces.arguments.is_empty() {
+        return Err(Failure::new(FailureCode::CallShape, pointer));
+    }
+    Ok(())
+}
+
+fn call_of(item: &WireItem<'_>, pointer: String, pieces: Option<&str>) -> GatheredCall {
+    let own = item.arguments.map(|raw| match string(Some(raw)) {
+        Some(text) => text,
+        None => raw.get().to_owned(),
+    });
+    let unfinished = string(item.status).as_deref() == Some("incomplete");
+    GatheredCall {
+        arguments: match pieces.filter(|pieces| !pieces.is_empty()) {
+            Some(pieces) => pieces.to_owned(),
+            None => own.unwrap_or_default(),
+        },
+        // The item's own word that it was cut, even where what came of it reads as an object.
+        flaw: unfinished.then_some((FailureCode::ArgsInvalidJson, FIELDS.arguments)),
+        id: string(item.call_id)
+            .filter(|id| !id.is_empty())
+            .or_else(|| string(item.id))
+            .unwrap_or_default(),
+        name: string(item.name).unwrap_or_default(),
+        pointer,
+    }
+}
+
+/// The parts of a field: an array, a bare text, or nothing.
+fn parts<'a>(raw: Raw<'a>, pointer: &str) -> Result<Vec<WirePart<'a>>, Failure> {
+    let Some(raw) = raw else {
+        return Ok(Vec::new());
+    };
+    if raw.get().starts_with('"') {
+        return Ok(vec![WirePart {
+            text: Some(raw),
+            ..WirePart::default()
+        }]);
+    }
+    let shape = || Failure::new(FailureCode::BodyShape, pointer);
+    let (parts, more) = elements(raw, MAX_PARTS).ok_or_else(shape)?;
+    if more {
+        return Err(too_many_parts(pointer));
+    }
+    parts
+        .into_iter()
+        .map(|part| object(part.get()).ok_or_else(shape))
+        .collect()
+}

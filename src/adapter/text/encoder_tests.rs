@@ -1,0 +1,283 @@
+//! Requests: what a model without calls of its own is sent, and that a conversation is rendered once.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::encoder::Encoder;
+use crate::adapter::fixture::{say, terms};
+use crate::adapter::marks::TAGGED;
+use crate::adapter::request::Encode;
+use crate::adapter::test_text::marked_text;
+use crate::adapter::{RequestEncoder, RequestShape};
+use crate::contract::{Terms, TextProfile};
+use crate::kernel::ToolExposure;
+use crate::message::{AgentMessage, ObjectText, Role, ToolInvocation};
+
+fn layered(profile: TextProfile, change: impl FnOnce(&mut Value)) -> Terms {
+    terms(|value| {
+        value["targets"][0]["adapter_version"] = profile.over("openai-chat/1").into();
+        change(value);
+    })
+}
+
+fn conversation() -> Vec<Arc<AgentMessage>> {
+    let call = |id: &str, name: &str| ToolInvocation {
+        arguments: ObjectText::parse("{\"path\": \"</tool_call>\"}").unwrap(),
+        id: id.to_owned(),
+        name: name.to_owned(),
+        raw_payload: None,
+        source_model: "m".to_owned(),
+    };
+    vec![
+        say(Role::System, "Be brief."),
+        say(Role::User, "What is <tool_call>? <|eot_id|>"),
+        Arc::new(AgentMessage {
+            reasoning: Some("never sent".to_owned()),
+            tool_calls: vec![call("call_1", "read"), call("call_2", "write")],
+            ..AgentMessage::text(Role::Assistant, "I look.\n", 5)
+        }),
+        Arc::new(AgentMessage::observation(
+            "call_1",
+            "</tool_response>\n\"MIT\"",
+            2,
+        )),
+        Arc::new(AgentMessage::observation("call_2", "<|python_tag|>", 2)),
+        say(Role::Assistant, "{\"name\": \"f\", \"parameters\": {}}"),
+    ]
+}
+
+/// The messages of a body, and its other keys.
+fn sent(body: &[u8]) -> (Vec<(String, String)>, Vec<String>) {
+    let body: Value = serde_json::from_slice(body).unwrap();
+    let messages = body["messages"].as_array().unwrap().iter().map(|message| {
+        let text = |key: &str| message[key].as_str().unwrap_or("-").to_owned();
+        (text("role"), text("content"))
+    });
+    let keys = body.as_object().unwrap().keys().cloned().collect();
+    (messages.collect(), keys)
+}
+
+fn encode(terms: &Terms, conversation: &[Arc<AgentMessage>], tools: ToolExposure) -> Vec<u8> {
+    let mut encoder = RequestEncoder::new(terms, 0).unwrap();
+    let notice = [AgentMessage::text(Role::User, "Again, <think>.", 0)];
+    let notices = &notice[..usize::from(tools == ToolExposure::Forced)];
+    encoder.encode(conversation, &RequestShape { notices, tools })
+}
+
+/// The messages after the system prompt.
+fn check(profile: TextProfile, expect: &[(&str, &str)]) {
+    let terms = layered(profile, |_| {});
+    let (messages, keys) = sent(&encode(&terms, &conversation(), ToolExposure::Forced));
+    let messages: Vec<(&str, &str)> = messages
+        .iter()
+        .map(|(role, text)| (role.as_str(), text.as_str()))
+        .collect();
+    assert_eq!(messages[1..], *expect);
+    assert!(!keys.iter().any(|key| key.contains("tool")), "{keys:?}");
+}
+
+#[test]
+fn calls_and_results_are_text_in_the_form_of_the_family() {
+    let asked = concat!(
+        "I look.\n<tool_call>\n{\"name\": \"read\", \"arguments\": {\"path\": \"</tool_call>\"}}\n</tool_call>\n",
+        "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"path\": \"</tool_call>\"}}\n</tool_call>"
+    );
+    let task = ("user", "What is <\\tool_call>? <|eot_id|>");
+    let answer = ("assistant", "{\"name\": \"f\", \"parameters\": {}}");
+    check(
+        TextProfile::Hermes,
+        &[
+            task,
+            ("assistant", asked),
+            (
+                "user",
+                concat!(
+                    "<tool_response>\n",
+                    r#"{"name": "read", "content": "<\\/tool_response>\n\"MIT\""}"#,
+                    "\n</tool_response>\n<tool_response>\n",
+                    r#"{"name": "write", "content": "<|python_tag|>"}"#,
+                    "\n</tool_response>"
+                ),
+            ),
+            answer,
+            ("user", "Again, <\\think>."),
+        ],
+    );
+    check(
+        TextProfile::Qwen,
+        &[
+            task,
+            ("assistant", asked),
+            (
+                "user",
+                concat!(
+                    "<tool_response>\n<\\/tool_response>\n\"MIT\"\n</tool_response>\n",
+                    "<tool_response>\n<|python_tag|>\n</tool_response>"
+                ),
+            ),
+            answer,
+            ("user", "Again, <\\think>."),
+        ],
+    );
+    check(
+        TextProfile::Llama3,
+        &[
+            ("user", "What is <tool_call>? <\\|eot_id|>"),
+            (
+                "assistant",
+                concat!(
+                    "I look.<|python_tag|>{\"name\": \"read\", \"parameters\": {\"path\": \"</tool_call>\"}}; ",
+                    "{\"name\": \"write\", \"parameters\": {\"path\": \"</tool_call>\"}}"
+                ),
+            ),
+            ("tool", "</tool_response>\n\"MIT\""),
+            ("tool", "<\\|python_tag|>"),
+            ("assistant", "\\{\"name\": \"f\", \"parameters\": {}}"),
+            ("user", "Again, <\\think>."),
+        ],
+    );
+}
+
+#[test]
+fn the_tools_stand_in_the_system_prompt_once_and_only_where_they_are_offered() {
+    for profile in TextProfile::ALL {
+        let terms = layered(profile, |value| {
+            value["tools"][0]["description"] = "reads </tools> <|eot_id|>".into();
+        });
+        let definition = "\"function\":{\"name\":\"read\"";
+        for tools in [ToolExposure::Auto, ToolExposure::Forced] {
+            let body = encode(&terms, &conversation(), tools);
+            let (messages, _) = sent(&body);
+            let (role, text) = &messages[0];
+            assert_eq!(role, "system");
+            assert!(text.starts_with("Be brief.\n\n"), "{text}");
+            assert_eq!(text.matches(definition).count(), 1, "{text}");
+            let escaped = match profile {
+                TextProfile::Llama3 => "reads </tools> \\u003c|eot_id|>",
+                _ => "reads \\u003c/tools> <|eot_id|>",
+            };
+            assert!(text.contains(escaped), "{text}");
+            let all = String::from_utf8(body).unwrap();
+            assert_eq!(all.matches("does write").count(), 1);
+        }
+        let (messages, _) = sent(&encode(&terms, &conversation(), ToolExposure::Withheld));
+        assert_eq!(messages[0].1, "Be brief.");
+        // A conversation without a system prompt gets one for the tools.
+        let (messages, _) = sent(&encode(&terms, &conversation()[1..], ToolExposure::Auto));
+        assert_eq!(messages[0].0, "system");
+        assert!(messages[0].1.contains(definition));
+        assert_eq!(messages[1].0, "user");
+    }
+}
+
+#[test]
+fn the_prompts_are_these() {
+    let prompts = TextProfile::ALL.map(|profile| {
+        let terms = layered(profile, |_| {});
+        format!(
+            "{}\n{}",
+            profile.as_str(),
+            super::prompt::tools(profile, &terms).unwrap()
+        )
+    });
+    insta::assert_snapshot!(prompts.join("\n\n\n"));
+}
+
+/// Counts how many messages it is shown for the first time.
+#[derive(Debug, Default)]
+struct Counting {
+    seen: Vec<Arc<AgentMessage>>,
+    new: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Encode for Counting {
+    fn encode(&mut self, conversation: &[Arc<AgentMessage>], _: &RequestShape<'_>) -> Vec<u8> {
+        let is_new = |m: &&Arc<AgentMessage>| !self.seen.iter().any(|seen| Arc::ptr_eq(seen, m));
+        let new = conversation.iter().filter(is_new).count();
+        self.new
+            .fetch_add(new, std::sync::atomic::Ordering::Relaxed);
+        self.seen = conversation.to_vec();
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_message_is_rendered_once_however_often_the_conversation_grows() {
+    let terms = layered(TextProfile::Qwen, |_| {});
+    let new = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counting = Counting {
+        new: Arc::clone(&new),
+        ..Counting::default()
+    };
+    let mut encoder = Encoder::new(TextProfile::Qwen, &terms, Box::new(counting));
+    let shape = RequestShape {
+        notices: &[],
+        tools: ToolExposure::Auto,
+    };
+    let conversation = conversation();
+    for length in [2, 2, 5, 6, 6] {
+        encoder.encode(&conversation[..length], &shape);
+    }
+    // Two results share a message.
+    let rendered = new.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!(rendered, conversation.len() - 1);
+}
+
+proptest! {
+    #[test]
+    fn the_bytes_do_not_depend_on_what_was_encoded_before(
+        steps in proptest::collection::vec((0_usize..7, 0_usize..4), 1..8),
+        other in marked_text(),
+    ) {
+        let mut other_turn = conversation();
+        other_turn[3] = Arc::new(AgentMessage::observation("call_1", other, 2));
+        let versions = [conversation(), other_turn];
+        for profile in TextProfile::ALL {
+            let terms = layered(profile, |_| {});
+            let mut kept = RequestEncoder::new(&terms, 0).unwrap();
+            for (length, kind) in &steps {
+                let conversation = &versions[kind % 2][..(*length).min(6)];
+                let tools = if *kind < 2 { ToolExposure::Auto } else { ToolExposure::Withheld };
+                let shape = RequestShape { notices: &[], tools };
+                let fresh = RequestEncoder::new(&terms, 0).unwrap().encode(conversation, &shape);
+                prop_assert_eq!(kept.encode(conversation, &shape), fresh);
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_tool_or_a_user_says_never_reads_as_markup_and_comes_back(text in marked_text()) {
+        let mut said = conversation();
+        said[1] = say(Role::User, &text);
+        said[3] = Arc::new(AgentMessage::observation("call_1", text.clone(), 2));
+        said.remove(4);
+        let tag = "<tool_response>\n";
+        for profile in [TextProfile::Hermes, TextProfile::Qwen] {
+            let terms = layered(profile, |_| {});
+            let (messages, _) = sent(&encode(&terms, &said, ToolExposure::Auto));
+            for word in TAGGED.0 {
+                let marker = format!("<{word}");
+ prop_assert!(!messages[1].1.contains(&marker));
+            }
+            let user = TAGGED.unescape(&messages[1].1);
+            prop_assert_eq!(user.as_ref(), text.as_str());
+            let result = messages[3].1.strip_prefix(tag).and_then(|r| r.strip_suffix("\n</tool_response>"));
+            let result = result.unwrap();
+            for word in TAGGED.0 {
+                let marker = format!("<{word}");
+ prop_assert!(!result.contains(&marker));
+            }
+            let inner = match profile {
+                TextProfile::Hermes => {
+                    let value: Value = serde_json::from_str(result).unwrap();
+                    value["content"].as_str().unwrap().to_owned()
+                }
+                _ => result.to_owned(),
+            };
+            let back = TAGGED.unescape(&inner);
+            prop_assert_eq!(back.as_ref(), text.as_str());
+        }
+    }
+}

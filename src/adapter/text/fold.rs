@@ -1,0 +1,84 @@
+use std::marker::PhantomData;
+
+use super::family::Family;
+use super::read::{Reading, read};
+use crate::adapter::fold::{Failure, Fold, Folded, Form, Framing, Progress};
+use crate::message::{AgentMessage, FailureCode, StopReason};
+
+/// A wire protocol's fold under a text profile: the message that it gives is read as text.
+#[derive(Debug, Default)]
+pub(in crate::adapter) struct Layer<F, P> {
+    family: PhantomData<P>,
+    wire: F,
+}
+
+impl<F: Fold, P: Family> Fold for Layer<F, P> {
+    const FRAMING: Framing = F::FRAMING;
+
+    fn progress(&mut self) -> &mut Progress {
+        self.wire.progress()
+    }
+
+    fn is_done(&self) -> bool {
+        self.wire.is_done()
+    }
+
+    fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {
+        self.wire.take(text, form)
+    }
+
+    fn take_named(&mut self, kind: &str, text: &str) -> Result<(), Failure> {
+        self.wire.take_named(kind, text)
+    }
+
+    fn stop(&self) -> StopReason {
+        self.wire.stop()
+    }
+
+    fn finish(mut self, form: Form, model: &str) -> Folded {
+        let stop = self.wire.stop();
+        let named = self.wire.progress().model.clone();
+        match self.wire.finish(form, model) {
+            Folded::Message(message) => {
+                layered::<P>(message, stop, named.as_deref().unwrap_or(model))
+            }
+            other => other,
+        }
+    }
+}
+
+fn layered<P: Family>(message: AgentMessage, stop: StopReason, model: &str) -> Folded {
+    if !message.tool_calls.is_empty() {
+        // No tool was offered on the wire, so a call there is none of ours.
+        let failure = Failure::new(FailureCode::CallUnexpected, "/choices/0/message/tool_calls");
+        return Folded::Rejected(failure);
+    }
+    // The provider's or the model's words for why there is no answer are no answer and no call.
+    if matches!(stop, StopReason::Refusal | StopReason::ContentFilter) {
+        return Folded::Message(message);
+    }
+    let Reading {
+        calls,
+        content,
+        reasoning,
+        repair,
+    } = match read(P::PROFILE, &message.content, model) {
+        Ok(reading) => reading,
+        Err(failure) => return Folded::Rejected(failure),
+    };
+    let parts: Vec<String> = [message.reasoning, reasoning]
+        .into_iter()
+        .flatten()
+        .collect();
+    let joined = parts.join("\n");
+    let message = AgentMessage {
+        content,
+        reasoning: Some(joined).filter(|text| !text.is_empty()),
+        tool_calls: calls,
+        ..AgentMessage::text(message.role, "", message.tokens)
+    };
+    match repair {
+        Some(repair) => Folded::Recovered(message, repair),
+        None => Folded::Message(message),
+    }
+}

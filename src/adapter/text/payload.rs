@@ -1,0 +1,127 @@
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::read::{Fix, Flaw};
+use crate::adapter::calls::GatheredCall;
+use crate::adapter::json::object;
+use crate::message::{FailureCode, ObjectText};
+
+/// Where the text of a message stands in a response of the wire protocol.
+pub(super) const CONTENT: &str = "/choices/0/message/content";
+
+/// The key under which a family writes a call's arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArgumentsKey {
+    Arguments,
+    Parameters,
+}
+
+impl ArgumentsKey {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Arguments => "arguments",
+            Self::Parameters => "parameters",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Payload<'a> {
+    #[serde(default, borrow, deserialize_with = "given")]
+    name: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "given")]
+    arguments: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "given")]
+    parameters: Option<&'a RawValue>,
+    /// `function`, as in the definitions that the prompt lists; some models copy it.
+    #[serde(default, borrow, deserialize_with = "given")]
+    r#type: Option<&'a RawValue>,
+}
+
+impl<'a> Payload<'a> {
+    fn of(json: &'a str) -> Option<Self> {
+        object::<Self>(json).filter(|payload| {
+            let kind = payload.r#type.map(RawValue::get);
+            kind.is_none_or(|kind| kind == "\"function\"")
+        })
+    }
+}
+
+/// Null is a value here, not a missing field.
+fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// The JSON value with which `rest` begins, after white space: its range in `rest`.
+pub(super) fn value_at(rest: &str) -> Result<Range<usize>, FailureCode> {
+    let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(raw)) => {
+            let end = values.byte_offset();
+            Ok(end - raw.get().len()..end)
+        }
+        Some(Err(_)) | None => Err(FailureCode::ArgsInvalidJson),
+    }
+}
+
+/// Whether an object has the two keys that make it a call under `key`.
+pub(super) fn is_call(json: &str, key: ArgumentsKey) -> bool {
+    Payload::of(json).is_some_and(|payload| {
+        let (given, other) = match key {
+            ArgumentsKey::Arguments => (payload.arguments, payload.parameters),
+            ArgumentsKey::Parameters => (payload.parameters, payload.arguments),
+        };
+        payload.name.is_some() && given.is_some() && other.is_none()
+    })
+}
+
+/// Reads the object of one call. `at` is where it stands in the text, for a repair.
+pub(super) fn call(json: &str, at: Range<usize>, key: ArgumentsKey) -> Result<GatheredCall, Flaw> {
+    let shape = || Flaw::new(FailureCode::CallShape);
+    let payload = Payload::of(json).ok_or_else(shape)?;
+    let (given, other) = match key {
+        ArgumentsKey::Arguments => (payload.arguments, payload.parameters),
+        ArgumentsKey::Parameters => (payload.parameters, payload.arguments),
+    };
+    let name_text = payload.name.map(RawValue::get);
+    let rewritten = |arguments: &str, step| {
+        let name = name_text.unwrap_or("\"\"");
+        let key = key.as_str();
+        Fix {
+            range: at.clone(),
+            step,
+            text: format!("{{\"name\": {name}, \"{key}\": {arguments}}}"),
+        }
+    };
+    let arguments = match (given, other) {
+        (Some(arguments), None) => arguments.get(),
+        (None, Some(other)) => {
+            return Err(shape().repaired_by(rewritten(other.get(), "arguments_key")));
+        }
+        _ => return Err(shape()),
+    };
+    let name = name_text.map_or(Ok(String::new()), |text| {
+        serde_json::from_str(text).map_err(|_| shape())
+    })?;
+    let flaw = (!arguments.starts_with('{')).then(|| {
+        let flaw = Flaw::new(FailureCode::ArgsNotObject);
+        let inner = serde_json::from_str::<String>(arguments).ok();
+        match inner.and_then(|text| ObjectText::parse(text).ok()) {
+            Some(object) => flaw.repaired_by(rewritten(object.as_str(), "arguments_unquoted")),
+            None => flaw,
+        }
+    });
+    if let Some(flaw) = flaw {
+        return Err(flaw);
+    }
+    Ok(GatheredCall {
+        arguments: arguments.to_owned(),
+        flaw: None,
+        id: String::new(),
+        name,
+        pointer: CONTENT.to_owned(),
+    })
+}

@@ -1,0 +1,138 @@
+use std::ops::Range;
+
+use super::payload::CONTENT;
+use super::{json_calls, tagged_calls, thinking};
+use crate::adapter::calls::{CallFields, GatheredCall, judge};
+use crate::adapter::fold::Failure;
+use crate::adapter::marks;
+use crate::contract::TextProfile;
+use crate::message::{FailureCode, Repair, ToolInvocation};
+
+/// The most repairs of one message; one that needs more is rejected.
+const MAX_REPAIRS: usize = 8;
+
+/// What a family's form broke, and what would repair it.
+#[derive(Debug)]
+pub(super) struct Flaw {
+    code: FailureCode,
+    fix: Option<Fix>,
+}
+
+/// A repair of one place.
+#[derive(Debug)]
+pub(super) struct Fix {
+    /// What is replaced, in bytes of the message's text.
+    pub range: Range<usize>,
+    /// The name under which it is recorded.
+    pub step: &'static str,
+    pub text: String,
+}
+
+impl Flaw {
+    pub(super) fn new(code: FailureCode) -> Self {
+        Self { code, fix: None }
+    }
+
+    pub(super) fn repaired_by(self, fix: Fix) -> Self {
+        Self {
+            fix: Some(fix),
+            ..self
+        }
+    }
+}
+
+/// A text taken apart: what was said, and what was called.
+#[derive(Debug, Default)]
+pub(super) struct Spoken {
+    pub calls: Vec<GatheredCall>,
+    /// Text outside of markup, a piece between two calls a line.
+    pub text: String,
+}
+
+impl Spoken {
+    /// Takes text outside of markup: as it stands, but for white space next to a call. `before_call`: one follows.
+    pub(super) fn say(&mut self, piece: &str, before_call: bool) {
+        let after_call = !self.calls.is_empty();
+        let piece = if after_call {
+            piece.trim_start()
+        } else {
+            piece
+        };
+        let piece = if before_call { piece.trim_end() } else { piece };
+        if after_call && !piece.is_empty() && !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(piece);
+    }
+}
+
+/// A text that was read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub calls: Vec<ToolInvocation>,
+    pub content: String,
+    pub reasoning: Option<String>,
+    /// What had to be repaired, where something had to.
+    pub repair: Option<Repair>,
+}
+
+/// Reads the text of a message; `model` is what the calls name as their source.
+pub(super) fn read(profile: TextProfile, text: &str, model: &str) -> Result<Reading, Failure> {
+    let mut repaired: Option<String> = None;
+    let mut steps: Vec<String> = Vec::new();
+    loop {
+        let current = repaired.as_deref().unwrap_or(text);
+        let flaw = match as_it_stands(profile, current, model) {
+            Ok(reading) => {
+                let repair = repaired.map(|repaired| Repair {
+                    original: text.to_owned(),
+                    repaired,
+                    steps,
+                });
+                return Ok(Reading { repair, ..reading });
+            }
+            Err(flaw) => flaw,
+        };
+        let fix = flaw.fix.filter(|_| steps.len() < MAX_REPAIRS);
+        let Some(Fix { range, step, text }) = fix else {
+            return Err(Failure::new(flaw.code, CONTENT));
+        };
+        let before = current.get(..range.start).unwrap_or_default();
+        let after = current.get(range.end..).unwrap_or_default();
+        let next = [before, &text, after].concat();
+        steps.push(step.to_owned());
+        repaired = Some(next);
+    }
+}
+
+fn as_it_stands(profile: TextProfile, text: &str, model: &str) -> Result<Reading, Flaw> {
+    let is_markup: fn(&str) -> bool = match profile {
+        TextProfile::Hermes | TextProfile::Qwen => |text| text.contains(tagged_calls::OPEN),
+        TextProfile::Llama3 => json_calls::is_markup,
+    };
+    let (reasoning, base) = thinking::split(text, is_markup)?;
+    let rest = text.get(base..).unwrap_or_default();
+    let spoken = match profile {
+        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(rest, base),
+        TextProfile::Llama3 => json_calls::read(rest, base),
+    }?;
+    let fields = CallFields {
+        arguments: "",
+        id: "",
+        name: "",
+    };
+    let judged = judge(spoken.calls, &fields, model);
+    Ok(Reading {
+        calls: judged.map_err(|failure| Flaw::new(failure.code))?,
+        content: plain(profile, &spoken.text),
+        reasoning: reasoning.map(str::to_owned),
+        repair: None,
+    })
+}
+
+fn plain(profile: TextProfile, text: &str) -> String {
+    match profile {
+        TextProfile::Hermes | TextProfile::Qwen => marks::TAGGED.unescape(text).into_owned(),
+        TextProfile::Llama3 => json_calls::unescape(text).into_owned(),
+    }
+}

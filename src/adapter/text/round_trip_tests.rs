@@ -1,0 +1,97 @@
+//! What is written for a model reads back as what it was.
+
+use proptest::prelude::*;
+
+use super::encoder::answer;
+use super::read::read;
+use crate::adapter::test_text::marked_text;
+use crate::contract::TextProfile;
+use crate::message::{ObjectText, ToolInvocation};
+
+/// The text of any JSON object, with white space and forms of numbers and strings that a parser would lose.
+fn arguments() -> impl Strategy<Value = ObjectText> {
+    let leaf = prop_oneof![
+        marked_text().prop_map(|text| serde_json::Value::from(text).to_string()),
+        any::<f64>()
+            .prop_filter("finite", |n| n.is_finite())
+            .prop_map(|n| format!("{n:e}")),
+        proptest::sample::select(
+            [
+                "null",
+                "true",
+                "1.0",
+                "-0",
+                "1E2",
+                "\"\\u003c\\/tool_call>\"",
+                "[ ]",
+                "12345678901234567890123"
+            ]
+            .as_slice()
+        )
+        .prop_map(str::to_owned),
+    ];
+    let value = leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4)
+                .prop_map(|items| format!("[{}]", items.join(" ,"))),
+            proptest::collection::btree_map(marked_text(), inner, 0..4).prop_map(object),
+        ]
+    });
+    proptest::collection::btree_map(marked_text(), value, 0..4)
+        .prop_map(|map| ObjectText::parse(object(map)).unwrap())
+}
+
+fn object(map: std::collections::BTreeMap<String, String>) -> String {
+    let members: Vec<String> = map
+        .into_iter()
+        .map(|(key, value)| format!("{} :\t{value}", serde_json::Value::from(key)))
+        .collect();
+    format!("{{ {}\n}}", members.join(","))
+}
+
+fn calls() -> impl Strategy<Value = Vec<ToolInvocation>> {
+    let call = ("[a-zA-Z0-9_-]{1,64}", arguments());
+    proptest::collection::vec(call, 0..4).prop_map(|calls| {
+        let numbered = (1..).zip(calls);
+        numbered
+            .map(|(n, (name, arguments))| ToolInvocation {
+                arguments,
+                id: format!("call_{n}"),
+                name,
+                raw_payload: None,
+                source_model: "m".to_owned(),
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn calls_and_text_come_back_bit_for_bit(text in marked_text(), calls in calls()) {
+        for profile in TextProfile::ALL {
+            let written = answer(profile, &text, &calls);
+            let reading = read(profile, &written, "m");
+            prop_assert!(reading.is_ok(), "{profile:?} {reading:?}\n{written}");
+            let reading = reading.unwrap();
+            prop_assert_eq!(&reading.calls, &calls);
+            // Only white space before a call is not kept.
+            let expect = if calls.is_empty() { text.as_str() } else { text.trim_end() };
+            prop_assert_eq!(reading.content.as_str(), expect);
+            prop_assert!(reading.repair.is_none() && reading.reasoning.is_none());
+        }
+    }
+
+    #[test]
+    fn no_text_panics_and_a_repair_stands_on_its_own(text in marked_text()) {
+        for profile in TextProfile::ALL {
+            let Ok(reading) = read(profile, &text, "m") else { continue };
+            if let Some(repair) = reading.repair {
+                prop_assert_eq!(&repair.original, &text);
+                let again = read(profile, &repair.repaired, "m").unwrap();
+                prop_assert!(again.repair.is_none());
+                prop_assert_eq!(again.calls, reading.calls);
+                prop_assert_eq!(again.content, reading.content);
+            }
+        }
+    }
+}

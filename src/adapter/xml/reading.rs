@@ -1,0 +1,94 @@
+use super::slot::Nonce;
+use crate::adapter::calls::{CallFields, GatheredCall, judge};
+use crate::message::{FailureCode, ToolInvocation};
+
+/// A call that stood whole between its tags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XmlCall {
+    /// What stood between the tags, byte for byte.
+    pub payload: String,
+    /// The number of its slot.
+    pub slot: u32,
+    /// The tool that its tag names.
+    pub tool: String,
+}
+
+/// A final report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XmlFinalReport {
+    /// Whether its closing tag was there.
+    pub closed: bool,
+    /// The attribute `format`, where the tag has it.
+    pub format: Option<String>,
+    /// What stood between the tags, byte for byte.
+    pub payload: String,
+}
+
+/// Why a tag of this session counts for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum XmlFlaw {
+    /// What stands after the slot is not `name="value"`, or names one twice.
+    Attributes,
+    /// It has no attribute `tool`, or an empty one.
+    NoTool,
+    /// The slot is used by an earlier tag of the message.
+    SlotUsed,
+    /// The message has more tags than are read.
+    TooMany,
+    /// Its closing tag is missing.
+    Unclosed,
+    /// No such slot is offered.
+    UnknownSlot,
+    /// The slot belongs to another tool.
+    WrongTool,
+}
+
+/// A tag that counts for nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XmlIgnored {
+    /// Why.
+    pub flaw: XmlFlaw,
+    /// What stands where a slot should, cut to 32 characters.
+    pub slot: String,
+}
+
+/// What became of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XmlReading {
+    /// Calls in the order of their tags.
+    pub calls: Vec<XmlCall>,
+    /// The last valid final report.
+    pub final_report: Option<XmlFinalReport>,
+    /// Tags that count for nothing, in order.
+    pub ignored: Vec<XmlIgnored>,
+    /// The last progress report.
+    pub progress: Option<String>,
+    /// The text outside of tags.
+    pub text: String,
+}
+
+impl XmlReading {
+    /// The calls as invocations: the slot is the id, the payload the arguments. `model` is who asked.
+    ///
+    /// # Errors
+    /// The first call whose payload is not the text of one JSON object, and the slot it stands in.
+    pub fn invocations(
+        &self,
+        nonce: &Nonce,
+        model: &str,
+    ) -> Result<Vec<ToolInvocation>, (FailureCode, String)> {
+        let fields = CallFields {
+            arguments: "",
+            id: "",
+            name: "",
+        };
+        let gathered = self.calls.iter().map(|call| GatheredCall {
+            arguments: call.payload.clone(),
+            flaw: None,
+            id: nonce.slot(call.slot),
+            name: call.tool.clone(),
+            pointer: nonce.slot(call.slot),
+        });
+        judge(gathered.collect(), &fields, model).map_err(|failure| (failure.code, failure.pointer))
+    }
+}

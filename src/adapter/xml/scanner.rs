@@ -1,0 +1,294 @@
+use std::collections::BTreeSet;
+
+use super::reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
+use super::slot::{FINAL, FINAL_REPORT, PROGRESS, PROGRESS_REPORT, XmlTerms, numbered};
+use super::tag::{Extent, Opening, extent};
+use crate::message::StopReason;
+
+/// The most opening tags of one text that are read.
+const MAX_TAGS: usize = 128;
+/// How much of a tag must have arrived before the nonce is part of it.
+const BEFORE_NONCE: usize = "</ai-agent-".len();
+
+/// Reads the tags of a text that is whole; `stop` is why the model ended it.
+#[must_use]
+pub fn read_tags(terms: &XmlTerms, text: &str, stop: StopReason) -> XmlReading {
+    let mut scanner = XmlScanner::new(terms.clone());
+    scanner.push(text);
+    scanner.finish(stop).1
+}
+
+/// Takes a model's text as it arrives, lets through what stands outside of tags, and keeps what stands inside.
+///
+/// What is let through and what is read depend on the whole text only, never on where it was cut.
+#[derive(Debug)]
+pub struct XmlScanner {
+    /// `</ai-agent-NONCE-`
+    closing: String,
+    /// The tag that was opened last and is not closed.
+    inside: Option<Inside>,
+    /// Whether an unclosed tag was given up: what is outside of tags after it is nobody's text.
+    muted: bool,
+    /// `<ai-agent-NONCE-`
+    opening: String,
+    /// What has arrived and is not decided.
+    pending: String,
+    reading: XmlReading,
+    /// How many opening tags were read.
+    tags: usize,
+    terms: XmlTerms,
+    used: BTreeSet<u32>,
+}
+
+/// An open tag, before its payload.
+#[derive(Debug)]
+struct Inside {
+    /// `</ai-agent-NONCE-SLOT>`
+    close: String,
+    /// How much of the pending payload holds no closing tag.
+    searched: usize,
+    slot: String,
+    what: Result<Purpose, XmlFlaw>,
+}
+
+/// What a valid tag is for.
+#[derive(Debug)]
+enum Purpose {
+    Call { slot: u32, tool: String },
+    FinalReport { format: Option<String> },
+    Progress,
+}
+
+/// What stands where a tag of ours may begin.
+enum Found {
+    /// Nothing of ours up to this byte; text.
+    TextTo(usize),
+    /// An opening tag, to this byte.
+    Opening(usize),
+    /// A closing tag that closes nothing, to this byte.
+    Closing(usize),
+    /// More must arrive to tell.
+    Undecided,
+}
+
+impl XmlScanner {
+    /// A scanner for one message under `terms`.
+    #[must_use]
+    pub fn new(terms: XmlTerms) -> Self {
+        Self {
+            closing: format!("</ai-agent-{}-", terms.nonce),
+            inside: None,
+            muted: false,
+            opening: format!("<ai-agent-{}-", terms.nonce),
+            pending: String::new(),
+            reading: XmlReading::default(),
+            tags: 0,
+            terms,
+            used: BTreeSet::new(),
+        }
+    }
+
+    /// Takes the next piece; gives what of the text is certainly outside of tags.
+    pub fn push(&mut self, piece: &str) -> String {
+        self.pending.push_str(piece);
+        let from = self.reading.text.len();
+        self.advance();
+        self.reading.text.get(from..).unwrap_or_default().to_owned()
+    }
+
+    /// Ends the text: gives the rest of what is outside of tags, and what was read.
+    ///
+    /// A final report without its closing tag counts unless the model was cut or refused (000 §11); any other tag needs
+    /// both.
+    #[must_use]
+    pub fn finish(mut self, stop: StopReason) -> (String, XmlReading) {
+        let from = self.reading.text.len();
+        while let Some(inside) = self.inside.take() {
+            let ended = matches!(stop, StopReason::End | StopReason::Unknown);
+            match inside.what {
+                Ok(Purpose::FinalReport { format }) if ended && !self.pending.trim().is_empty() => {
+                    self.reading.final_report = Some(XmlFinalReport {
+                        closed: false,
+                        format,
+                        payload: std::mem::take(&mut self.pending),
+                    });
+                }
+                _ => self.ignore(&inside.slot, XmlFlaw::Unclosed),
+            }
+            self.muted = true;
+            self.advance();
+        }
+        let rest = std::mem::take(&mut self.pending);
+        if let Some(tag) = rest.strip_prefix(&self.opening) {
+            let slot = tag.split(char::is_whitespace).next().unwrap_or_default();
+            self.ignore(slot, XmlFlaw::Unclosed);
+        } else if rest.len() < BEFORE_NONCE && !self.muted {
+            self.reading.text.push_str(&rest);
+        }
+        let text = self.reading.text.get(from..).unwrap_or_default().to_owned();
+        (text, self.reading)
+    }
+
+    fn ignore(&mut self, slot: &str, flaw: XmlFlaw) {
+        self.reading.ignored.push(XmlIgnored {
+            flaw,
+            slot: slot.chars().take(32).collect(),
+        });
+    }
+
+    /// Decides as much of what is pending as can be.
+    fn advance(&mut self) {
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut at = 0;
+        loop {
+            let rest = pending.get(at..).unwrap_or_default();
+            if let Some(inside) = &mut self.inside {
+                let unsearched = rest.get(inside.searched..).unwrap_or_default();
+                let Some(found) = unsearched.find(&inside.close) else {
+                    let kept = (rest.len() + 1).saturating_sub(inside.close.len());
+                    inside.searched = floor(rest, kept);
+                    break;
+                };
+                let length = inside.searched + found;
+                at += length + inside.close.len();
+                let payload = rest.get(..length).unwrap_or_default();
+                self.close(payload);
+                continue;
+            }
+            match self.look(rest) {
+                Found::TextTo(end) => {
+                    if !self.muted {
+                        let text = rest.get(..end).unwrap_or_default();
+                        self.reading.text.push_str(text);
+                    }
+                    at += end;
+                }
+                Found::Opening(end) => {
+                    let inner = rest.get(self.opening.len()..end - 1).unwrap_or_default();
+                    self.open(&Opening::parse(inner));
+                    at += end;
+                }
+                Found::Closing(end) => at += end,
+                Found::Undecided => break,
+            }
+        }
+        // Nothing is copied while a long payload arrives.
+        pending.drain(..at);
+        self.pending = pending;
+    }
+
+    fn look(&self, rest: &str) -> Found {
+        let mut from = 0;
+        while let Some(found) = rest.get(from..).and_then(|rest| rest.find('<')) {
+            let at = from + found;
+            let here = rest.get(at..).unwrap_or_default();
+            let begun = self.opening.starts_with(here) || self.closing.starts_with(here);
+            let (opens, closes) = (
+                here.starts_with(&self.opening),
+                here.starts_with(&self.closing),
+            );
+            if begun || opens || closes {
+                let end = extent(here);
+                if begun || end != Extent::None {
+                    return match end {
+                        _ if at > 0 => Found::TextTo(at),
+                        Extent::To(end) if opens => Found::Opening(end),
+                        Extent::To(end) => Found::Closing(end),
+                        Extent::Open | Extent::None => Found::Undecided,
+                    };
+                }
+            }
+            from = at + 1;
+        }
+        if rest.is_empty() {
+            Found::Undecided
+        } else {
+            Found::TextTo(rest.len())
+        }
+    }
+
+    fn open(&mut self, opening: &Opening) {
+        self.tags += 1;
+        if self.tags > MAX_TAGS {
+            self.ignore(&opening.slot, XmlFlaw::TooMany);
+            self.muted = true;
+            return;
+        }
+        self.inside = Some(Inside {
+            close: format!("{}{}>", self.closing, opening.slot),
+            searched: 0,
+            slot: opening.slot.clone(),
+            what: self.purpose(opening),
+        });
+    }
+
+    fn purpose(&self, opening: &Opening) -> Result<Purpose, XmlFlaw> {
+        let slot = opening.slot.as_str();
+        let numbers = self.terms.slots.numbers();
+        // A slot has one spelling: another one is no slot.
+        let number = slot.parse().ok().filter(|n| numbered(*n) == slot);
+        let number = number.filter(|n| numbers.contains(n));
+        let known = match slot {
+            FINAL => true,
+            PROGRESS => self.terms.progress,
+            _ => number.is_some(),
+        };
+        if !known {
+            return Err(XmlFlaw::UnknownSlot);
+        }
+        if opening.attributes.is_none() {
+            return Err(XmlFlaw::Attributes);
+        }
+        let tool = opening.attribute("tool").filter(|tool| !tool.is_empty());
+        let tool = tool.ok_or(XmlFlaw::NoTool)?;
+        let reserved = tool == FINAL_REPORT || (tool == PROGRESS_REPORT && self.terms.progress);
+        match (number, slot) {
+            (Some(slot), _) if self.used.contains(&slot) => Err(XmlFlaw::SlotUsed),
+            (Some(_), _) if reserved => Err(XmlFlaw::WrongTool),
+            (Some(slot), _) => Ok(Purpose::Call {
+                slot,
+                tool: tool.to_owned(),
+            }),
+            (None, FINAL) if tool == FINAL_REPORT => Ok(Purpose::FinalReport {
+                format: opening.attribute("format").map(str::to_owned),
+            }),
+            (None, PROGRESS) if tool == PROGRESS_REPORT => Ok(Purpose::Progress),
+            (None, _) => Err(XmlFlaw::WrongTool),
+        }
+    }
+
+    /// Takes the payload of the open tag.
+    fn close(&mut self, payload: &str) {
+        let Some(inside) = self.inside.take() else {
+            return;
+        };
+        let payload = payload.to_owned();
+        match inside.what {
+            Ok(Purpose::Call { slot, tool }) => {
+                self.used.insert(slot);
+                self.reading.calls.push(XmlCall {
+                    payload,
+                    slot,
+                    tool,
+                });
+            }
+            Ok(Purpose::FinalReport { format }) => {
+                self.reading.final_report = Some(XmlFinalReport {
+                    closed: true,
+                    format,
+                    payload,
+                });
+            }
+            Ok(Purpose::Progress) => self.reading.progress = Some(payload),
+            Err(flaw) => self.ignore(&inside.slot, flaw),
+        }
+    }
+}
+
+/// The last boundary between characters that is not after `at`.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
+}

@@ -1,0 +1,65 @@
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use crate::cli::app::unix_ms;
+use crate::cli::args::EraseArgs;
+use crate::cli::error::CliError;
+use crate::cli::escape::line;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::recorded::Source;
+use crate::message::RunId;
+use crate::store::{Erasure, erase as erase_blob};
+
+/// `monolith erase`.
+pub(in crate::cli) fn erase(home: &Home, args: &EraseArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = home.run(&args.run)? else {
+        return Ok(Exit::USAGE);
+    };
+    drop(reader);
+    if !args.yes {
+        confirm(home, &format!("{} of run {run_id}", line(&args.blob)))?;
+    }
+    let path = home.store_path()?;
+    let key = home.signer()?;
+    let erased = erase_blob(
+        &path,
+        &Erasure {
+            run_id,
+            blob: args.blob.to_ascii_lowercase(),
+            reason: args.reason.clone(),
+            at_unix_ms: unix_ms(),
+            all_runs: args.all_runs,
+            key: &key,
+        },
+    )?;
+    let runs: Vec<&str> = erased.runs.iter().map(RunId::as_str).collect();
+    let hash = erased.hash;
+    let runs = runs.join(", ");
+    home.screen.out(&match erased.bytes {
+        Some(bytes) => {
+            format!(
+                "erased: {bytes} bytes of {hash}; a tombstone stands in their place in {runs}\n"
+            )
+        }
+        None => format!("erased before: {hash} of {runs}\n"),
+    })?;
+    home.screen
+        .note("What entries say of the bytes stays, and so do copies elsewhere: exports, backups, copies made by migrate.");
+    Ok(Exit::OK)
+}
+
+/// Asks whoever sits at the terminal.
+fn confirm(home: &Home, what: &str) -> Result<(), CliError> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Err(CliError::NotConfirmed);
+    }
+    home.screen
+        .write_err(&format!("Erase {what} for good? [y/N] "));
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(()),
+        _ => Err(CliError::NotConfirmed),
+    }
+}

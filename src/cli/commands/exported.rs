@@ -1,0 +1,140 @@
+//! What an export makes of a transcript: a page, a trajectory, a recorded terminal.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::export::write_to;
+use crate::cli::error::CliError;
+use crate::cli::escape::brief;
+use crate::cli::html::write_page;
+use crate::cli::narrator::Narrator;
+use crate::cli::recorded::{Recorded, Source, each_line};
+use crate::kernel::OutcomeCode;
+use crate::message::Digest;
+use crate::telemetry::{AtifTrajectory, Ledger, sentence};
+use crate::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
+
+/// Columns and rows of the recorded terminal.
+const CAST_SIZE: (usize, usize) = (120, 32);
+
+/// The page of a run, with the transcript in it; returns how many texts behind the token gate were left out.
+pub(super) fn html(
+    again: &dyn Fn() -> Result<Source, CliError>,
+    source: Source,
+    out: &mut dyn Write,
+    withheld: WithheldBlobs,
+) -> Result<usize, CliError> {
+    let code = code_of(again()?);
+    write_page(out, code, |out| match source {
+        Source::Run(..) => write_to(source, out, withheld),
+        Source::File(path) => copy(&path, out, withheld),
+    })
+}
+
+/// How the run ended, where it can be read: a page of a transcript that does not verify is made, too.
+fn code_of(source: Source) -> Option<OutcomeCode> {
+    let mut code = None;
+    let read = source.each_entry(|_, _, entry| {
+        let (action, _) = Recorded::decode(entry)?;
+        code = action.outcome.map(|outcome| outcome.code);
+        Ok(())
+    });
+    read.ok().and(code)
+}
+
+/// The lines of a file as they are, but for the texts behind the token gate.
+fn copy(
+    path: &std::path::Path,
+    out: &mut dyn Write,
+    withheld: WithheldBlobs,
+) -> Result<usize, CliError> {
+    let mut presence: BTreeMap<Digest, Presence> = BTreeMap::new();
+    let mut reader = Some(LineReader::new());
+    let mut left_out = 0;
+    each_line(path, |line| {
+        // From the first line that cannot be read on, all are copied: the page finds the flaw.
+        let record = reader.as_mut().and_then(|reader| reader.read(line).ok());
+        match record {
+            Some(Record::Entry(entry)) => {
+                for named in entry.decoded_event.iter().flat_map(blob_references) {
+                    let least = presence.entry(named.hash).or_insert(named.presence);
+                    *least = named.presence.max(*least);
+                }
+            }
+            Some(Record::Blob(blob))
+                if withheld == WithheldBlobs::MayLack
+                    && presence.get(&blob.hash) == Some(&Presence::Withheld) =>
+            {
+                left_out += 1;
+                return Ok(true);
+            }
+            Some(_) => {}
+            None => reader = None,
+        }
+        out.write_all(line)?;
+        Ok(true)
+    })?;
+    Ok(left_out)
+}
+
+/// The trajectory of a run as one JSON document.
+pub(super) fn atif(source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+    let mut trajectory = AtifTrajectory::new();
+    let contract = source.each_entry(|contract, _, entry| {
+        let (action, event) = Recorded::decode(entry)?;
+        trajectory.take(contract, &action, event.as_ref(), entry.hash);
+        Ok(())
+    })?;
+    let document = trajectory.finish(&contract);
+    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(0)
+}
+
+/// The narrated run as an asciicast, version 2: a header, then one line of JSON for each piece of output.
+pub(super) fn cast(source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+    let mut narrator = Narrator::default();
+    let mut ledger = Ledger::new();
+    let (width, height) = CAST_SIZE;
+    let said = |out: &mut dyn Write, at_ms: u64, text: &str| -> Result<(), CliError> {
+        let text = format!("{}\r\n", brief(text, width.saturating_mul(3)));
+        writeln!(
+            out,
+            "[{}.{:03}, \"o\", {}]",
+            at_ms / 1000,
+            at_ms % 1000,
+            json!(text)
+        )?;
+        Ok(())
+    };
+    source.each_entry(|contract, run_id, entry| {
+        let (action, event) = Recorded::decode(entry)?;
+        let began = ledger.entries() == 0;
+        ledger.take(contract, &action, event.as_ref(), entry.hash);
+        if began {
+            let header = json!({
+                "version": 2,
+                "width": width,
+                "height": height,
+                "timestamp": ledger.started_unix_ms() / 1000,
+                "title": format!("monolith run {run_id}", run_id = run_id.as_str()),
+            });
+            writeln!(out, "{header}")?;
+        }
+        if let Some(told) = narrator.take(contract, &action, event.as_ref()) {
+            said(out, told.at_ms, &told.line())?;
+        }
+        Ok(())
+    })?;
+    let at_ms = ledger.at_ms();
+    match ledger.outcome() {
+        Some(outcome) => {
+            said(out, at_ms, &format!("{outcome}"))?;
+            said(out, at_ms, sentence(outcome.code))?;
+        }
+        None => said(out, at_ms, "no end yet")?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,47 @@
+use tokio_util::sync::CancellationToken;
+
+use super::replay::{self, Origin};
+use super::run::{Broken, Ended, drive_to_the_end, is_kept, tell};
+use crate::cli::args::ReplayArgs;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::live::Live;
+use crate::driver;
+use crate::replay::{Fork, ForkFault, ReplayReport};
+use crate::store::Invocation;
+
+/// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
+pub(super) fn replay(home: &Home, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
+    let json = args.json;
+    tell(home, json, forked(home, args, at))
+}
+
+fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
+    if let Some(flaw) = replay::evidence_flaw(home, &args.run)? {
+        let fault = ForkFault::DoesNotReplay {
+            report: Box::new(ReplayReport::default().with_flaw(&flaw)),
+            run: args.run,
+        };
+        return Err(CliError::Fork(fault).into());
+    }
+    let fork = home.source(&args.run)?.each_entry_with_blobs(
+        |contract, run_id| Fork::new(contract, run_id, at),
+        |fork, entry, blobs| fork.take(entry, blobs),
+    )?;
+    let point = fork.finish().map_err(CliError::Fork)?;
+    let origin = Origin::of(home, &args, &home.source(&args.run)?, true)?;
+    let mut request = origin.request(home)?;
+    request.run_id = args.run_id;
+    request.invocation = Some(Invocation {
+        base_dir: origin.base_dir,
+        contract_file: origin.path,
+        sets: origin.sets.into_iter().filter(|set| is_kept(set)).collect(),
+    });
+    let store = home.open_store(args.durability.into())?;
+    let live = Live::new(home.screen);
+    let task = args.task;
+    let prepare =
+        async |cancel: &CancellationToken| driver::prepare_fork(point, task, request, cancel).await;
+    drive_to_the_end(&store, &live, prepare)
+}

@@ -1,0 +1,94 @@
+use std::fmt::Write as _;
+use std::pin::pin;
+
+use tokio_util::sync::CancellationToken;
+
+use super::replay::{self, Origin};
+use super::run::runtime;
+use super::signals::Signals;
+use crate::cli::args::{LiveArg, ReplayArgs};
+use crate::cli::error::CliError;
+use crate::cli::escape::line;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::numbers::grouped;
+use crate::cli::screen::Style;
+use crate::driver::{self, Recording, RunRequest};
+use crate::replay::{LiveReport, LiveScope, ReplayReport};
+
+/// `monolith replay --live`: the recorded requests or calls are made again.
+pub(super) fn replay(home: &Home, args: &ReplayArgs, live: LiveArg) -> Result<Exit, CliError> {
+    if let Some(flaw) = replay::evidence_flaw(home, &args.run)? {
+        let report = ReplayReport::default().with_flaw(&flaw);
+        return replay::tell(home, &report, args.json);
+    }
+    let source = home.source(&args.run)?;
+    let request = Origin::of(home, args, &source, true)?.request(home)?;
+    let recorded = source.load()?;
+    let scope = LiveScope {
+        effects: args.effects,
+        inference: matches!(live, LiveArg::Inference | LiveArg::All),
+        tools: matches!(live, LiveArg::Tools | LiveArg::All),
+    };
+    let recording = Recording {
+        blobs: &recorded,
+        contract: recorded.contract.clone(),
+        entries: &recorded.entries,
+        run_id: recorded.run_id.clone(),
+    };
+    let report = asked(home, recording, request, scope)?;
+    if args.json {
+        home.screen.out_json(&report)?;
+    } else {
+        home.screen.out(&told(home, &report))?;
+    }
+    Ok(Exit::of_live(&report))
+}
+
+fn asked(
+    home: &Home,
+    recording: Recording<'_>,
+    request: RunRequest,
+    scope: LiveScope,
+) -> Result<LiveReport, CliError> {
+    let runtime = runtime()?;
+    let cancel = CancellationToken::new();
+    runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
+            reason: fault.to_string(),
+        })?;
+        let mut progress = |text: &str| home.screen.note(&line(text));
+        let asking = driver::reissue(recording, request, scope, &cancel, &mut progress);
+        let mut asking = pin!(asking);
+        loop {
+            tokio::select! {
+                biased;
+                report = &mut asking => return Ok(report?),
+                _ = signals.next() => cancel.cancel(),
+            }
+        }
+    })
+}
+
+fn told(home: &Home, report: &LiveReport) -> String {
+    let asked = format!(
+        "{} requests sent again, {} calls made again",
+        grouped(report.inferences),
+        grouped(report.calls)
+    );
+    let mut out = if report.same {
+        let same = home.screen.paint_out(Style::Good, "same");
+        format!("{same}: {asked}\n")
+    } else {
+        let other = home.screen.paint_out(Style::Bad, "not the same");
+        format!("{other}: {asked}\n")
+    };
+    replay::list_differences(&mut out, &report.differences);
+    for note in &report.notes {
+        let _ = writeln!(out, "note: {}", line(note));
+    }
+    for note in &report.not_compared {
+        let _ = writeln!(out, "not compared: {}", line(note));
+    }
+    out
+}

@@ -1,0 +1,215 @@
+// What a transcript says, as the page shows it: entries, calls, spans of time, budgets. Shows nothing itself.
+const readRun = (() => {
+  const number = (value) => Number(value ?? 0);
+  const grouped = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
+  const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+  const words = (name) => String(name ?? "").replaceAll("_", " ");
+  const brief = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
+
+  function tokens(counters) {
+    return number(counters.tokens_in) + number(counters.tokens_out) + number(counters.tokens_cache_read);
+  }
+
+  // The whole of the text of a tool's result, with what is no text named.
+  function resultText(envelope) {
+    return (envelope.content ?? []).map((block) => block.kind === "text"
+      ? block.value
+      : `[${block.value?.mime_type}, ${counted(block.value?.bytes, "byte")}, blob ${block.value?.blob?.slice(0, 8)}]`).join("\n");
+  }
+
+  // How a call ended: a line, and whether that is well.
+  function ended(outcome) {
+    const value = outcome.value ?? {};
+    if (outcome.kind !== "returned") {
+      const said = value.detail ? `: ${value.detail}` : "";
+      return { text: words(outcome.kind) + said, tone: "bad" };
+    }
+    const error = value.error ? `${value.error.code}: ${value.error.message}` : "";
+    return value.status === "ok"
+      ? { text: `ok, ${counted(value.bytes_out, "byte")}${value.full ? ", cut for the model" : ""}`, tone: value.full ? "warn" : "" }
+      : { text: `error, ${error}`, tone: "bad" };
+  }
+
+  // What an event says, in one line, and the marks that it earns.
+  function heard(event, calls) {
+    const value = event.value ?? {};
+    switch (event.kind) {
+      case "run_started": return { text: `the run begins${value.parent ? `, child of ${value.parent.run_id}` : ""}` };
+      case "probed": {
+        const silent = value.targets.filter((target) => !target.responsive).length;
+        const all = counted(value.targets.length, "target");
+        return silent ? { text: `${all} asked, ${silent} silent`, chip: "silent", tone: "bad" } : { text: `${all} answered` };
+      }
+      case "inference_returned": return answered(value.result);
+      case "inference_failed": {
+        const status = value.fault.status ? ` ${value.fault.status}` : "";
+        return { text: `${words(value.fault.class)}${status}: ${value.fault.message}`, chip: "failed", tone: "bad" };
+      }
+      case "tool_returned": {
+        const end = ended(value.outcome), name = calls.get(value.call)?.name ?? `call ${value.call}`;
+        const denied = /denied: /.test(end.text) ? "denied" : end.tone === "bad" ? "failed" : "cut";
+        return { text: `${name} ${end.text}`, tone: end.tone, chip: end.tone ? denied : undefined };
+      }
+      case "approval_given": return { text: `call ${value.call} approved`, chip: "approved", tone: "good" };
+      case "approval_denied": return { text: `call ${value.call} denied`, chip: "denied", tone: "bad" };
+      case "interrupted": return { text: `ended by ${value}`, chip: "interrupted", tone: "bad" };
+      case "effect_lost": return { text: `the ${value.kind} was lost with its process`, chip: "lost", tone: "warn" };
+      case "resumed": return { text: "another process goes on with the run", chip: "resumed", tone: "warn" };
+      case "stop_requested": return { text: "somebody asked the run to stop", chip: "stop", tone: "warn" };
+      case "timer_fired": return { text: "a moment that was waited for came" };
+      default: return { text: words(event.kind) };
+    }
+  }
+
+  function answered(result) {
+    if (result.failure_code) {
+      const place = result.pointer ? ` at ${result.pointer}` : "";
+      return { text: `${words(result.failure_code)}${place}`, chip: "rejected", tone: "bad" };
+    }
+    const message = result.canonical_message ?? { content: "" };
+    const said = [];
+    const names = (message.tool_calls ?? []).map((call) => call.name);
+    if (names.length) said.push(`${counted(names.length, "call")}: ${names.join(", ")}`);
+    if (message.content?.trim()) said.push(`“${brief(message.content.trim(), 160)}”`);
+    if (result.withheld && !result.withheld.blank) said.push(`${counted(result.withheld.bytes, "byte")} held back`);
+    if (!said.length) said.push("an empty message");
+    const recovered = result.repair ? { chip: "recovered", tone: "warn" } : {};
+    const odd = ["length", "refusal", "content_filter"].includes(result.stop) ? { chip: words(result.stop), tone: "bad" } : {};
+    return { text: said.join(", "), ...recovered, ...odd };
+  }
+
+  // What an entry decided, where it says more than its event.
+  function decided(action, calls) {
+    const said = [];
+    let mark = {};
+    const rule = action.predicate;
+    if (rule) {
+      said.push(rule.item === 0 ? words(rule.name) : `predicate ${rule.item}: ${words(rule.name)}`);
+      if (["retry", "last_turn", "context"].includes(rule.name)) mark = { chip: rule.name === "retry" ? "retry" : "closing", tone: "warn" };
+      const refused = ["contract_violation", "required_without_proof", "malformed_envelope", "check_failed"];
+      if (refused.includes(rule.name)) mark = { chip: "refused", tone: "bad" };
+    }
+    const failed = (action.checks ?? []).find((check) => !check.ok);
+    if (failed) said.push(`${failed.name}: ${failed.detail}`);
+    if (action.note) said.push(action.note);
+    for (const effect of action.effects ?? []) {
+      const value = effect.value ?? {};
+      if (effect.kind === "infer") said.push(`asks the model, inference ${value.inference}`);
+      if (effect.kind === "execute") said.push(`${value.name} ${brief(calls.get(value.call)?.arguments ?? "", 120)}`);
+      if (effect.kind === "await_approval") said.push("waits for an approval");
+      if (effect.kind === "wait") said.push(`waits until ${(value.until_ms / 1000).toFixed(3)} s`);
+    }
+    if (action.context?.projected > action.context?.limit) mark = { chip: "context", tone: "warn" };
+    if (action.kind === "ignored") mark = { chip: "too late", tone: "warn" };
+    if (action.to === "TERMINATE" && action.outcome) {
+      said.push(`${action.outcome.class} (${action.outcome.code})`);
+      mark = { tone: action.outcome.class.startsWith("COMPLETED") ? "good" : "bad" };
+    }
+    return { said, mark };
+  }
+
+  return function readRun(lines) {
+    const run = { entries: [], calls: new Map(), spans: [], blobs: new Map(), talk: [], contract: {}, limits: [], started: {} };
+    const open = new Map();
+    let at = 0, usedTokens = 0, step = -1, asked = new Map();
+    const close = (key, seq, tone) => {
+      const span = open.get(key);
+      if (span) Object.assign(span, { to: at, end: seq, tone });
+      open.delete(key);
+    };
+    const begin = (key, lane, seq, name) => {
+      const span = { lane, from: at, to: null, seq, name };
+      open.set(key, span);
+      run.spans.push(span);
+    };
+    const take = (line) => {
+      const { record } = line;
+      if (record === null || typeof record !== "object") return;
+      if (record.contract && !run.runId) {
+        Object.assign(run, { contract: record.contract, runId: String(record.run_id) });
+        return;
+      }
+      if (record.blob) {
+        run.blobs.set(record.blob, record.bytes);
+        return;
+      }
+      const action = record.action;
+      if (!action?.counters) return;
+      const event = record.event?.event;
+      const before = at;
+      at = number(record.event?.at_ms ?? at);
+      const value = event?.value ?? {};
+      if (event?.kind === "run_started") {
+        run.started = value;
+        for (const message of value.messages ?? []) run.talk.push({ seq: action.seq, ...message });
+      }
+      if (event?.kind === "inference_returned") {
+        const message = value.result?.canonical_message;
+        if (message) run.talk.push({ seq: action.seq, ...message });
+        asked = new Map((message?.tool_calls ?? []).map((call) => [call.id, call]));
+      }
+      for (const effect of action.effects ?? []) {
+        if (effect.kind !== "execute") continue;
+        const { call, id, name } = effect.value;
+        run.calls.set(call, { call, name, seq: action.seq, from: at, arguments: asked.get(id)?.arguments ?? "" });
+      }
+      const said = event ? heard(event, run.calls) : { text: "" };
+      if (event?.kind?.startsWith("inference_")) close(`infer ${value.inference}`, action.seq, said.tone);
+      if (event?.kind === "tool_returned") {
+        close(`call ${value.call}`, action.seq, said.tone);
+        const call = run.calls.get(value.call), envelope = value.outcome?.value;
+        if (call) Object.assign(call, { to: at, end: action.seq, outcome: value.outcome, ended: ended(value.outcome) });
+        run.talk.push({ seq: action.seq, role: "tool", name: call?.name, tool_call_id: envelope?.tool_call_id,
+          content: value.outcome?.kind === "returned" ? resultText(envelope) : said.text });
+      }
+      if (["timer_fired", "interrupted", "stop_requested"].includes(event?.kind)) close("wait", action.seq);
+      const { said: more, mark } = decided(action, run.calls);
+      for (const effect of action.effects ?? []) {
+        if (effect.kind === "infer") begin(`infer ${effect.value.inference}`, "model", action.seq, `inference ${effect.value.inference}`);
+        if (effect.kind === "execute") begin(`call ${effect.value.call}`, "tool", action.seq, effect.value.name);
+        if (effect.kind === "wait") begin("wait", "wait", action.seq, "wait");
+        if (effect.kind === "cancel") for (const key of [...open.keys()]) close(key, action.seq, "bad");
+      }
+      const total = tokens(action.counters);
+      const tone = said.tone ?? mark.tone ?? "";
+      run.entries.push({
+        seq: action.seq, line: line.number, action, event: record.event, hash: String(record.hash), at, text: line.text,
+        took: at - before, tokens: total - usedTokens, total,
+        states: action.kind === "transition" ? `${action.from} → ${action.to}` : action.kind === "seal" ? "seal" : action.to,
+        what: [said.text, ...more].filter(Boolean).join(" · ") || "observed",
+        chip: said.chip ?? mark.chip, tone, quiet: !event && !action.predicate && !mark.chip && action.kind !== "seal",
+        // A decision: where a rule fired, an answer was judged, a call ended, or somebody intervened.
+        decision: Boolean(action.predicate || action.kind === "seal" || action.kind === "start" || said.chip ||
+          event?.kind === "inference_returned"),
+        trouble: ["bad", "warn"].includes(tone) || Boolean(said.chip || mark.chip),
+        turn: action.step_id !== step,
+      });
+      step = action.step_id;
+      usedTokens = total;
+    };
+    for (const line of lines) {
+      try {
+        take(line);
+      } catch {
+        // What has not the shape of an entry is not shown as one; the verifier names it.
+      }
+    }
+    run.total = at;
+    for (const span of open.values()) Object.assign(span, { to: at, tone: "warn" });
+    const used = run.entries.at(-1)?.action.counters ?? {}, contract = run.contract;
+    const limit = (name, key, most) => {
+      run.limits.push({ name, used: key(run.entries.at(-1)), limit: most === null || most === undefined ? null : number(most), at: key });
+    };
+    if (run.entries.length) {
+      limit("turns", (entry) => entry.action.counters.turns, contract.max_turns);
+      limit("inferences", (entry) => entry.action.counters.inferences, contract.max_inferences);
+      limit("tokens", (entry) => entry.total, contract.max_tokens_consumed);
+      limit("calls", (entry) => entry.action.counters.calls, contract.max_calls?.run);
+      if (used.cost_micro_usd || contract.max_cost_micro_usd) limit("micro-usd", (entry) => entry.action.counters.cost_micro_usd, contract.max_cost_micro_usd);
+      limit("ms", (entry) => entry.at, contract.total_timeout_ms);
+    }
+    run.outcome = run.entries.at(-1)?.action.outcome;
+    run.sealed = run.entries.at(-1)?.action.kind === "seal";
+    return Object.assign(run, { grouped, counted, words });
+  };
+})();

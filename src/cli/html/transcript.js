@@ -1,0 +1,379 @@
+// Reads a transcript and verifies it, after docs/transcript-format.md alone. Needs blake3.js; knows nothing of the page.
+const transcript = (() => {
+  const STATES = ["PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"];
+
+  // The keys of every object, `?` for those that may be left out; a row is named by the key that its object stands
+  // under, or by its kind.
+  const ROWS = new Map(`
+    header: contract format run_id; entry: action event hash seq; blob_line: blob bytes; checkpoint: checkpoint;
+    tombstone: tombstone;
+    action: adapter_version attempt checks? closing? context? conversation_digest counters effects? from kind length?
+      model_fingerprint model_profile_id note? outcome? policy? predicate? seq state_digest step_id target to;
+    counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
+      tokens_out turns;
+    checks: detail name ok; context: blocked? ctx expected limit pending projected remaining schema;
+    policy: decision matched; decision: grounds policy rules_hash rules_version; predicate: item name;
+    outcome: class code;
+    probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested timed_out cancelled
+      tool_changed:;
+    infer: attempt inference notices target tools; execute: arguments_hash call id name;
+    await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
+    event: at_ms event;
+    run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?;
+    bring_up: detail server; parent: head run_id; probed: targets; targets: detail responsive;
+    messages canonical_message: content reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
+    tool_calls: arguments id name raw_payload? source_model;
+    reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
+    inference_returned: gate_breached gated? inference redacted? request_hash result usage;
+    result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?;
+    repair: original repaired steps; usage: cache_read cost_micro_usd? estimated input output;
+    withheld: blank bytes hash; inference_failed: fault gated? inference redacted? request_hash? usage?;
+    fault: class message raw_hash? retry_after_ms? status?; tool_returned: call outcome;
+    returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
+    error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost: detail;
+    resumed: contract_hash tools_changed`
+    .split(";").flatMap((row) => {
+      const [names, keys] = row.split(":");
+      return names.trim().split(/\s+/).map((name) => [name, keys.trim().split(/\s+/).filter(Boolean)]);
+    }));
+
+  const encoder = new TextEncoder();
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const toBase64 = (bytes) => {
+    let text = "";
+    for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+    return btoa(text);
+  };
+  const fromBase64 = (text) => {
+    if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+    const packed = atob(text), bytes = new Uint8Array(packed.length);
+    for (let at = 0; at < packed.length; at++) bytes[at] = packed.charCodeAt(at);
+    return bytes;
+  };
+
+  class Flaw extends Error {
+    constructor(text, kind = "tampered") {
+      super(text);
+      this.kind = kind;
+    }
+  }
+  function hold(condition, text, kind) {
+    if (!condition) throw new Flaw(typeof text === "function" ? text() : text, kind);
+  }
+
+  // The canonical text of RFC 8785, which is JavaScript's own but for the order of keys.
+  function dump(value, depth = 1) {
+    if (typeof value === "string") {
+      hold(value.isWellFormed?.() ?? true, "half a character in a string");
+      return JSON.stringify(value);
+    }
+    if (value === null || typeof value !== "object") return JSON.stringify(value);
+    hold(depth <= 128, "nested too deep");
+    if (Array.isArray(value)) return `[${value.map((item) => dump(item, depth + 1)).join(",")}]`;
+    const members = Object.keys(value).sort().map((key) => `${dump(key)}:${dump(value[key], depth + 1)}`);
+    return `{${members.join(",")}}`;
+  }
+
+  function without(object, ...left) {
+    return Object.fromEntries(Object.entries(object).filter(([key]) => !left.includes(key)));
+  }
+
+  function checkKeys(value, name) {
+    if (Array.isArray(value)) {
+      for (const item of value) checkKeys(item, name);
+    } else if (value !== null && typeof value === "object") {
+      const kind = name === "action" ? undefined : value.kind;
+      hold(!kind || ROWS.has(kind), () => `${name}: unknown kind ${JSON.stringify(kind)}`);
+      const row = kind ? ["kind", "value?"] : ROWS.get(name) ?? [];
+      for (const [key, inner] of Object.entries(value)) {
+        const optional = row.includes(`${key}?`) && inner !== false && !(Array.isArray(inner) && inner.length === 0);
+        hold(row.includes(key) || optional, () => `${name}: ${JSON.stringify(key)} may not stand here`);
+        checkKeys(inner, key === "value" ? kind : key);
+      }
+      for (const key of row) hold(key.endsWith("?") || Object.hasOwn(value, key), () => `${name}: no ${key}`);
+    } else if (typeof value === "number") {
+      hold(Number.isSafeInteger(value) && value >= 0, () => `${name}: not a whole number from 0 to 2^53 - 1`);
+    }
+    hold(value !== null || name === "event" || name === "raw_hash", () => `${name}: null`);
+  }
+
+  function derive(what, ...fields) {
+    const total = fields.reduce((sum, field) => sum + 8 + field.length, 0);
+    const material = new Uint8Array(total), view = new DataView(material.buffer);
+    let at = 0;
+    for (const field of fields) {
+      view.setBigUint64(at, BigInt(field.length), true);
+      material.set(field, at + 8);
+      at += 8 + field.length;
+    }
+    return blake3.deriveKey(`monolith transcript v1 ${what}`, material);
+  }
+
+  // The blobs that an event names: [hash, "needed" | "withheld" | "request", key].
+  function* blobNames(value, gated = false, redacted = false) {
+    if (value === null || typeof value !== "object") return;
+    const closed = gated || value.gated === true, lost = redacted || value.redacted === true;
+    for (const [key, inner] of Object.entries(value)) {
+      if (["raw_hash", "full", "blob"].includes(key) && inner) {
+        // The bytes of a redacted answer were never kept.
+        if (!lost) yield [inner, closed ? "withheld" : "needed", key];
+      }
+      else if (key === "request_hash") yield [inner, "request", key];
+      else if (key === "withheld" && inner) yield [inner.hash, "withheld", key];
+      else yield* blobNames(inner, closed, lost);
+    }
+  }
+
+  // The lines of a file as {number, raw, text?, record?}; what cannot be read has no record.
+  function* lines(bytes) {
+    for (let from = 0, number = 1; from < bytes.length; number++) {
+      const feed = bytes.indexOf(10, from);
+      const to = feed < 0 ? bytes.length : feed;
+      const line = { number, raw: bytes.subarray(from, feed < 0 ? to : to + 1), ended: feed >= 0 };
+      try {
+        line.text = decoder.decode(bytes.subarray(from, to));
+        line.record = JSON.parse(line.text);
+      } catch {
+        // The verifier says so at its line.
+      }
+      yield line;
+      from = to + 1;
+    }
+  }
+
+  // Takes lines in order; throws a Flaw at the first that does not hold.
+  class Verifier {
+    constructor() {
+      this.line = 0;
+      this.head = null;
+      this.heads = [];
+      this.last = { kind: "", to: "PRECHECK", step_id: 0 };
+      this.named = new Map();
+      this.blobs = [];
+      this.stones = [];
+      this.notes = [];
+      this.signedTo = 0;
+    }
+
+    take(line) {
+      this.line = line.number;
+      hold(line.ended, "no line feed at its end");
+      hold(line.raw.length <= 2 ** 29, "longer than 512 MiB");
+      const { text, record } = line;
+      hold(record !== null && typeof record === "object" && !Array.isArray(record), "not a JSON object in UTF-8");
+      hold(dump(record) === text, "not in canonical form");
+      if (this.head === null) this.header(record);
+      else if (Object.hasOwn(record, "blob")) this.blob(record);
+      else if (Object.hasOwn(record, "tombstone")) this.tombstone(record);
+      else if (Object.hasOwn(record, "checkpoint")) this.checkpoint(record);
+      else this.entry(record, text);
+    }
+
+    header(record) {
+      const { contract } = record;
+      const formats = `${record.format}, ${contract?.format}`;
+      hold(formats === "monolith-transcript/1, monolith-contract/1", `unknown format: ${formats}`, "unknown version");
+      checkKeys({ ...record, contract: "" }, "header");
+      hold(/^[a-z0-9][a-z0-9._-]{0,63}$/.test(record.run_id), "run_id: not one");
+      this.runId = record.run_id;
+      this.contract = blake3.hash(encoder.encode(dump(without(contract, "contract_hash"))));
+      this.contractHash = hex(this.contract);
+      hold(contract.contract_hash === this.contractHash, `contract_hash: computed ${this.contractHash}`);
+      const id = hex(blake3.hash(encoder.encode(dump(without(contract, "contract_hash", "contract_id")))));
+      this.contractId = `c-${id.slice(0, 16)}`;
+      hold(contract.contract_id === this.contractId, `contract_id: computed ${this.contractId}`);
+      this.head = derive("genesis", this.contract, encoder.encode(this.runId));
+    }
+
+    entry(record, text) {
+      checkKeys(record, "entry");
+      const { action } = record, last = this.last, length = this.heads.length;
+      const event = record.event?.event ?? {};
+      hold(this.blobs.length + this.stones.length + this.notes.length === 0, "an entry behind the entries");
+      hold(record.seq === length && action.seq === length, `seq: expected ${length}`);
+      const middle = text.indexOf(',"event":'), end = text.lastIndexOf(',"hash":"');
+      const link = [
+        this.contract,
+        encoder.encode(action.to),
+        blake3.hash(encoder.encode(text.slice('{"action":'.length, middle))),
+        blake3.hash(encoder.encode(text.slice(middle + ',"event":'.length, end))),
+        ...[action.adapter_version, action.model_profile_id, action.model_fingerprint].map((field) => encoder.encode(field)),
+      ];
+      this.head = derive("entry", this.head, ...link);
+      if (length === 0) {
+        hold(event.kind === "run_started", "event: not run_started");
+        const { run_id: runId, contract_hash: contractHash } = event.value;
+        if (runId !== this.runId) {
+          const genesis = derive("genesis", this.contract, encoder.encode(runId));
+          // The chain holds under that name: it is the header that is wrong.
+          if (hex(derive("entry", genesis, ...link)) === record.hash) this.line = 1;
+        }
+        hold(runId === this.runId && contractHash === this.contractHash, "header and event differ in run_id or contract_hash");
+      }
+      hold(record.hash === hex(this.head), () => `hash: computed ${hex(this.head)}, stated ${record.hash}`);
+      const seal = action.kind === "seal";
+      hold((action.kind === "start") === (length === 0), "kind: entry 0 is the start, and no other");
+      hold(STATES.includes(action.to), "to: no state");
+      hold(last.kind !== "seal" && seal === (last.to === "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does");
+      hold(action.from === last.to && action.step_id >= last.step_id, "from or step_id: not after the entry before");
+      hold(action.length === (seal ? length + 1 : undefined), "length: the number of entries, on the seal alone");
+      const decided = last.outcome && action.outcome && dump(last.outcome) === dump(action.outcome);
+      hold(!seal || (action.to === "TERMINATE" && decided), "outcome: not as decided");
+      this.last = action;
+      this.heads.push([this.head, seal ? `${action.outcome.class} ${action.outcome.code}` : "open"]);
+      for (const [name, need] of blobNames(event)) {
+        const needs = this.named.get(name) ?? this.named.set(name, { seq: length }).get(name);
+        needs[need] ??= this.line;
+      }
+    }
+
+    blob(record) {
+      checkKeys(record, "blob_line");
+      this.endEntries();
+      const { blob: name, bytes } = record;
+      const before = this.blobs.at(-1) ?? "";
+      hold(this.named.has(name) && name > before && this.stones.length + this.notes.length === 0, "blob: named by no entry, or not in its place");
+      let data;
+      try {
+        data = fromBase64(bytes);
+      } catch {
+        throw new Flaw("bytes: not base64");
+      }
+      hold(toBase64(data) === bytes, "bytes: not in canonical base64");
+      const found = hex(blake3.hash(data));
+      hold(found === name, () => `bytes: their hash is ${found}, not ${name}`);
+      this.blobs.push(name);
+    }
+
+    // The text of a signed note, and the signatures below it.
+    note(note, what) {
+      const cut = note.lastIndexOf("\n\n"), lines = note.slice(cut + 2);
+      hold(cut >= 0 && lines.endsWith("\n"), `${what}: no signed note`);
+      const signatures = lines.slice(0, -1).split("\n").map((line) => {
+        const found = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line);
+        hold(found, `${what}: no signed note`);
+        let signature = new Uint8Array();
+        try {
+          signature = fromBase64(found[2]);
+        } catch {
+          // Too short below.
+        }
+        hold(signature.length > 4 && toBase64(signature) === found[2], `${what}: no signature`);
+        return { name: found[1], id: hex(signature.subarray(0, 4)), bytes: signature.slice(4) };
+      });
+      return [note.slice(0, cut), signatures];
+    }
+
+    tombstone(record) {
+      checkKeys(record, "tombstone");
+      this.endEntries();
+      const [text, signatures] = this.note(record.tombstone, "tombstone");
+      const form = /^monolith tombstone v1\nrun (.+)\nblob ([0-9a-f]{64})\nreason (".*")\ntime (0|[1-9][0-9]*)$/.exec(text);
+      hold(form, "tombstone: not in its form");
+      const [, runId, name, stated, time] = form;
+      let reason;
+      try {
+        reason = JSON.parse(stated);
+      } catch {
+        throw new Flaw("tombstone: its reason is no text");
+      }
+      const exact = typeof reason === "string" && dump(reason) === stated && encoder.encode(reason).length <= 1024;
+      hold(exact && Number.isSafeInteger(Number(time)), "tombstone: not in its form");
+      hold(runId === this.runId, "tombstone: of another run");
+      const gone = this.named.has(name) && !this.blobs.includes(name);
+      hold(gone && name > (this.stones.at(-1)?.name ?? "") && this.notes.length === 0, "tombstone: of no blob that is named and gone");
+      this.stones.push({ name, reason, line: this.line, text: encoder.encode(`${text}\n`), signatures });
+    }
+
+    checkpoint(record) {
+      checkKeys(record, "checkpoint");
+      this.endEntries();
+      const note = record.checkpoint;
+      const size = Number(note.split("\n")[1]);
+      hold(Number.isSafeInteger(size) && size > this.signedTo, "checkpoint: not behind the one before");
+      hold(size <= this.heads.length, `checkpoint: states ${size} entries, the file has ${this.heads.length}`, "truncated");
+      const [head, outcome] = this.heads[size - 1];
+      const text = `monolith/run/${this.runId}\n${size}\n${toBase64(head)}\ncontract ${this.contractHash}\noutcome ${outcome}`;
+      const [stated, signatures] = this.note(note, "checkpoint");
+      hold(stated === text, "checkpoint: not what the chain gives");
+      this.signedTo = size;
+      this.notes.push({ size, line: this.line, text: encoder.encode(`${text}\n`), signatures });
+    }
+
+    endEntries() {
+      if (this.last.kind === "seal") return;
+      this.line = Math.max(1, this.heads.length + 1);
+      const cut = this.last.to === "TERMINATE" ? "the end was cut off behind this line" : "no seal behind this line";
+      throw new Flaw(cut, "incomplete");
+    }
+
+    finish() {
+      hold(this.head !== null, "no line at all", "incomplete");
+      this.endEntries();
+      const present = new Set(this.blobs);
+      this.missing = { request: 0, withheld: 0 };
+      let first = null;
+      for (const [name, needs] of this.named) {
+        if (present.has(name) || this.stones.some((stone) => stone.name === name)) continue;
+        if (needs.needed !== undefined) first = first === null ? needs.needed : Math.min(first, needs.needed);
+        else this.missing[needs.withheld === undefined ? "request" : "withheld"] += 1;
+      }
+      if (first !== null) {
+        this.line = first;
+        throw new Flaw("a blob that this entry names is missing", "incomplete");
+      }
+    }
+  }
+
+  // A public key as `monolith key show` prints it.
+  async function readKey(text) {
+    const found = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim());
+    if (!found) throw new Flaw(`no public key: ${text.trim().slice(0, 80)}`);
+    let typed;
+    try {
+      typed = fromBase64(found[3]);
+    } catch {
+      throw new Flaw("the key is not base64");
+    }
+    if (typed.length !== 33 || typed[0] !== 1) throw new Flaw("no Ed25519 key");
+    const named = new Uint8Array([...encoder.encode(`${found[1]}\n`), ...typed]);
+    const id = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", named)).subarray(0, 4));
+    if (id !== found[2]) throw new Flaw(`the id of the key is ${id}, not ${found[2]}`);
+    if (isSmallOrder(typed.subarray(1))) throw new Flaw("a key of small order signs anything");
+    const key = await crypto.subtle.importKey("raw", typed.subarray(1), { name: "Ed25519" }, false, ["verify"]);
+    return { name: found[1], id, key };
+  }
+
+  // Whether these 32 bytes are a point of order 1, 2, 4 or 8 on edwards25519.
+  function isSmallOrder(bytes) {
+    const prime = 2n ** 255n - 19n;
+    let y = 0n;
+    for (let at = 31; at >= 0; at--) y = (y << 8n) | BigInt(at === 31 ? bytes[at] & 127 : bytes[at]);
+    const eighth = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n;
+    return [0n, 1n, prime - 1n, eighth, prime - eighth].includes(y % prime);
+  }
+
+  // Holds the notes against these keys: how far they sign the run, and how many signatures nobody here knows.
+  // A line in the name and id of a key that does not hold is a Flaw.
+  async function signatures(verifier, keys) {
+    let signed = 0, unknown = 0, vouched = 0;
+    for (const note of [...verifier.stones, ...verifier.notes]) {
+      for (const signature of note.signatures) {
+        const key = keys.find((key) => key.name === signature.name && key.id === signature.id);
+        if (!key) {
+          unknown += 1;
+          continue;
+        }
+        const small = signature.bytes.length !== 64 || isSmallOrder(signature.bytes.subarray(0, 32));
+        const holds = !small && await crypto.subtle.verify({ name: "Ed25519" }, key.key, signature.bytes, note.text);
+        if (!holds) throw Object.assign(new Flaw(`the signature of ${key.name} does not hold`), { line: note.line });
+        if (note.size === undefined) vouched += 1;
+        else signed = note.size;
+      }
+    }
+    return { signed, unknown, vouched };
+  }
+
+  return { Flaw, Verifier, blobNames, dump, fromBase64, hex, lines, readKey, signatures };
+})();

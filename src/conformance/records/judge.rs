@@ -1,0 +1,137 @@
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::RecordedResponse;
+use crate::adapter::{Decoded, ResponseMeta};
+use crate::message::{AdapterStatus, FailureCode, ObjectText};
+
+/// What the adapter made of one recorded response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JudgedRecord {
+    /// The record's id.
+    pub id: String,
+    /// The verdict.
+    pub status: RecordStatus,
+    /// Why there is no message: the adapter's failure code, or the class of the provider's error. Null where there is one.
+    pub failure_code: Option<&'static str>,
+    /// The calls of the message, in order.
+    pub calls: Vec<JudgedCall>,
+    /// The protocol, for the table.
+    #[serde(skip)]
+    pub protocol: String,
+}
+
+/// A verdict on a record. A provider's error is no message, so it is rejected too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordStatus {
+    /// A canonical message as it came.
+    Native,
+    /// A canonical message after a recorded repair.
+    Recovered,
+    /// No canonical message.
+    Rejected,
+}
+
+impl RecordStatus {
+    /// The verdict as it is written in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Recovered => "recovered",
+            Self::Rejected => "rejected",
+        }
+    }
+}
+
+/// A call as the adapter found it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JudgedCall {
+    /// The tool's name, byte for byte.
+    pub name: String,
+    /// The arguments, bit for bit; in JSON the object itself.
+    #[serde(serialize_with = "object")]
+    pub arguments: ObjectText,
+}
+
+/// Writes the text as the object that it is; white space between its tokens may go.
+fn object<S: Serializer>(arguments: &ObjectText, serializer: S) -> Result<S::Ok, S::Error> {
+    let raw: &RawValue =
+        serde_json::from_str(arguments.as_str()).map_err(serde::ser::Error::custom)?;
+    // A document of one line stays one line.
+    if raw.get().contains(['\n', '\r']) {
+        return arguments.to_value().serialize(serializer);
+    }
+    raw.serialize(serializer)
+}
+
+impl RecordedResponse {
+    /// Judges the body as if it had just arrived.
+    #[must_use]
+    pub fn judge(&self) -> JudgedRecord {
+        let meta = ResponseMeta {
+            headers: self.headers.clone(),
+            received_unix_ms: 0,
+            status: self.status,
+        };
+        let mut decoder = self.adapter.decoder(meta, "");
+        decoder.push(self.response.as_bytes());
+        let (status, failure_code, message) = match decoder.finish() {
+            Decoded::Fault { fault, .. } => {
+                (RecordStatus::Rejected, Some(fault.class.as_str()), None)
+            }
+            Decoded::Message(result) => (
+                match result.status {
+                    AdapterStatus::Native => RecordStatus::Native,
+                    AdapterStatus::Recovered => RecordStatus::Recovered,
+                    AdapterStatus::Rejected => RecordStatus::Rejected,
+                },
+                result.failure_code.map(FailureCode::as_str),
+                result.canonical_message,
+            ),
+        };
+        let calls = message.map(|message| message.tool_calls);
+        let calls = calls.into_iter().flatten().map(|call| JudgedCall {
+            name: call.name,
+            arguments: call.arguments,
+        });
+        JudgedRecord {
+            id: self.id.clone(),
+            status,
+            failure_code,
+            calls: calls.collect(),
+            protocol: self.proto.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        let judged = RecordedResponse::parse(1, text).unwrap().judge();
+        assert_eq!(serde_json::to_string(&judged).unwrap(), expect);
+    }
+
+    #[test]
+    fn a_message_shows_its_calls_as_the_model_wrote_them() {
+        check(
+            r#"{"id":"a","proto":"openai-chat","response":{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"add","arguments":"{\"x\": 1.50, \"y\":\n2}"}},{"id":"2","type":"function","function":{"name":"add","arguments":"{\"x\": 1.50}"}}]},"finish_reason":"tool_calls"}]}}"#,
+            r#"{"id":"a","status":"native","failure_code":null,"calls":[{"name":"add","arguments":{"x":1.5,"y":2}},{"name":"add","arguments":{"x": 1.50}}]}"#,
+        );
+    }
+
+    #[test]
+    fn a_broken_message_and_an_error_are_rejected_with_their_codes() {
+        check(
+            r#"{"id":"a","proto":"openai-chat","response":{"choices":[{"index":0,"message":{"tool_calls":[{"id":"1","type":"function","function":{"name":"add","arguments":"{\"x\":"}}]},"finish_reason":"tool_calls"}]}}"#,
+            r#"{"id":"a","status":"rejected","failure_code":"ARGS_INVALID_JSON","calls":[]}"#,
+        );
+        check(
+            r#"{"id":"a","proto":"openai-chat","status":429,"response":{"error":{"message":"slow down"}}}"#,
+            r#"{"id":"a","status":"rejected","failure_code":"rate_limit","calls":[]}"#,
+        );
+    }
+}

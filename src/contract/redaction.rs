@@ -1,0 +1,179 @@
+use std::collections::BTreeMap;
+
+use regex::bytes::{Regex, RegexBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The most bytes that one compiled pattern may take.
+const MAX_PATTERN_BYTES: usize = 1 << 20;
+/// The most patterns of one contract.
+pub(super) const MAX_PATTERNS: usize = 100;
+/// The longest pattern.
+const MAX_PATTERN_TEXT: usize = 4_096;
+/// What stands in a contract where a secret stood.
+pub const SECRET_MARKER: &str = "[SECRET]";
+
+/// What is taken out of everything that is recorded, beside what is taken out anyway: names and patterns, never values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedactionTerms {
+    /// Environment variables whose values are secret.
+    pub env: Vec<String>,
+    /// Headers whose values are secret, wherever they are quoted; without regard to case.
+    pub headers: Vec<String>,
+    /// Regular expressions of texts that are secret: the first group where there is one, else the whole match.
+    pub patterns: Vec<String>,
+}
+
+impl RedactionTerms {
+    /// Whether the author asks for nothing.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.env.is_empty() && self.headers.is_empty() && self.patterns.is_empty()
+    }
+}
+
+/// Compiles a pattern as the author wrote it: linear in the text it searches, and bounded in size.
+///
+/// # Errors
+/// The rule that it breaks.
+pub fn secret_pattern(text: &str) -> Result<Regex, String> {
+    if text.len() > MAX_PATTERN_TEXT {
+        return Err(format!("a pattern has at most {MAX_PATTERN_TEXT} bytes"));
+    }
+    let pattern = RegexBuilder::new(text)
+        .size_limit(MAX_PATTERN_BYTES)
+        .build()
+        .map_err(|fault| match fault {
+            regex::Error::CompiledTooBig(_) => "it is too large once compiled".to_owned(),
+            other => {
+                let said = other.to_string();
+                let last = said.lines().last().unwrap_or_default();
+                let reason = last.trim().trim_start_matches("error: ");
+                format!("not a regular expression: {reason}")
+            }
+        })?;
+    if pattern.is_match(b"") {
+        return Err("it matches the empty text, and so everywhere".to_owned());
+    }
+    Ok(pattern)
+}
+
+/// The variables named as `${NAME}` in each of these values, by the value's own name; values without any are left out.
+pub(super) fn variables_of(values: &BTreeMap<String, String>) -> BTreeMap<String, Vec<String>> {
+    let named = values.iter().map(|(name, text)| {
+        let found = placeholders(text).map(str::to_owned).collect();
+        (name.clone(), found)
+    });
+    named
+        .filter(|(_, found): &(String, Vec<String>)| !found.is_empty())
+        .collect()
+}
+
+/// The names between `${` and `}` in a text, in order.
+pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let mut parts = text.split("${");
+    parts.next();
+    parts.filter_map(|part| part.split_once('}').map(|(name, _)| name))
+}
+
+/// An address as it may stand in a contract: no user, no password, no fragment, and of a query the names alone.
+#[must_use]
+pub fn recorded_url(url: &str) -> String {
+    let url = url.split_once('#').map_or(url, |(before, _)| before);
+    let (place, query) = url
+        .split_once('?')
+        .map_or((url, None), |(p, q)| (p, Some(q)));
+    let mut out = match place.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+            format!("{scheme}://{host}{path}")
+        }
+        None => place.to_owned(),
+    };
+    for (at, part) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
+        out.push(if at == 0 { '?' } else { '&' });
+        match part.split_once('=') {
+            Some((name, value)) if !value.is_empty() => {
+                out.push_str(name);
+                out.push('=');
+                out.push_str(SECRET_MARKER);
+            }
+            _ => out.push_str(part),
+        }
+    }
+    out
+}
+
+/// What of an address is secret: user, password, and the values of its query, as written.
+#[must_use]
+pub fn url_secrets(url: &str) -> Vec<String> {
+    let url = url.split_once('#').map_or(url, |(before, _)| before);
+    let (place, query) = url.split_once('?').unwrap_or((url, ""));
+    let rest = place.split_once("://").map_or(place, |(_, rest)| rest);
+    let host = rest.split('/').next().unwrap_or_default();
+    let user = host.rsplit_once('@').map_or("", |(user, _)| user);
+    let values = query
+        .split('&')
+        .filter_map(|part| Some(part.split_once('=')?.1));
+    let found = user
+        .split(':')
+        .chain(values)
+        .filter(|text| !text.is_empty());
+    found.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_its_place_and_the_names_of_its_query() {
+        let check = |url: &str, expect: &str, secrets: &[&str]| {
+            assert_eq!(recorded_url(url), expect);
+            assert_eq!(url_secrets(url), secrets, "{url}");
+        };
+        check("https://a.b/v1", "https://a.b/v1", &[]);
+        check(
+            "https://a.b/v1?token=xyz&b=&c#frag",
+            "https://a.b/v1?token=[SECRET]&b=&c",
+            &["xyz"],
+        );
+        check(
+            "http://u:p@a.b:80?k=a=b",
+            "http://a.b:80?k=[SECRET]",
+            &["u", "p", "a=b"],
+        );
+        check("http://u@a.b/x@y", "http://a.b/x@y", &["u"]);
+    }
+
+    #[test]
+    fn a_pattern_is_linear_bounded_and_matches_something() {
+        let check = |text: &str, expect: Option<&str>| {
+            let fault = secret_pattern(text).err();
+            let told = fault.as_deref().zip(expect);
+            let good = fault.is_none() && expect.is_none();
+            assert!(
+                good || told.is_some_and(|(f, e)| f.contains(e)),
+                "{text}: {fault:?}"
+            );
+        };
+        check("acme-[0-9]{8}", None);
+        check(r"pin=(\d+)", None);
+        check("(", Some("not a regular expression: unclosed group"));
+        check("(?=a)b", Some("look-around"));
+        check("a*", Some("matches the empty text"));
+        check("(?:(?:a{1000}){1000})", Some("too large"));
+        check(&"a".repeat(5_000), Some("at most 4096 bytes"));
+    }
+
+    #[test]
+    fn variables_are_named_in_their_order() {
+        let values = [("A", "x${B}-${C}"), ("D", "plain $E {F}"), ("G", "${")];
+        let values = values.map(|(name, text)| (name.to_owned(), text.to_owned()));
+        let found = variables_of(&BTreeMap::from(values));
+        let expect = [("A".to_owned(), vec!["B".to_owned(), "C".to_owned()])];
+        assert_eq!(found, BTreeMap::from(expect));
+    }
+}

@@ -1,0 +1,71 @@
+use serde::Deserialize;
+
+/// How a model writes calls into its text, where it has none of its own on the wire. Data of model profiles; the adapter
+/// that a target is given names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextProfile {
+    /// `<tool_call>` around a JSON object with `name` and `arguments`.
+    Hermes,
+    /// A JSON object with `name` and `parameters`, the whole message or after `<|python_tag|>`.
+    Llama3,
+    /// The calls of `hermes` under the prompt and the results that Qwen models know.
+    Qwen,
+}
+
+/// Every wire protocol that a text profile can be laid over: its adapter, the profile, the adapter of both.
+const LAYERED: [(&str, TextProfile, &str); 3] = [
+    ("openai-chat/1", TextProfile::Hermes, "openai-chat+hermes/1"),
+    ("openai-chat/1", TextProfile::Llama3, "openai-chat+llama3/1"),
+    ("openai-chat/1", TextProfile::Qwen, "openai-chat+qwen/1"),
+];
+
+impl TextProfile {
+    /// Every profile.
+    pub const ALL: [Self; 3] = [Self::Hermes, Self::Llama3, Self::Qwen];
+
+    /// The profile as it is written in files.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Hermes => "hermes",
+            Self::Llama3 => "llama3",
+            Self::Qwen => "qwen",
+        }
+    }
+
+    /// The adapter version of this profile over the wire protocol of that adapter version; none where it has none.
+    #[must_use]
+    pub fn over(self, wire: &str) -> Option<&'static str> {
+        let found = LAYERED.iter().find(|(w, p, _)| *w == wire && *p == self);
+        found.map(|(_, _, version)| *version)
+    }
+
+    /// The wire protocol's adapter version and the profile of an adapter version that names both.
+    #[must_use]
+    pub fn of_version(version: &str) -> Option<(&'static str, Self)> {
+        let found = LAYERED.iter().find(|(_, _, v)| *v == version);
+        found.map(|(wire, profile, _)| (*wire, *profile))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_names_the_wire_protocol_and_the_profile() {
+        for profile in TextProfile::ALL {
+            let version = profile.over("openai-chat/1").unwrap();
+            assert_eq!(version, format!("openai-chat+{}/1", profile.as_str()));
+            let split = TextProfile::of_version(version);
+            assert_eq!(split, Some(("openai-chat/1", profile)));
+            let read: TextProfile =
+                serde_json::from_str(&format!("{:?}", profile.as_str())).unwrap();
+            assert_eq!(read, profile);
+        }
+        assert_eq!(TextProfile::Hermes.over("other/1"), None);
+        assert_eq!(TextProfile::of_version("openai-chat/1"), None);
+        assert_eq!(TextProfile::of_version("openai-chat+other/1"), None);
+    }
+}

@@ -1,0 +1,37 @@
+use tokio_util::sync::CancellationToken;
+
+use super::DriverError;
+use super::bring_up::{Prepared, RunRequest, Start, prepare_after};
+use crate::kernel::ParentRun;
+use crate::replay::ForkPoint;
+
+/// Brings up a run that begins with the conversation of another one. It has budgets of its own, its counters begin at zero, and
+/// no proof of the other counts for it. `task` is what it is told beside the conversation; scripts are played on.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub async fn prepare_fork(
+    point: ForkPoint,
+    task: Option<String>,
+    mut request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let told = task.as_deref().or(point.task());
+    request.spec.task = told.map(str::to_owned);
+    let mut left = point.answered.clone();
+    let targets = request.spec.targets.iter();
+    // Scripts count by provider: the first target of each stands for all.
+    let answered: Vec<usize> = targets
+        .map(|target| left.remove(&target.provider).unwrap_or(0))
+        .collect();
+    let mut prepared = prepare_after(request, &answered, cancel).await?;
+    if let Start::New { started, .. } = &mut prepared.start {
+        let task = task.map(|task| prepared.redactor.text(&task).into_owned());
+        started.messages = point.opening(&prepared.contract.system, task.as_deref());
+        started.parent = Some(ParentRun {
+            head: point.head,
+            run_id: point.run_id,
+        });
+    }
+    Ok(prepared)
+}

@@ -1,0 +1,74 @@
+use std::sync::Arc;
+
+use super::backends::Sources;
+use super::redaction::{RedactionKey, Redactor, Secrets, Unmatched};
+use super::{DriverError, Environment};
+use crate::contract::{CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract};
+use crate::message::RunId;
+use crate::store::Invocation;
+use crate::tools::Scrub;
+
+/// What keeps the secrets of a request out of its contract and its run.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// Goes over what tool servers say of themselves, which becomes part of the contract.
+    pub(super) servers: Arc<dyn Scrub>,
+    secrets: Secrets,
+}
+
+impl Guard {
+    /// Collects the secrets of a file, and refuses the file where its own text shows one. No server is started for it.
+    pub(super) fn of(
+        spec: &ContractSpec,
+        environment: &Environment,
+        sources: &Sources,
+    ) -> Result<Self, DriverError> {
+        let mut secrets = Secrets::of(spec, environment);
+        let manifest = CapabilityManifest {
+            targets: sources.capabilities(spec),
+            ..CapabilityManifest::default()
+        };
+        // Why no contract can be made is said where the whole of it is made.
+        if let Ok(contract) = ContractFactory.make(spec, &manifest, None) {
+            secrets = secrets.held_against(&contract)?;
+        }
+        Ok(Self {
+            servers: Arc::new(Redactor::fixed(&secrets, &spec.redact)),
+            secrets,
+        })
+    }
+
+    /// What is too short to be told from ordinary text.
+    pub(super) fn unmatched(&self) -> Vec<Unmatched> {
+        self.secrets.unmatched().collect()
+    }
+
+    /// Refuses a contract that shows a secret.
+    pub(super) fn check(&self, contract: &ExecutionContract) -> Result<(), DriverError> {
+        self.secrets.clone().held_against(contract).map(drop)
+    }
+
+    /// What goes over everything that is recorded of that run.
+    pub(super) fn redactor(
+        &self,
+        spec: &ContractSpec,
+        key: &RedactionKey,
+        run_id: &RunId,
+    ) -> Arc<Redactor> {
+        let salt = key.salt(run_id);
+        Arc::new(Redactor::salted(&self.secrets, &spec.redact, salt))
+    }
+}
+
+/// How a run was asked for, as it may be recorded: a change of the file's values that holds a secret is left out, and all of it where a
+/// path does.
+pub(super) fn recorded(invocation: Invocation, redactor: &Redactor) -> Option<Invocation> {
+    let shows = |text: &str| redactor.text(text) != text;
+    let paths = [&invocation.base_dir, &invocation.contract_file];
+    if paths.iter().any(|path| shows(&path.to_string_lossy())) {
+        return None;
+    }
+    let mut kept = invocation;
+    kept.sets.retain(|set| !shows(set));
+    Some(kept)
+}

@@ -1,0 +1,90 @@
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+/// The shortest value that is looked for: a shorter one would eat ordinary text.
+const MIN_BYTES: usize = 6;
+/// The fewest characters of base64 that are looked for.
+const MIN_BASE64: usize = 7;
+/// Words of the marker itself, which must not be looked for in it.
+const MARKERS: [&str; 2] = ["[REDACTED:", "[SECRET]"];
+
+/// Whether a value can be told from ordinary text.
+pub(super) fn can_be_matched(value: &str) -> bool {
+    let first = value.chars().next();
+    value.len() >= MIN_BYTES
+        && !value.chars().all(|c| Some(c) == first)
+        && !MARKERS.iter().any(|marker| marker.contains(value))
+}
+
+/// The literal forms of a value, itself first. Escapes of JSON and of addresses are undone before a text is searched, so they
+/// are no forms of their own.
+pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = vec![value.as_bytes().to_vec()];
+    let mut add = |form: Vec<u8>| {
+        if !forms.contains(&form) {
+            forms.push(form);
+        }
+    };
+    if value.contains(' ') {
+        add(value.replace(' ', "+").into_bytes());
+    }
+    for offset in 0..3 {
+        for text in [
+            base64_inner(&STANDARD_NO_PAD, value, offset),
+            base64_inner(&URL_SAFE_NO_PAD, value, offset),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            add(text.into_bytes());
+        }
+    }
+    forms
+}
+
+/// The characters of base64 that do not depend on what stands around the value, where it begins at that byte of a group.
+fn base64_inner(engine: &impl base64::Engine, value: &str, offset: usize) -> Option<String> {
+    let mut bytes = vec![0; offset];
+    bytes.extend_from_slice(value.as_bytes());
+    let text = engine.encode(&bytes);
+    // A character holds six bits; the first `offset` bytes and the last, open character belong to others too.
+    let (from, to) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);
+    let inner = text.get(from..to)?;
+    (inner.len() >= MIN_BASE64).then(|| inner.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_in_base64_wherever_it_begins() {
+        let value = "pa55/word+x?";
+        let forms = forms(value);
+        for before in ["", "u", "us", "use", "user:"] {
+            for after in ["", "1", "12", "123"] {
+                let text = format!("{before}{value}{after}");
+                let encoded = STANDARD.encode(&text);
+                let found = forms.iter().any(|form| {
+                    let mut windows = encoded.as_bytes().windows(form.len());
+                    windows.any(|window| window == form.as_slice())
+                });
+                assert!(found, "{text}: {encoded}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_eat_ordinary_text_is_not_looked_for() {
+        let check = |value: &str, expect| assert_eq!(can_be_matched(value), expect, "{value}");
+        check("s3cret", true);
+        check("12345", false);
+        check("", false);
+        check("000000000000", false);
+        check("REDACTED", false);
+        check("SECRET", false);
+        check("é3crét", true);
+    }
+}

@@ -1,0 +1,388 @@
+use std::borrow::Cow;
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+
+use super::forms::forms;
+use super::shapes::{Shapes, is_spent, secret_of};
+use super::view::{Escaping, View};
+use super::{Salt, Secrets};
+use crate::contract::{RedactionTerms, SECRET_MARKER};
+use crate::tools::Scrub;
+
+/// How often a text is gone through: what a replacement brings together is looked at again.
+const MAX_ROUNDS: usize = 8;
+/// Bytes of a value that give it away where a text is cut.
+const MIN_PART: usize = 6;
+/// How a marker begins; 32 hex digits and `]` follow.
+const MARKER_HEAD: &[u8] = b"[REDACTED:";
+/// Length of a marker.
+const MARKER_BYTES: usize = 43;
+
+/// Takes secrets out of texts. The same text always gives the same text, and what was taken out once is left alone.
+#[derive(Clone, Debug)]
+pub struct Redactor {
+    /// Finds every form of every value.
+    finder: Option<AhoCorasick>,
+    marking: Marking,
+    /// Which value each form is one of.
+    owners: Vec<usize>,
+    shapes: Shapes,
+    values: Vec<String>,
+}
+
+/// What stands in place of a secret.
+#[derive(Clone, Debug)]
+enum Marking {
+    /// A commitment under the run's salt.
+    Salted(Salt),
+    /// The same for all: for contracts, which know no run, and for people.
+    Fixed,
+}
+
+/// A stretch of a text that goes, and what it hides.
+struct Found {
+    at: Range<usize>,
+    value: Hidden,
+}
+
+enum Hidden {
+    /// A known value, by its index.
+    Known(usize),
+    /// What stands there.
+    Itself,
+}
+
+impl Redactor {
+    /// Replaces secrets by commitments under the salt of a run.
+    #[must_use]
+    pub fn salted(secrets: &Secrets, terms: &RedactionTerms, salt: Salt) -> Self {
+        Self::new(secrets, terms, Marking::Salted(salt))
+    }
+
+    /// Replaces secrets by `[SECRET]`: where no run is recorded.
+    #[must_use]
+    pub fn fixed(secrets: &Secrets, terms: &RedactionTerms) -> Self {
+        Self::new(secrets, terms, Marking::Fixed)
+    }
+
+    /// Knows values alone, no headers and no shapes.
+    pub(super) fn values_only(secrets: &Secrets) -> Self {
+        Self {
+            shapes: Shapes::default(),
+            ..Self::new(secrets, &RedactionTerms::default(), Marking::Fixed)
+        }
+    }
+
+    /// Whether a text holds a known value.
+    pub(super) fn finds(&self, text: &str) -> bool {
+        !self.known(text.as_bytes()).is_empty()
+    }
+
+    fn new(secrets: &Secrets, terms: &RedactionTerms, marking: Marking) -> Self {
+        let values: Vec<String> = secrets.matched().map(str::to_owned).collect();
+        let forms = values.iter().enumerate();
+        let forms = forms.flat_map(|(owner, value)| forms_of(owner, value));
+        let (owners, forms): (Vec<usize>, Vec<Vec<u8>>) = forms.unzip();
+        // The automaton grows with the values, which are few and short; one that cannot be built has nothing to find.
+        let finder = AhoCorasick::new(&forms).ok().filter(|_| !forms.is_empty());
+        Self {
+            finder,
+            marking,
+            owners,
+            shapes: Shapes::new(terms),
+            values,
+        }
+    }
+
+    /// The text without its secrets.
+    #[must_use]
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            // What is found is whole characters; only an author's pattern could split one.
+            Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(fault) => String::from_utf8_lossy(fault.as_bytes()).into_owned(),
+            }),
+        }
+    }
+
+    /// The bytes without their secrets.
+    #[must_use]
+    pub fn bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        let mut text = Cow::Borrowed(bytes);
+        for _ in 0..MAX_ROUNDS {
+            match self.once(&text) {
+                Some(changed) => text = Cow::Owned(changed),
+                None => break,
+            }
+        }
+        text
+    }
+
+    /// As [`Redactor::bytes`], for what may have been cut: six bytes or more of a value at its end go too.
+    #[must_use]
+    pub fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        let whole = self.bytes(bytes);
+        let Some((keep, value)) = self.cut_off(&whole) else {
+            return whole;
+        };
+        let mut out = whole.get(..keep).unwrap_or_default().to_vec();
+        out.extend_from_slice(self.marker(value.as_bytes()).as_bytes());
+        Cow::Owned(out)
+    }
+
+    /// As [`Redactor::text`], for what may have been cut.
+    #[must_use]
+    pub fn cut_text(&self, text: &str) -> String {
+        let whole = self.text(text);
+        match self.cut_off(whole.as_bytes()) {
+            None => whole.into_owned(),
+            Some((keep, value)) => {
+                let kept = whole.get(..keep).unwrap_or_default();
+                format!("{kept}{}", self.marker(value.as_bytes()))
+            }
+        }
+    }
+
+    /// Where the beginning of a value stands at the end of a text, the longest, and of which.
+    fn cut_off(&self, text: &[u8]) -> Option<(usize, &str)> {
+        let parts = self.values.iter().filter_map(|value| {
+            let longest = value.len().saturating_sub(1).min(text.len());
+            let mut lengths = (MIN_PART..=longest).rev();
+            let found = lengths.find(|length| {
+                let part = value.as_bytes().get(..*length);
+                value.is_char_boundary(*length) && part.is_some_and(|part| text.ends_with(part))
+            });
+            found.map(|length| (text.len() - length, value.as_str()))
+        });
+        parts.min_by_key(|(keep, _)| *keep)
+    }
+
+    /// The name of bytes that are not kept: no plain hash, which would let anybody try values.
+    pub(super) fn name_of_dropped(&self, bytes: &[u8]) -> crate::message::Digest {
+        match &self.marking {
+            Marking::Salted(salt) => salt.digest(bytes),
+            Marking::Fixed => crate::message::Digest::ZERO,
+        }
+    }
+
+    fn marker(&self, value: &[u8]) -> String {
+        match &self.marking {
+            Marking::Salted(salt) => salt.marker(value),
+            Marking::Fixed => SECRET_MARKER.to_owned(),
+        }
+    }
+
+    /// One round: known values, then headers, then credentials; none where nothing was found.
+    fn once(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let known = self.replaced(text, self.known(text));
+        let text = known.as_deref().unwrap_or(text);
+        let headers = self.replaced(text, self.headers(text));
+        let text = headers.as_deref().unwrap_or(text);
+        let credentials = self.replaced(text, self.credentials(text));
+        credentials.or(headers).or(known)
+    }
+
+    /// Every known value in every form, behind escapes too.
+    fn known(&self, text: &[u8]) -> Vec<Found> {
+        let Some(finder) = &self.finder else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let mut scan = |view: &View<'_>, inner: Option<&View<'_>>, outer: Option<&View<'_>>| {
+            let is_plain = view.is_plain();
+            for hit in finder.find_overlapping_iter(view.bytes()) {
+                let Some(owner) = self.owners.get(hit.pattern().as_usize()) else {
+                    continue;
+                };
+                let origin = |at: &Range<usize>| {
+                    let at = view.origin(at);
+                    outer.map_or(at.clone(), |outer| outer.origin(&at))
+                };
+                let bare = hit.start()..hit.end();
+                let mut at = origin(&bare);
+                if let Some(inner) = inner {
+                    let wide = origin(&inner.widened(bare));
+                    // What looks like an escape of a string in the string may be the end of the string.
+                    let ends = text
+                        .get(at.end..wide.end)
+                        .is_some_and(|b| b.starts_with(b"\""));
+                    at = wide.start..if ends && !is_plain { at.end } else { wide.end };
+                }
+                found.push(Found {
+                    at,
+                    value: Hidden::Known(*owner),
+                });
+            }
+        };
+        let json = View::unescaped(text, Escaping::Json);
+        scan(&View::plain(text), json.as_ref(), None);
+        if let Some(json) = &json {
+            let twice = View::unescaped(json.bytes(), Escaping::Json);
+            scan(json, twice.as_ref(), None);
+            if let Some(twice) = &twice {
+                scan(twice, None, Some(json));
+            }
+            if let Some(percent) = View::unescaped(json.bytes(), Escaping::Percent) {
+                scan(&percent, None, Some(json));
+            }
+        }
+        if let Some(percent) = View::unescaped(text, Escaping::Percent) {
+            scan(&percent, None, None);
+        }
+        found
+    }
+
+    fn headers(&self, text: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        for shape in self.shapes.headers(text) {
+            for hit in shape.captures_iter(text) {
+                let Some(at) = secret_of(&hit) else { continue };
+                let value = text.get(at.clone()).unwrap_or_default();
+                if !is_spent(&self.without_markers(value)) {
+                    let value = Hidden::Itself;
+                    found.push(Found { at, value });
+                }
+            }
+        }
+        found
+    }
+
+    fn credentials(&self, text: &[u8]) -> Vec<Found> {
+        let mut found = Vec::new();
+        let markers = self.markers(text);
+        let ends = markers.iter().map(|marker| marker.start);
+        let ends = ends.chain([text.len()]);
+        let starts = [0].into_iter().chain(markers.iter().map(|m| m.end));
+        for (start, end) in starts.zip(ends) {
+            let part = text.get(start..end).unwrap_or_default();
+            for shape in self.shapes.credentials() {
+                for hit in shape.captures_iter(part) {
+                    if let Some(at) = secret_of(&hit) {
+                        found.push(Found {
+                            at: start + at.start..start + at.end,
+                            value: Hidden::Itself,
+                        });
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Puts a marker in place of each stretch; stretches that overlap are one. A marker that is touched goes as a whole.
+    fn replaced(&self, text: &[u8], mut found: Vec<Found>) -> Option<Vec<u8>> {
+        if found.is_empty() {
+            return None;
+        }
+        for marker in self.markers(text) {
+            for one in &mut found {
+                if one.at.start < marker.end && marker.start < one.at.end {
+                    one.at = one.at.start.min(marker.start)..one.at.end.max(marker.end);
+                }
+            }
+        }
+        found.sort_by_key(|one| one.at.start);
+        let mut out = Vec::with_capacity(text.len());
+        let mut done = 0;
+        let mut rest = found.into_iter().peekable();
+        while let Some(first) = rest.next() {
+            let mut at = first.at.clone();
+            let mut widest = first;
+            while let Some(next) = rest.next_if(|next| next.at.start < at.end) {
+                at.end = at.end.max(next.at.end);
+                if self.length(&next) > self.length(&widest) {
+                    widest = next;
+                }
+            }
+            out.extend_from_slice(text.get(done..at.start).unwrap_or_default());
+            let hidden = match widest.value {
+                Hidden::Known(owner) => self.values.get(owner).map(String::as_bytes),
+                Hidden::Itself => text.get(widest.at),
+            };
+            out.extend_from_slice(self.marker(hidden.unwrap_or_default()).as_bytes());
+            done = at.end;
+        }
+        out.extend_from_slice(text.get(done..).unwrap_or_default());
+        (out != text).then_some(out)
+    }
+
+    fn length(&self, found: &Found) -> usize {
+        match found.value {
+            Hidden::Known(owner) => self.values.get(owner).map_or(0, String::len),
+            Hidden::Itself => found.at.len(),
+        }
+    }
+
+    /// Where markers stand.
+    fn markers(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let head = match self.marking {
+            Marking::Salted(_) => MARKER_HEAD,
+            Marking::Fixed => SECRET_MARKER.as_bytes(),
+        };
+        let mut markers = Vec::new();
+        let mut at = 0;
+        while let Some(rest) = text.get(at..) {
+            let Some(next) = rest.iter().position(|byte| *byte == b'[') else {
+                break;
+            };
+            let start = at + next;
+            let end = match self.marking {
+                Marking::Fixed => start + head.len(),
+                Marking::Salted(_) => start + MARKER_BYTES,
+            };
+            let there = text.get(start..end);
+            if there.is_some_and(|there| there.starts_with(head) && self.is_marker(there)) {
+                markers.push(start..end);
+                at = end;
+            } else {
+                at = start + 1;
+            }
+        }
+        markers
+    }
+
+    fn is_marker(&self, text: &[u8]) -> bool {
+        let hex = |byte: &u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte);
+        match self.marking {
+            Marking::Fixed => true,
+            Marking::Salted(_) => text
+                .strip_prefix(MARKER_HEAD)
+                .and_then(|rest| rest.strip_suffix(b"]"))
+                .is_some_and(|digits| digits.iter().all(hex)),
+        }
+    }
+
+    fn without_markers(&self, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(text.len());
+        let mut done = 0;
+        for marker in self.markers(text) {
+            out.extend_from_slice(text.get(done..marker.start).unwrap_or_default());
+            done = marker.end;
+        }
+        out.extend_from_slice(text.get(done..).unwrap_or_default());
+        out
+    }
+}
+
+fn forms_of(owner: usize, value: &str) -> impl Iterator<Item = (usize, Vec<u8>)> {
+    forms(value).into_iter().map(move |form| (owner, form))
+}
+
+impl Scrub for Redactor {
+    fn text(&self, text: String) -> String {
+        match Self::text(self, &text) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(text) => text,
+        }
+    }
+
+    fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match Self::bytes(self, &bytes) {
+            Cow::Borrowed(_) => bytes,
+            Cow::Owned(bytes) => bytes,
+        }
+    }
+}

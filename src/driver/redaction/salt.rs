@@ -1,0 +1,59 @@
+use std::fmt;
+
+use crate::message::{Digest, RunId, framed};
+
+/// What a run's salt is derived under.
+const SALT_CONTEXT: &str = "monolith redaction v1 salt";
+/// Bytes of a commitment.
+const COMMITMENT_BYTES: usize = 16;
+
+/// The secret that the salts of all runs of this machine are derived from. It is kept outside every store.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedactionKey([u8; 32]);
+
+/// The salt of one run: whoever has it can tell which value a marker stands for, by trying values.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Salt([u8; 32]);
+
+impl RedactionKey {
+    /// A key of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The salt of that run.
+    #[must_use]
+    pub fn salt(&self, run_id: &RunId) -> Salt {
+        let salt = framed(SALT_CONTEXT, &[&self.0, run_id.as_str().as_bytes()]);
+        Salt(*salt.as_bytes())
+    }
+}
+
+impl Salt {
+    /// What stands in a transcript of the run in place of `value`: `[REDACTED:` and 32 hex digits of a commitment to it.
+    #[must_use]
+    pub fn marker(&self, value: &[u8]) -> String {
+        let whole = self.digest(value).to_string();
+        let hex = whole.get(..2 * COMMITMENT_BYTES).unwrap_or(&whole);
+        format!("[REDACTED:{hex}]")
+    }
+
+    /// BLAKE3 over `bytes`, keyed with the salt: the name of bytes that are not kept.
+    #[must_use]
+    pub fn digest(&self, bytes: &[u8]) -> Digest {
+        Digest::from_bytes(*blake3::keyed_hash(&self.0, bytes).as_bytes())
+    }
+}
+
+impl fmt::Debug for RedactionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RedactionKey(…)")
+    }
+}
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt(…)")
+    }
+}

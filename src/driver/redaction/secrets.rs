@@ -1,0 +1,222 @@
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Redactor;
+use super::forms::can_be_matched;
+use super::shapes::SCHEMES;
+use crate::contract::{
+    ContractSpec, ExecutionContract, McpTransport, ProviderSpec, placeholders, url_secrets,
+};
+use crate::driver::{DriverError, Environment};
+use crate::inference::Secret;
+
+/// Variables that say where things are, and are no secret where a contract file names them: taking their values out would
+/// take out every path. `redact.env` makes a secret of any variable.
+const OPEN_VARIABLES: [&str; 14] = [
+    "HOME", "HOSTNAME", "LANG", "LC_ALL", "LOGNAME", "PATH", "PWD", "SHELL", "TEMP", "TERM", "TMP",
+    "TMPDIR", "TZ", "USER",
+];
+/// Parts of a name that say that its value is secret.
+const TELLING: [&str; 9] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "pass",
+    "pwd",
+    "secret",
+    "session",
+    "token",
+];
+
+/// The values that must not be recorded, and where each comes from.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(Vec<Known>);
+
+#[derive(Clone, Debug)]
+struct Known {
+    /// Where it comes from, as a dotted path of the file.
+    place: String,
+    /// Whether it is secret for sure. What the author wrote out under a name that tells nothing may be anything.
+    sure: bool,
+    value: Secret,
+}
+
+/// A value that is too short or too plain to be told from ordinary text: it is not taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmatched {
+    /// Where it comes from, as a dotted path of the file.
+    pub place: String,
+}
+
+impl Secrets {
+    /// The secrets that a file names, as far as the environment has them.
+    #[must_use]
+    pub fn of(spec: &ContractSpec, environment: &Environment) -> Self {
+        let mut found = Self::default();
+        for (name, provider) in &spec.providers {
+            found.take_provider(name, provider, environment);
+        }
+        for (name, server) in &spec.tools.mcp {
+            let place = format!("tools.mcp.{name}");
+            match &server.transport {
+                McpTransport::Stdio { env, .. } => {
+                    found.take_values(env, &format!("{place}.env"), environment);
+                }
+                McpTransport::Http { headers, url } => {
+                    found.take_values(headers, &format!("{place}.headers"), environment);
+                    found.take_url(url, &format!("{place}.url"));
+                }
+            }
+        }
+        for name in &spec.redact.env {
+            found.take_variable(name, &format!("redact.env.{name}"), environment);
+        }
+        found
+    }
+
+    fn take_provider(&mut self, name: &str, provider: &ProviderSpec, environment: &Environment) {
+        let place = format!("providers.{name}");
+        let usual = provider.provider_type.usual_key_env();
+        if let Some(variable) = provider.api_key_env.as_deref().or(usual) {
+            self.take_variable(variable, &format!("{place}.api_key_env"), environment);
+        }
+        self.take_values(&provider.headers, &format!("{place}.headers"), environment);
+        if let Some(url) = &provider.base_url {
+            self.take_url(url, &format!("{place}.base_url"));
+        }
+    }
+
+    fn take_values(
+        &mut self,
+        values: &BTreeMap<String, String>,
+        place: &str,
+        environment: &Environment,
+    ) {
+        for (name, text) in values {
+            let place = format!("{place}.{name}");
+            let mut variables = placeholders(text).peekable();
+            let written_out = variables.peek().is_none();
+            let mut secret = written_out && tells(name);
+            for variable in variables.filter(|name| !OPEN_VARIABLES.contains(name)) {
+                secret = true;
+                self.take_variable(variable, &place, environment);
+            }
+            if !(secret || written_out) {
+                continue;
+            }
+            // What cannot be expanded is refused where it is used.
+            let Ok(value) = environment.expand(text, &place) else {
+                continue;
+            };
+            let scheme = value.split_once(' ');
+            let scheme = scheme.filter(|(w, _)| SCHEMES.contains(&w.to_ascii_lowercase().as_str()));
+            if let Some((_, credential)) = scheme {
+                self.take(&place, secret, credential.trim());
+            }
+            self.take(&place, secret, &value);
+        }
+    }
+
+    fn take_variable(&mut self, name: &str, place: &str, environment: &Environment) {
+        if let Some(value) = environment.get(name) {
+            self.take(place, true, &value);
+        }
+    }
+
+    fn take_url(&mut self, url: &str, place: &str) {
+        let query = url.split_once('?').map_or("", |(_, query)| query);
+        let pairs = query.split('&').filter_map(|part| part.split_once('='));
+        let telling: Vec<&str> = pairs.filter(|(n, _)| tells(n)).map(|(_, v)| v).collect();
+        for value in url_secrets(url) {
+            let sure = telling.contains(&value.as_str()) || !query.contains(&value);
+            self.take(place, sure, &value);
+        }
+    }
+
+    fn take(&mut self, place: &str, sure: bool, value: &str) {
+        if value.is_empty() {
+            return;
+        }
+        let known = self
+            .0
+            .iter_mut()
+            .find(|known| known.value.reveal() == value);
+        if let Some(known) = known {
+            known.sure |= sure;
+            return;
+        }
+        self.0.push(Known {
+            place: place.to_owned(),
+            sure,
+            value: Secret::new(value),
+        });
+    }
+
+    /// The values that are looked for.
+    pub(super) fn matched(&self) -> impl Iterator<Item = &str> {
+        let values = self.0.iter().map(|known| known.value.reveal());
+        values.filter(|value| can_be_matched(value))
+    }
+
+    /// What is not looked for, since it could not be told from ordinary text.
+    pub fn unmatched(&self) -> impl Iterator<Item = Unmatched> {
+        let sure = self.0.iter().filter(|known| known.sure);
+        let weak = sure.filter(|known| !can_be_matched(known.value.reveal()));
+        weak.map(|known| Unmatched {
+            place: known.place.clone(),
+        })
+    }
+
+    /// Holds the secrets against a contract, which is recorded as it is: what it shows and may be anything is no secret.
+    ///
+    /// # Errors
+    /// [`DriverError::SecretInContract`] where it shows one that is secret for sure.
+    pub fn held_against(mut self, contract: &ExecutionContract) -> Result<Self, DriverError> {
+        let document = serde_json::to_value(&**contract).unwrap_or_default();
+        let mut kept = Vec::new();
+        for known in std::mem::take(&mut self.0) {
+            let alone = Self(vec![known.clone()]);
+            if alone.matched().next().is_none() {
+                kept.push(known);
+                continue;
+            }
+            let finder = Redactor::values_only(&alone);
+            match shown_at(&finder, &document, "") {
+                None => kept.push(known),
+                Some(pointer) if known.sure => {
+                    return Err(DriverError::SecretInContract {
+                        pointer,
+                        place: known.place,
+                    });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(Self(kept))
+    }
+}
+
+/// Whether a header, variable or parameter of that name is secret by its name.
+fn tells(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    TELLING.iter().any(|part| name.contains(part))
+}
+
+/// Where a document first shows what the finder finds: an RFC 6901 pointer.
+fn shown_at(finder: &Redactor, value: &Value, pointer: &str) -> Option<String> {
+    let shows = |text: &str| finder.finds(text).then(|| pointer.to_owned());
+    match value {
+        Value::String(text) => shows(text),
+        Value::Array(items) => items.iter().enumerate().find_map(|(at, item)| {
+            let pointer = format!("{pointer}/{at}");
+            shown_at(finder, item, &pointer)
+        }),
+        Value::Object(members) => members.iter().find_map(|(name, item)| {
+            let step = name.replace('~', "~0").replace('/', "~1");
+            shows(name).or_else(|| shown_at(finder, item, &format!("{pointer}/{step}")))
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}

@@ -1,0 +1,247 @@
+//! What is found, in which disguise, and what stays as it was.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{RedactionKey, Redactor, Secrets};
+use crate::contract::{ContractSpec, RedactionTerms};
+use crate::driver::Environment;
+use crate::message::RunId;
+
+const SECRET: &str = r#"pa55/wo"rd\n+x? é"#;
+
+/// A redactor that knows these values, each as an environment variable that the file names.
+fn knowing(values: &[&str], terms: &RedactionTerms) -> Redactor {
+    let values: Vec<String> = values.iter().map(|&v| v.to_owned()).collect();
+    let terms = RedactionTerms {
+        env: (0..values.len()).map(|n| format!("V{n}")).collect(),
+        ..terms.clone()
+    };
+    let spec = ContractSpec {
+        redact: terms.clone(),
+        ..ContractSpec::default()
+    };
+    let environment = Environment::new(move |name| {
+        let at: usize = name.strip_prefix('V')?.parse().ok()?;
+        values.get(at).cloned()
+    });
+    let run_id = RunId::try_from("r1".to_owned()).unwrap();
+    let salt = RedactionKey::new([7; 32]).salt(&run_id);
+    Redactor::salted(&Secrets::of(&spec, &environment), &terms, salt)
+}
+
+fn marker(value: &str) -> String {
+    let run_id = RunId::try_from("r1".to_owned()).unwrap();
+    let salt = RedactionKey::new([7; 32]).salt(&run_id);
+    salt.marker(value.as_bytes())
+}
+
+fn escaped(text: &str, every: usize) -> String {
+    let units = text.encode_utf16().enumerate();
+    let units = units.map(|(at, unit)| match char::from_u32(unit.into()) {
+        Some(c) if at % every != 0 && !matches!(c, '"' | '\\') => c.to_string(),
+        _ => format!("\\u{unit:04x}"),
+    });
+    units.collect()
+}
+
+fn percent(text: &str) -> String {
+    let bytes = text.bytes().map(|byte| match byte {
+        b'a'..=b'z' | b'0'..=b'9' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    bytes.collect()
+}
+
+#[test]
+fn a_value_is_found_in_every_form_and_one_marker_stands_for_all_of_them() {
+    use base64::Engine as _;
+    let redactor = knowing(&[SECRET], &RedactionTerms::default());
+    let json = serde_json::to_string(SECRET).unwrap();
+    let json = &json[1..json.len() - 1];
+    let nested = serde_json::to_string(json).unwrap();
+    let nested = &nested[1..nested.len() - 1];
+    let check = |form: &str| {
+        let text = format!("say {form}, twice: {form}.");
+        let expect = format!("say {0}, twice: {0}.", marker(SECRET));
+        assert_eq!(redactor.text(&text), expect, "{form}");
+    };
+    check(SECRET);
+    check(json);
+    check(nested);
+    check(&json.replace('/', "\\/"));
+    check(&escaped(SECRET, 1));
+    check(&escaped(SECRET, 3));
+    check(&percent(SECRET));
+    check(&percent(SECRET).to_lowercase());
+    let encoded = base64::engine::general_purpose::STANDARD.encode(format!("user:{SECRET}"));
+    let gone = redactor.text(&encoded).into_owned();
+    assert!(
+        gone.contains(&marker(SECRET)) && gone.len() < encoded.len() + 30,
+        "{gone}"
+    );
+}
+
+#[test]
+fn headers_and_shapes_give_a_secret_away() {
+    let terms = RedactionTerms {
+        env: Vec::new(),
+        headers: vec!["X-Acme".to_owned()],
+        patterns: vec![r"acme-[0-9]{6}".to_owned(), r"pin=(\d{4})".to_owned()],
+    };
+    let redactor = knowing(&[], &terms);
+    let check = |text: &str, hidden: &str| {
+        assert!(text.contains(hidden), "{text}");
+        let expect = text.replace(hidden, &marker(hidden));
+        assert_eq!(redactor.text(text), expect);
+    };
+    check("GET /\r\nAuthorization: Bearer abc\r\nAccept: x", "abc");
+    check("x-api-key:  abc def \nnext", "abc def");
+    check("Cookie: a=b; c=\"d\"", "a=b; c=\"d\"");
+    check(
+        r#"{"headers":{"authorization":"Basic dXNlcg==","accept":"x"}}"#,
+        "Basic dXNlcg==",
+    );
+    check(r#"{"note":"send X-ACME: 12 34","b":1}"#, "12 34");
+    check(r#"data: {"a":"{\"cookie\":\"k=v\",\"b\":1}"}"#, "k=v");
+    check("it is acme-123456.", "acme-123456");
+    check("pin=1234, said", "1234");
+    check("key sk-abcdefghij0123456789", "sk-abcdefghij0123456789");
+    check(
+        "ghp_0123456789abcdefghij0123456789abcdef",
+        "ghp_0123456789abcdefghij0123456789abcdef",
+    );
+    check("AKIAIOSFODNN7EXAMPLE", "AKIAIOSFODNN7EXAMPLE");
+    let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIE+/=\n-----END RSA PRIVATE KEY-----";
+    check(&format!("a {key} b"), key);
+    for text in [
+        "authorization is needed",
+        "task-0123456789abcdef",
+        "a bearer of bad news",
+        "cookie:",
+    ] {
+        assert_eq!(redactor.text(text), text);
+    }
+}
+
+#[test]
+fn what_is_marked_is_not_marked_again() {
+    let redactor = knowing(&["hunter2-hunter2"], &RedactionTerms::default());
+    for text in [
+        "authorization: Bearer hunter2-hunter2",
+        "cookie: a; hunter2-hunter2",
+    ] {
+        let once = redactor.text(text).into_owned();
+        assert_eq!(redactor.text(&once), once);
+        assert!(!once.contains("hunter2"), "{once}");
+    }
+    let hex = "0123456789abcdef0123456789abcdef";
+    let disguised = format!("[REDACTED:{hex}]");
+    assert_eq!(
+        knowing(&[hex], &RedactionTerms::default()).text(&disguised),
+        marker(hex)
+    );
+}
+
+#[test]
+fn values_that_overlap_are_one_and_a_value_that_was_cut_goes_too() {
+    let redactor = knowing(&["abcdefgh", "efghijkl"], &RedactionTerms::default());
+    assert_eq!(
+        redactor.text("abcdefghijkl!"),
+        format!("{}!", marker("abcdefgh"))
+    );
+    assert_eq!(
+        redactor.cut_text("so abcdefg"),
+        format!("so {}", marker("abcdefgh"))
+    );
+    assert_eq!(redactor.cut_text("so abcde"), "so abcde");
+    let cut = redactor.cut_bytes(b"\xff efghijk").into_owned();
+    assert_eq!(
+        cut,
+        [b"\xff ".as_slice(), marker("efghijkl").as_bytes()].concat()
+    );
+}
+
+#[test]
+fn a_commitment_is_of_one_run_and_one_key() {
+    let run = |name: &str| RunId::try_from(name.to_owned()).unwrap();
+    let of = |key: u8, name: &str| {
+        RedactionKey::new([key; 32])
+            .salt(&run(name))
+            .marker(b"value")
+    };
+    assert_eq!(of(1, "a"), of(1, "a"));
+    assert_ne!(of(1, "a"), of(1, "b"));
+    assert_ne!(of(1, "a"), of(2, "a"));
+}
+
+/// Every string of a document, keys included.
+fn strings(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, found)),
+        Value::Object(members) => members.iter().for_each(|(key, item)| {
+            found.push(key.clone());
+            strings(item, found);
+        }),
+        _ => {}
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_bytes_around_a_secret_keep_it_and_nothing_is_taken_twice(
+        secret in "[ -~é]{6,24}",
+        before in prop::collection::vec(any::<u8>(), 0..40),
+        between in prop::collection::vec(prop::sample::select(b"\\\"n{}[]:,u0%2F \n".to_vec()), 0..12),
+        after in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        prop_assume!(super::forms::can_be_matched(&secret));
+        let redactor = knowing(&[&secret], &RedactionTerms::default());
+        let text = [&before, &between, secret.as_bytes(), &between, secret.as_bytes(), &after].concat();
+        let once = redactor.bytes(&text).into_owned();
+        prop_assert!(!contains(&once, secret.as_bytes()));
+        prop_assert_eq!(redactor.bytes(&once).into_owned(), once);
+    }
+
+    #[test]
+    fn a_document_stays_one_and_none_of_its_strings_shows_the_secret(
+        secret in "[ -~é]{6,24}",
+        around in prop::collection::vec("[\\\\\"nu0-9a-f/%é\n ]{0,6}", 6),
+    ) {
+        prop_assume!(super::forms::can_be_matched(&secret));
+        // What stands between the strings of a document must not be the secret itself.
+        prop_assume!(!secret.contains('"'));
+        let redactor = knowing(&[&secret], &RedactionTerms::default());
+        let inner = json!({ "deep": format!("{}{secret}{}", around[0], around[1]) });
+        let document = json!({
+            "plain": format!("{}{secret}{}", around[2], around[3]),
+            "nested": inner.to_string(),
+            "list": [format!("{}{secret}{secret}{}", around[4], around[5]), 1, null, true],
+        });
+        let plain = document.to_string();
+        // A backslash is escaped already, so that what would be replaced is not the whole of it.
+        let odd = plain.replace(&secret, &escaped(&secret, 2));
+        let odd = if secret.contains('\\') { plain.clone() } else { odd };
+        for text in [plain, odd] {
+            let gone = redactor.text(&text).into_owned();
+            let read: Value = serde_json::from_str(&gone)
+                .map_err(|fault| TestCaseError::fail(format!("{fault}: {text} became {gone}")))?;
+            let nested = read.get("nested").and_then(Value::as_str).unwrap_or_default();
+            let inner: Value = serde_json::from_str(nested)
+                .map_err(|fault| TestCaseError::fail(format!("{fault}: {nested}")))?;
+            let mut found = Vec::new();
+            strings(&read, &mut found);
+            strings(&inner, &mut found);
+            for text in found {
+                prop_assert!(!text.contains(&secret), "{}", text);
+            }
+        }
+    }
+}

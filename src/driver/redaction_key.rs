@@ -1,0 +1,105 @@
+use std::fs;
+use std::io;
+
+use super::KeyFileError;
+use super::key_files::{KeyFolder, read_secret, refuse, write_beside};
+use super::redaction::RedactionKey;
+use crate::message::Digest;
+use crate::transcript::KeyError;
+
+/// The name of the file without its ending; no signing key may have it.
+pub(super) const NAME: &str = "redaction";
+
+impl KeyFolder {
+    /// The secret that commitments are made with, in `redaction.key`; it is made where there is none.
+    ///
+    /// # Errors
+    /// [`KeyFileError`], also where others may read it.
+    pub fn redaction_key(&self) -> Result<RedactionKey, KeyFileError> {
+        match self.existing_redaction_key() {
+            Err(KeyFileError::None { .. }) => {}
+            found => return found,
+        }
+        let path = self.redaction_path();
+        let mut bytes = [0_u8; 32];
+        getrandom::fill(&mut bytes).map_err(|fault| KeyFileError::Randomness(fault.to_string()))?;
+        self.make()?;
+        let text = format!("{}\n", Digest::from_bytes(bytes));
+        let mut tag = [0_u8; 8];
+        getrandom::fill(&mut tag).map_err(|fault| KeyFileError::Randomness(fault.to_string()))?;
+        let partial = write_beside(&path, &format!("{:016x}", u64::from_be_bytes(tag)), &text)?;
+        // A link does not replace what is there, so of two processes one makes the key.
+        let linked = fs::hard_link(&partial, &path);
+        drop(fs::remove_file(&partial));
+        match linked {
+            Ok(()) => Ok(RedactionKey::new(bytes)),
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {
+                self.existing_redaction_key()
+            }
+            Err(fault) => Err(refuse(&path, &fault)),
+        }
+    }
+
+    /// The secret that commitments were made with.
+    ///
+    /// # Errors
+    /// [`KeyFileError::None`] where nothing was ever recorded with this folder.
+    pub fn existing_redaction_key(&self) -> Result<RedactionKey, KeyFileError> {
+        let path = self.redaction_path();
+        let text = match read_secret(&path) {
+            Err(KeyFileError::None { .. }) => {
+                let name = NAME.to_owned();
+                return Err(KeyFileError::None { name });
+            }
+            read => read?,
+        };
+        let digest: Digest = text.trim_end().parse().map_err(|_| KeyFileError::Broken {
+            path,
+            fault: KeyError {
+                rule: "it is 64 lower-case hex digits",
+            },
+        })?;
+        Ok(RedactionKey::new(*digest.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_key_is_made_once_for_its_owner_alone_and_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = KeyFolder::new(folder.path().join("keys"));
+        let none = keys.existing_redaction_key();
+        assert!(matches!(none, Err(KeyFileError::None { .. })), "{none:?}");
+        let made = keys.redaction_key().unwrap();
+        assert_eq!(keys.redaction_key().unwrap(), made);
+        assert_eq!(keys.existing_redaction_key().unwrap(), made);
+        let path = folder.path().join("keys/redaction.key");
+        assert_eq!(fs::read_dir(folder.path().join("keys")).unwrap().count(), 1);
+        let taken = keys.generate(NAME).map(|_| ());
+        assert!(matches!(taken, Err(KeyFileError::Name { .. })), "{taken:?}");
+        fs::write(&path, "x").unwrap();
+        let broken = keys.redaction_key();
+        assert!(
+            matches!(broken, Err(KeyFileError::Broken { .. })),
+            "{broken:?}"
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_key_that_others_may_read_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let keys = KeyFolder::new(folder.path().join("keys"));
+        keys.redaction_key().unwrap();
+        let path = folder.path().join("keys/redaction.key");
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode, 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let fault = keys.redaction_key();
+        assert_eq!(fault, Err(KeyFileError::Permissions { path, mode: 0o644 }));
+    }
+}

@@ -1,0 +1,251 @@
+//! A recorded run's requests and calls, made again. Nothing is written; what differs is for `replay` to say.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::backends::{Sources, backends};
+use super::bring_up::{server_specs, workspace, workspace_digest};
+use super::clock::RunClock;
+use super::guard::Guard;
+use super::perform::{self, Answer};
+use super::redaction::Redactor;
+use super::resume::{missing_server, other_terms, pins_of};
+use super::{DriverError, RunRequest};
+use crate::adapter::{Adapter, Decoded};
+use crate::contract::ExecutionContract;
+use crate::inference::{Backend, Patience};
+use crate::kernel::{CallOrder, EventKind, RunStarted};
+use crate::message::{Role, RunId};
+use crate::replay::{Again, BlobSource, LiveAnswer, LiveReport, LiveScope, Reissuer};
+use crate::tools::{BringUp, ToolServers};
+use crate::transcript::SealedEntry;
+
+/// A recorded run whose requests and calls are to be made again.
+pub struct Recording<'r> {
+    /// Where its blobs are.
+    pub blobs: &'r dyn BlobSource,
+    /// Its contract.
+    pub contract: ExecutionContract,
+    /// Its entries.
+    pub entries: &'r [SealedEntry],
+    /// Its name.
+    pub run_id: RunId,
+}
+
+/// Makes the requests and calls of a recorded run again, one after the other, and compares. `request` supplies what a contract
+/// does not hold: values of variables and headers, keys, the folder. `told` hears of each thing before it is asked.
+///
+/// # Errors
+/// [`DriverError`] where the file, the workspace or the tool servers are not what the run was begun with, or it was cancelled.
+pub async fn reissue(
+    recording: Recording<'_>,
+    request: RunRequest,
+    scope: LiveScope,
+    cancel: &CancellationToken,
+    told: &mut dyn FnMut(&str),
+) -> Result<LiveReport, DriverError> {
+    let run_id = recording.run_id.clone();
+    let mut world = World::up(&recording, request, scope, cancel).await?;
+    let mut reissuer = Reissuer::new(recording.contract, &run_id, scope);
+    for entry in recording.entries {
+        if entry.seq == 0 {
+            for name in std::mem::take(&mut world.changed) {
+                reissuer.tool_changed(entry, &name);
+            }
+        }
+        if let Some(again) = reissuer.again(entry) {
+            told(&line(entry.seq, &again));
+            match world.ask(again, cancel).await {
+                Asked::Answered(answer) => reissuer.compare(entry, answer),
+                Asked::NoTime => reissuer.not_asked(entry.seq, "total_timeout_ms has passed"),
+                Asked::Nobody => reissuer.not_asked(entry.seq, "the contract has no such target"),
+            }
+        }
+        if cancel.is_cancelled() {
+            world.down().await;
+            return Err(DriverError::AskingInterrupted { run_id });
+        }
+        reissuer.take(entry, recording.blobs);
+    }
+    world.down().await;
+    Ok(reissuer.finish())
+}
+
+fn line(seq: u64, again: &Again) -> String {
+    match again {
+        Again::Inference { inference, .. } => {
+            format!("entry {seq}: sending request {inference} again")
+        }
+        Again::Call(order) => {
+            format!("entry {seq}: calling {} again", order.invocation.name)
+        }
+    }
+}
+
+/// Models and tools as they are now.
+struct World {
+    backends: Vec<Arc<Backend>>,
+    changed: Vec<String>,
+    clock: RunClock,
+    contract: Arc<ExecutionContract>,
+    ends: Instant,
+    redactor: Arc<Redactor>,
+    run_id: RunId,
+    servers: Arc<ToolServers>,
+}
+
+enum Asked {
+    Answered(LiveAnswer),
+    NoTime,
+    Nobody,
+}
+
+impl World {
+    async fn up(
+        recording: &Recording<'_>,
+        request: RunRequest,
+        scope: LiveScope,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
+        let (contract, run_id) = (&recording.contract, &recording.run_id);
+        let refuse = |reason: String| DriverError::CannotAskAgain {
+            reason,
+            run_id: run_id.clone(),
+        };
+        let started = started(recording.entries).ok_or_else(|| {
+            let reason = "it has no beginning".to_owned();
+            refuse(reason)
+        })?;
+        let mut spec = request.spec;
+        let mut said = started.messages.iter().rev();
+        let task = said.find(|message| message.role == Role::User);
+        spec.task = task.map(|message| message.content.clone());
+        let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+        if let Some((pointer, recorded, given)) = other_terms(contract, &spec, &sources)? {
+            return Err(refuse(format!(
+                "the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
+            )));
+        }
+        let environment = &request.environment;
+        let guard = Guard::of(&spec, environment, &sources)?;
+        let redactor = guard.redactor(&spec, &request.redaction_key, run_id);
+        let backends = if scope.inference {
+            backends(&spec, contract, sources, environment, true, &[])?
+        } else {
+            Vec::new()
+        };
+        let (mut servers, mut changed) = (ToolServers::default(), Vec::new());
+        if scope.tools {
+            let folder = workspace(&spec, &request.base_dir).await?;
+            if started
+                .workspace
+                .is_some_and(|was| was != workspace_digest(&folder))
+            {
+                let folder = folder.display();
+                return Err(refuse(format!(
+                    "it was begun in another workspace than {folder}"
+                )));
+            }
+            let specs = server_specs(&spec, environment)?;
+            let up: BringUp = tokio::select! {
+                biased;
+                () = cancel.cancelled() => {
+                    let run_id = run_id.clone();
+                    return Err(DriverError::AskingInterrupted { run_id });
+                }
+                up = ToolServers::bring_up(specs, &folder, &guard.servers, cancel) => up,
+            };
+            if let Some(fault) = missing_server(contract, &up) {
+                up.servers.close().await;
+                let run_id = run_id.clone();
+                return Err(DriverError::NobodyToAsk { fault, run_id });
+            }
+            servers = up.servers;
+            changed = servers.expect_pins(pins_of(contract));
+        }
+        let total = Duration::from_millis(contract.total_timeout_ms);
+        let now = Instant::now();
+        Ok(Self {
+            backends,
+            changed,
+            clock: RunClock::starting_at(0),
+            contract: Arc::new(contract.clone()),
+            // What is beyond the system's count never comes: a century stands for it.
+            ends: now
+                .checked_add(total)
+                .unwrap_or(now + Duration::from_secs(100 * 365 * 86_400)),
+            redactor,
+            run_id: run_id.clone(),
+            servers: Arc::new(servers),
+        })
+    }
+
+    async fn ask(&self, again: Again, cancel: &CancellationToken) -> Asked {
+        match again {
+            Again::Inference { body, target, .. } => self.infer(body, target, cancel).await,
+            Again::Call(order) => self.call(order, cancel).await,
+        }
+    }
+
+    async fn infer(&self, body: Vec<u8>, target: usize, cancel: &CancellationToken) -> Asked {
+        let model = self.contract.targets.get(target);
+        let adapter = Adapter::of_target(&self.contract, target);
+        let (Some(backend), Some(model), Ok(adapter)) = (self.backends.get(target), model, adapter)
+        else {
+            return Asked::Nobody;
+        };
+        let patience = Patience {
+            cancel: cancel.clone(),
+            idle: Duration::from_millis(self.contract.llm_timeout_ms),
+        };
+        let path = adapter.path(model);
+        let asked = (adapter, model.model.as_str(), path.as_ref());
+        let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
+        self.in_time(asking).await.map_or(Asked::NoTime, |answer| {
+            Asked::Answered(LiveAnswer::Inference(match answer.response {
+                Ok(Decoded::Message(result)) => Ok(result),
+                Ok(Decoded::Fault { fault, .. }) => Err(fault),
+                Err(fault) => Err(fault.into_provider_fault()),
+            }))
+        })
+    }
+
+    async fn call(&self, order: CallOrder, cancel: &CancellationToken) -> Asked {
+        let calling = perform::call(
+            Arc::clone(&self.servers),
+            Arc::clone(&self.contract),
+            Arc::clone(&self.redactor),
+            self.run_id.clone(),
+            self.clock,
+            order,
+            cancel.child_token(),
+        );
+        match self.in_time(calling).await {
+            Some(Answer::Call { outcome, .. }) => Asked::Answered(LiveAnswer::Call(outcome)),
+            Some(Answer::Probed(_) | Answer::Inference(_)) => Asked::Nobody,
+            None => Asked::NoTime,
+        }
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::time::timeout_at(self.ends, work).await.ok()
+    }
+
+    async fn down(self) {
+        if let Ok(servers) = Arc::try_unwrap(self.servers) {
+            servers.close().await;
+        }
+    }
+}
+
+fn started(entries: &[SealedEntry]) -> Option<RunStarted> {
+    let event = entries.first()?.decode_event().ok()??;
+    match event.event {
+        EventKind::RunStarted(started) => Some(*started),
+        _ => None,
+    }
+}

@@ -1,0 +1,313 @@
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::{BlobSource, ReplayReport, Replayer};
+use crate::contract::ExecutionContract;
+use crate::kernel::{EventKind, Run, RunStarted, conversation_digest};
+use crate::message::{AdapterStatus, AgentMessage, Digest, Role, RunId};
+use crate::transcript::SealedEntry;
+
+/// Looks for the point of a run at which another one begins: takes the entries one by one, and decides each again.
+pub struct Fork {
+    after: Option<u64>,
+    asked: u64,
+    before: Option<u64>,
+    contract: ExecutionContract,
+    found: Option<ForkPoint>,
+    last: Option<u64>,
+    marks: Marks,
+    replayer: Replayer,
+    run_id: RunId,
+    /// As of before the last step: the conversation, and how many requests each target had answered.
+    step: (Digest, Vec<usize>),
+    takes_back: bool,
+}
+
+/// A point of a run at which another one can begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForkPoint {
+    /// How many requests each provider has answered.
+    pub answered: BTreeMap<String, usize>,
+    /// The hash of the entry.
+    pub head: Digest,
+    /// The conversation as of after the entry.
+    pub messages: Vec<AgentMessage>,
+    /// The name of the run.
+    pub run_id: RunId,
+    /// The system prompt of the run's contract.
+    pub system: String,
+}
+
+/// Why no run can begin there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForkFault {
+    /// The caller: the run has no such entry.
+    #[error("fork run {run_id} at entry {asked}: it has entries 0 to {last}")]
+    NoSuchEntry {
+        /// What was asked for.
+        asked: u64,
+        /// The last entry there is.
+        last: u64,
+        /// The run.
+        run_id: RunId,
+    },
+    /// The caller: at that entry a call has no answer yet.
+    #[error(
+        "fork run {run_id} at entry {asked}: a call has no answer there; {}",
+        Nearest(*before, *after)
+    )]
+    Unanswered {
+        /// The first entry after it that will do.
+        after: Option<u64>,
+        /// What was asked for.
+        asked: u64,
+        /// The last entry before it that will do.
+        before: Option<u64>,
+        /// The run.
+        run_id: RunId,
+    },
+    /// Whoever changed the transcript, or monolith: it does not hold, or the entries are not decided again.
+    #[error("fork {run}: {}", first(report))]
+    DoesNotReplay {
+        /// What differs.
+        report: Box<ReplayReport>,
+        /// The run, as it was asked for.
+        run: String,
+    },
+}
+
+struct Nearest(Option<u64>, Option<u64>);
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.0, self.1) {
+            (Some(before), Some(after)) => {
+                write!(
+                    f,
+                    "the nearest that will do are entries {before} and {after}"
+                )
+            }
+            (Some(only), None) | (None, Some(only)) => {
+                write!(f, "the nearest that will do is entry {only}")
+            }
+            (None, None) => f.write_str("no entry will do"),
+        }
+    }
+}
+
+fn first(report: &ReplayReport) -> String {
+    let first = report.first_difference.as_ref();
+    first.map_or_else(|| "it has no beginning".to_owned(), ToString::to_string)
+}
+
+/// A conversation as far as it is known: its digest after each message, and whether every call is answered then.
+#[derive(Default)]
+struct Marks {
+    known: Vec<(Digest, bool)>,
+    open: BTreeSet<String>,
+}
+
+impl Marks {
+    fn digest(&self) -> Digest {
+        self.known
+            .last()
+            .map_or(Digest::ZERO, |(digest, _)| *digest)
+    }
+
+    fn push(&mut self, message: &AgentMessage) {
+        if let Some(id) = &message.tool_call_id {
+            self.open.remove(id);
+        }
+        let asked = message.tool_calls.iter().map(|call| call.id.clone());
+        self.open.extend(asked);
+        let digest = conversation_digest(self.digest(), message);
+        self.known.push((digest, self.open.is_empty()));
+    }
+
+    /// How many messages there are where the digest is this one, if every call is answered then.
+    fn whole(&self, digest: Digest) -> Option<usize> {
+        if digest == Digest::ZERO {
+            return Some(0);
+        }
+        let place = self.known.iter().rposition(|(known, _)| *known == digest)?;
+        let (_, whole) = self.known.get(place)?;
+        whole.then_some(place.saturating_add(1))
+    }
+}
+
+impl Fork {
+    /// A fork of that run after its entry `asked`.
+    #[must_use]
+    pub fn new(contract: ExecutionContract, run_id: RunId, asked: u64) -> Self {
+        let answered = vec![0; contract.targets.len()];
+        Self {
+            after: None,
+            asked,
+            before: None,
+            found: None,
+            last: None,
+            marks: Marks::default(),
+            replayer: Replayer::new(contract.clone(), &run_id),
+            step: (Digest::ZERO, answered),
+            takes_back: false,
+            contract,
+            run_id,
+        }
+    }
+
+    /// Takes the next stored entry.
+    pub fn take(&mut self, entry: &SealedEntry, blobs: &dyn BlobSource) {
+        if let Ok(Some(event)) = entry.decode_event() {
+            self.step = (self.marks.digest(), self.replayer.answered.clone());
+            // An answer that is in no conversation yet is not used up.
+            self.takes_back = matches!(&event.event, EventKind::InferenceReturned(returned)
+                if returned.result.status != AdapterStatus::Rejected);
+        }
+        self.replayer.take(entry, blobs);
+        self.last = Some(entry.seq);
+        if let Some(run) = self.replayer.run() {
+            for message in run.conversation().iter().skip(self.marks.known.len()) {
+                self.marks.push(message);
+            }
+        }
+        let Ok(action) = entry.decode_action() else {
+            return;
+        };
+        let Some(length) = self.marks.whole(action.conversation_digest) else {
+            return;
+        };
+        match entry.seq.cmp(&self.asked) {
+            Ordering::Less => self.before = Some(entry.seq),
+            Ordering::Equal => {
+                self.found = Some(self.point(entry.hash, action.conversation_digest, length));
+            }
+            Ordering::Greater => {
+                self.after.get_or_insert(entry.seq);
+            }
+        }
+    }
+
+    fn point(&self, head: Digest, digest: Digest, length: usize) -> ForkPoint {
+        let conversation = self.replayer.run().map(Run::conversation);
+        let messages = conversation.unwrap_or_default().iter().take(length);
+        let (before, answered_before) = &self.step;
+        let counts = if self.takes_back && *before == digest {
+            answered_before
+        } else {
+            &self.replayer.answered
+        };
+        let mut answered: BTreeMap<String, usize> = BTreeMap::new();
+        for (target, count) in self.contract.targets.iter().zip(counts) {
+            let of_provider = answered.entry(target.provider.clone()).or_default();
+            *of_provider = of_provider.saturating_add(*count);
+        }
+        ForkPoint {
+            answered,
+            head,
+            messages: messages.map(|message| (**message).clone()).collect(),
+            run_id: self.run_id.clone(),
+            system: self.contract.system.clone(),
+        }
+    }
+
+    /// Ends the search.
+    ///
+    /// # Errors
+    /// [`ForkFault`] where the run does not replay, or no run can begin there.
+    pub fn finish(self) -> Result<ForkPoint, ForkFault> {
+        let (asked, run_id) = (self.asked, self.run_id);
+        let report = self.replayer.finish(true);
+        match (report.same, self.last) {
+            (true, Some(last)) if last < asked => Err(ForkFault::NoSuchEntry {
+                asked,
+                last,
+                run_id,
+            }),
+            (true, Some(_)) => self.found.ok_or(ForkFault::Unanswered {
+                after: self.after,
+                asked,
+                before: self.before,
+                run_id,
+            }),
+            _ => Err(ForkFault::DoesNotReplay {
+                report: Box::new(report),
+                run: format!("run {run_id}"),
+            }),
+        }
+    }
+}
+
+impl ForkPoint {
+    /// What the run was told last.
+    #[must_use]
+    pub fn task(&self) -> Option<&str> {
+        let mut said = self.messages.iter().rev();
+        let said = said.find(|message| message.role == Role::User);
+        said.map(|message| message.content.as_str())
+    }
+
+    /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and what it
+    /// is told beside them.
+    #[must_use]
+    pub fn opening(&self, system: &str, task: Option<&str>) -> Vec<AgentMessage> {
+        let mut messages = RunStarted::with_system(system, self.messages.clone(), &self.system);
+        messages.extend(
+            task.map(|task| RunStarted::opening("", task))
+                .unwrap_or_default(),
+        );
+        messages
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(before: Option<u64>, after: Option<u64>) -> String {
+        let run_id = RunId::try_from("r1".to_owned()).unwrap();
+        let asked = 3;
+        let fault = ForkFault::Unanswered {
+            after,
+            asked,
+            before,
+            run_id,
+        };
+        fault.to_string()
+    }
+
+    #[test]
+    fn a_point_with_an_open_call_names_the_nearest_that_will_do() {
+        let begin = "fork run r1 at entry 3: a call has no answer there; ";
+        let check = |before, after, end: &str| {
+            assert_eq!(fault(before, after), format!("{begin}{end}"));
+        };
+        check(
+            Some(1),
+            Some(6),
+            "the nearest that will do are entries 1 and 6",
+        );
+        check(Some(1), None, "the nearest that will do is entry 1");
+        check(None, Some(6), "the nearest that will do is entry 6");
+        check(None, None, "no entry will do");
+    }
+
+    #[test]
+    fn a_child_has_its_own_system_prompt_and_the_words_of_its_parent() {
+        let head = Digest::ZERO;
+        let point = ForkPoint {
+            answered: BTreeMap::new(),
+            head,
+            messages: RunStarted::opening("Be brief.", "Count."),
+            run_id: RunId::try_from("r1".to_owned()).unwrap(),
+            system: "Be brief.".to_owned(),
+        };
+        let said = |system: &str, task| {
+            let messages = point.opening(system, task).into_iter();
+            messages.map(|message| message.content).collect::<Vec<_>>()
+        };
+        assert_eq!(said("Be long.", None), ["Be long.", "Count."]);
+        assert_eq!(said("", Some("More.")), ["Count.", "More."]);
+        assert_eq!(point.task(), Some("Count."));
+    }
+}

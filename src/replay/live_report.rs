@@ -1,0 +1,27 @@
+use serde::Serialize;
+
+use super::Difference;
+
+/// What came of asking the models or tools of a run again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LiveReport {
+    /// Whether every entry was decided again and everything that was asked again was answered alike.
+    pub same: bool,
+    /// Entries that were replayed.
+    pub entries: u64,
+    /// Requests that were sent again.
+    pub inferences: u64,
+    /// Calls that were made again.
+    pub calls: u64,
+    /// The first difference, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_difference: Option<Difference>,
+    /// Every difference, the first included; at most 1,000.
+    pub differences: Vec<Difference>,
+    /// What differs beside the answers: usage, reasoning.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What was not compared, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_compared: Vec<String>,
+}

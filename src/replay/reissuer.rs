@@ -1,0 +1,362 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::pointer::differences;
+use super::replayer::text_of;
+use super::{Attribution, BlobSource, LiveReport, Replayer};
+use crate::contract::ExecutionContract;
+use crate::kernel::{CallOrder, EventKind, InferenceFailed, InferenceReturned, ToolReturned};
+use crate::message::{
+    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, ToolEnvelope,
+    ToolOutcome,
+};
+use crate::transcript::SealedEntry;
+
+/// How many differences of one answer are named.
+const MOST: usize = 20;
+/// Built-in tools that change nothing.
+const HARMLESS: [&str; 4] = ["clock", "echo", "list_directory", "read_file"];
+const RESULT: &str = "/event/event/value/result";
+const ENVELOPE: &str = "/event/event/value/outcome/value";
+
+/// What of a run is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveScope {
+    /// Whether calls are made again that are not known to be repeatable.
+    pub effects: bool,
+    /// Whether the models are asked.
+    pub inference: bool,
+    /// Whether the tools are called.
+    pub tools: bool,
+}
+
+/// Something that the recorded run asked, to be asked again.
+#[derive(Clone, Debug)]
+pub enum Again {
+    /// A request to a model.
+    Inference {
+        /// The body: its digest is the recorded one.
+        body: Vec<u8>,
+        /// Which request of the run it is.
+        inference: InferenceSeq,
+        /// Index into the contract's targets.
+        target: usize,
+    },
+    /// A call of a tool.
+    Call(CallOrder),
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub enum LiveAnswer {
+    /// Of a model: the adapter's verdict, or why there is none.
+    Inference(Result<Box<ProtocolAdapterResult>, ProviderFault>),
+    /// Of a tool.
+    Call(ToolOutcome),
+}
+
+/// Finds in a recorded run what can be asked again, and compares what comes back. It asks nobody itself.
+pub struct Reissuer {
+    answered: BTreeSet<InferenceSeq>,
+    calls: u64,
+    contract: ExecutionContract,
+    inferences: u64,
+    notes: Vec<String>,
+    replayer: Replayer,
+    scope: LiveScope,
+}
+
+impl Reissuer {
+    /// For the run of that name under that contract.
+    #[must_use]
+    pub fn new(contract: ExecutionContract, run_id: &RunId, scope: LiveScope) -> Self {
+        Self {
+            answered: BTreeSet::new(),
+            calls: 0,
+            inferences: 0,
+            notes: Vec::new(),
+            replayer: Replayer::new(contract.clone(), run_id),
+            scope,
+            contract,
+        }
+    }
+
+    /// What the next entry holds the answer of, where that is asked again. A request that this build encodes otherwise than it
+    /// was sent is not: the difference is reported when the entry is taken.
+    pub fn again(&mut self, entry: &SealedEntry) -> Option<Again> {
+        let event = entry.decode_event().ok()??;
+        match event.event {
+            EventKind::InferenceReturned(returned) => {
+                let sent = Some(returned.request_hash);
+                self.request_again(returned.inference, sent)
+            }
+            EventKind::InferenceFailed(failed) => {
+                self.request_again(failed.inference, failed.request_hash)
+            }
+            EventKind::ToolReturned(returned) => self.call_again(entry.seq, &returned),
+            _ => None,
+        }
+    }
+
+    fn request_again(&mut self, inference: InferenceSeq, sent: Option<Digest>) -> Option<Again> {
+        self.answered.insert(inference);
+        if !self.scope.inference {
+            return None;
+        }
+        let issued = self.replayer.requests.get(&inference);
+        let issued =
+            issued.filter(|issued| Some(issued.body) == sent && !issued.bytes.is_empty())?;
+        Some(Again::Inference {
+            body: issued.bytes.clone(),
+            inference,
+            target: issued.target,
+        })
+    }
+
+    fn call_again(&mut self, seq: u64, returned: &ToolReturned) -> Option<Again> {
+        if !self.scope.tools {
+            return None;
+        }
+        let order = self.replayer.orders.get(&returned.call)?;
+        let name = &order.invocation.name;
+        let why = match &returned.outcome {
+            ToolOutcome::Returned(_) if self.scope.effects || self.is_repeatable(name) => {
+                return Some(Again::Call(order.clone()));
+            }
+            ToolOutcome::Returned(_) => "it is not known to be repeatable (--effects)",
+            _ => "it was not executed to its end",
+        };
+        let note = format!("entry {seq}: the call of {name} was not made again: {why}");
+        self.replayer.not_compared.push(note);
+        None
+    }
+
+    fn is_repeatable(&self, name: &str) -> bool {
+        let tool = self.contract.tool(name);
+        let says = tool
+            .is_some_and(|tool| tool.annotations.get("readOnlyHint") == Some(&Value::Bool(true)));
+        let harmless =
+            tool.is_some_and(|tool| tool.origin == "builtin") && HARMLESS.contains(&name);
+        says || harmless || self.contract.idempotent.iter().any(|listed| listed == name)
+    }
+
+    /// A tool that its server describes otherwise now, or not at all.
+    pub fn tool_changed(&mut self, entry: &SealedEntry, name: &str) {
+        let place = self
+            .contract
+            .tools
+            .iter()
+            .position(|tool| tool.name == name);
+        let pin = place.and_then(|place| self.contract.tools.get(place));
+        let pin = pin.map(|tool| tool.pin.to_string()).unwrap_or_default();
+        let pointer = format!("/contract/tools/{}/pin", place.unwrap_or_default());
+        let actual = format!("another tool of the name {name}, or none");
+        self.replayer
+            .differ_at(entry, &pointer, &pin, &actual, Attribution::Tool);
+    }
+
+    /// Something that was to be asked and was not.
+    pub fn not_asked(&mut self, seq: u64, why: &str) {
+        let note = format!("entry {seq}: not asked again: {why}");
+        self.replayer.not_compared.push(note);
+    }
+
+    /// Compares what came back with what the entry records. Must come before the entry is taken.
+    pub fn compare(&mut self, entry: &SealedEntry, live: LiveAnswer) {
+        let Ok(Some(event)) = entry.decode_event() else {
+            return;
+        };
+        match (event.event, live) {
+            (EventKind::InferenceReturned(returned), LiveAnswer::Inference(live)) => {
+                self.inferences = self.inferences.saturating_add(1);
+                self.compare_returned(entry, &returned, live);
+            }
+            (EventKind::InferenceFailed(failed), LiveAnswer::Inference(live)) => {
+                self.inferences = self.inferences.saturating_add(1);
+                self.compare_failed(entry, &failed, live);
+            }
+            (EventKind::ToolReturned(returned), LiveAnswer::Call(live)) => {
+                self.calls = self.calls.saturating_add(1);
+                self.compare_call(entry, &returned, &live);
+            }
+            _ => {}
+        }
+    }
+
+    fn compare_returned(
+        &mut self,
+        entry: &SealedEntry,
+        recorded: &InferenceReturned,
+        live: Result<Box<ProtocolAdapterResult>, ProviderFault>,
+    ) {
+        let live = match live {
+            Ok(live) => match self.replayer.run() {
+                Some(run) => run.admit(*live).result,
+                None => *live,
+            },
+            Err(fault) => {
+                let actual = told(&fault);
+                let pointer = "/event/event/kind";
+                let expected = "inference_returned";
+                self.replayer
+                    .differ_at(entry, pointer, expected, &actual, Attribution::Model);
+                return;
+            }
+        };
+        let (expected, actual) = (said(&recorded.result), said(&live));
+        for (pointer, expected, actual) in differences(RESULT, &expected, &actual, MOST) {
+            self.replayer
+                .differ_at(entry, &pointer, &expected, &actual, Attribution::Model);
+        }
+        self.note_beside(entry.seq, &recorded.result, &live);
+    }
+
+    /// What is no part of an answer, but worth a look.
+    fn note_beside(
+        &mut self,
+        seq: u64,
+        recorded: &ProtocolAdapterResult,
+        live: &ProtocolAdapterResult,
+    ) {
+        if recorded.usage != live.usage {
+            let (was, is) = (text_of(&recorded.usage), text_of(&live.usage));
+            self.notes
+                .push(format!("entry {seq}: usage was {was} and is {is}"));
+        }
+        if reasoning(recorded) != reasoning(live) {
+            self.notes
+                .push(format!("entry {seq}: the reasoning is another"));
+        }
+    }
+
+    fn compare_failed(
+        &mut self,
+        entry: &SealedEntry,
+        recorded: &InferenceFailed,
+        live: Result<Box<ProtocolAdapterResult>, ProviderFault>,
+    ) {
+        let fault = &recorded.fault;
+        let (pointer, expected, actual) = match live {
+            Ok(_) => (
+                "/event/event/kind",
+                "inference_failed".to_owned(),
+                "inference_returned".to_owned(),
+            ),
+            Err(live) if live.class == fault.class => return,
+            Err(live) => (
+                "/event/event/value/fault/class",
+                fault.class.as_str().to_owned(),
+                told(&live),
+            ),
+        };
+        self.replayer
+            .differ_at(entry, pointer, &expected, &actual, Attribution::Model);
+    }
+
+    fn compare_call(&mut self, entry: &SealedEntry, recorded: &ToolReturned, live: &ToolOutcome) {
+        let ToolOutcome::Returned(recorded) = &recorded.outcome else {
+            return;
+        };
+        let ToolOutcome::Returned(live) = live else {
+            let pointer = "/event/event/value/outcome/kind";
+            let actual = text_of(live);
+            self.replayer
+                .differ_at(entry, pointer, "returned", &actual, Attribution::Tool);
+            return;
+        };
+        let (expected, actual) = (answered(recorded), answered(live));
+        for (pointer, expected, actual) in differences(ENVELOPE, &expected, &actual, MOST) {
+            self.replayer
+                .differ_at(entry, &pointer, &expected, &actual, Attribution::Tool);
+        }
+    }
+
+    /// Takes the entry: it is decided again, as in every replay.
+    pub fn take(&mut self, entry: &SealedEntry, blobs: &dyn BlobSource) {
+        self.replayer.take(entry, blobs);
+    }
+
+    /// What was asked and has no recorded answer is never asked again: there is nothing to compare with.
+    fn name_unanswered(&mut self) {
+        let mut notes = Vec::new();
+        if self.scope.inference {
+            let open = self.replayer.issued.difference(&self.answered);
+            notes.extend(open.map(|inference| format!("request {inference}")));
+        }
+        if self.scope.tools {
+            let open = self.replayer.orders.values();
+            notes.extend(
+                open.map(|order| format!("call {} of {}", order.call, order.invocation.name)),
+            );
+        }
+        let notes = notes.into_iter();
+        let told =
+            notes.map(|what| format!("{what}: no answer is recorded, so it was not asked again"));
+        self.replayer.not_compared.extend(told);
+    }
+
+    /// Ends the replay.
+    #[must_use]
+    pub fn finish(mut self) -> LiveReport {
+        self.name_unanswered();
+        let report = self.replayer.finish(false);
+        LiveReport {
+            same: report.same,
+            entries: report.entries,
+            inferences: self.inferences,
+            calls: self.calls,
+            first_difference: report.first_difference,
+            differences: report.differences,
+            notes: self.notes,
+            not_compared: report.not_compared,
+        }
+    }
+}
+
+fn reasoning(result: &ProtocolAdapterResult) -> Option<&str> {
+    let message = result.canonical_message.as_ref();
+    message.and_then(|message| message.reasoning.as_deref())
+}
+
+fn told(fault: &ProviderFault) -> String {
+    let status = fault.status.map(|status| format!(", status {status}"));
+    let status = status.unwrap_or_default();
+    format!(
+        "inference_failed: {}{status}: {}",
+        fault.class.as_str(),
+        fault.message
+    )
+}
+
+/// What an answer says: neither ids nor sizes, which a provider makes anew each time.
+fn said(result: &ProtocolAdapterResult) -> String {
+    let message = |message: &AgentMessage| {
+        let calls = message.tool_calls.iter().map(|call| {
+            let arguments: Result<Value, _> = serde_json::from_str(call.arguments.as_str());
+            json!({"name": call.name, "arguments": arguments.unwrap_or_default()})
+        });
+        let calls: Vec<Value> = calls.collect();
+        json!({"content": message.content, "tool_calls": calls})
+    };
+    json!({
+        "canonical_message": result.canonical_message.as_ref().map(message),
+        "failure_code": result.failure_code,
+        "status": result.status,
+        "stop": result.stop,
+        "withheld": result.withheld.map(|withheld| withheld.hash),
+    })
+    .to_string()
+}
+
+/// What a tool answers: neither times nor the id of the call.
+fn answered(envelope: &ToolEnvelope) -> String {
+    json!({
+        "bytes_out": envelope.bytes_out,
+        "content": envelope.content,
+        "error": envelope.error,
+        "full": envelope.full,
+        "status": envelope.status,
+    })
+    .to_string()
+}

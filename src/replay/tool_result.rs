@@ -1,0 +1,185 @@
+//! What a recorded tool result says of itself, held against the bytes that it names.
+
+use super::replayer::Replayer;
+use super::{Attribution, BlobSource};
+use crate::kernel::{ToolReturned, observation_text};
+use crate::message::{
+    ContentBlock, Digest, ToolEnvelope, ToolOutcome, char_prefix, estimate_tokens,
+};
+use crate::transcript::SealedEntry;
+
+const ENVELOPE: &str = "/event/event/value/outcome/value";
+
+impl Replayer {
+    /// Holds an envelope's text against the whole text in the blob store, and its tokens against its text.
+    pub(super) fn check_tool_result(
+        &mut self,
+        entry: &SealedEntry,
+        returned: &ToolReturned,
+        blobs: &dyn BlobSource,
+    ) {
+        self.orders.remove(&returned.call);
+        let ToolOutcome::Returned(envelope) = &returned.outcome else {
+            return;
+        };
+        if let Some(full) = envelope.full {
+            self.check_cut(entry, envelope, full, blobs);
+        }
+        self.check_tokens(entry, envelope);
+    }
+
+    /// The text of a result that was too long must be the beginning of the whole, no shorter than the budget lets it be.
+    fn check_cut(
+        &mut self,
+        entry: &SealedEntry,
+        envelope: &ToolEnvelope,
+        full: Digest,
+        blobs: &dyn BlobSource,
+    ) {
+        let pointer = format!("{ENVELOPE}/full");
+        let hash = full.to_string();
+        let Some(bytes) = blobs.blob(full) else {
+            // Whoever looks at all of the event's blobs says so.
+            if blobs.erased(full) {
+                return;
+            }
+            let actual = "no such bytes";
+            self.differ_at(entry, &pointer, &hash, actual, Attribution::Truncated);
+            return;
+        };
+        let actual = Digest::of(&bytes);
+        if actual != full {
+            let actual = actual.to_string();
+            self.differ_at(entry, &pointer, &hash, &actual, Attribution::Tampered);
+            return;
+        }
+        let limit = self.contract.tool_output_budget.max_bytes_per_call;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        for (field, recorded, again) in cut_again(envelope, &bytes, limit) {
+            let pointer = format!("{ENVELOPE}/{field}");
+            self.differ_at(entry, &pointer, &recorded, &again, Attribution::Tampered);
+        }
+    }
+
+    /// Without a tokenizer, the tokens of a result follow from its text.
+    fn check_tokens(&mut self, entry: &SealedEntry, envelope: &ToolEnvelope) {
+        if self.contract.tokenizer.is_some() {
+            return;
+        }
+        let budget = &self.contract.tool_output_budget;
+        let text = observation_text(
+            envelope,
+            budget.max_bytes_per_call,
+            &budget.truncation_marker,
+        );
+        let again = estimate_tokens(&text);
+        if again != envelope.tokens {
+            let pointer = format!("{ENVELOPE}/tokens");
+            let (expected, actual) = (envelope.tokens.to_string(), again.to_string());
+            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Kernel);
+        }
+    }
+}
+
+/// Each field of the envelope that does not follow from the whole text: what is recorded, and what the bytes give.
+fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    let size = u64::try_from(whole.len()).unwrap_or(u64::MAX);
+    if envelope.bytes_out != size {
+        let (recorded, again) = (envelope.bytes_out.to_string(), size.to_string());
+        found.push(("bytes_out".to_owned(), recorded, again));
+    }
+    if whole.len() <= limit {
+        let again = format!("absent: {size} bytes are within {limit}");
+        found.push(("full".to_owned(), "present".to_owned(), again));
+    }
+    // The whole is text by construction; what is not was never written here, and shows as another text.
+    let whole = String::from_utf8_lossy(whole);
+    let again = char_prefix(&whole, limit);
+    let is_cut = |text: &str| whole.starts_with(text) && text.len() >= again.len();
+    match (envelope.content.as_slice(), &envelope.error) {
+        ([], Some(error)) => {
+            if !is_cut(&error.message) {
+                let (recorded, again) = (error.message.clone(), again.to_owned());
+                found.push(("error/message".to_owned(), recorded, again));
+            }
+        }
+        ([ContentBlock::Text(text)], _) => {
+            if !is_cut(text) {
+                found.push(("content/0/value".to_owned(), text.clone(), again.to_owned()));
+            }
+        }
+        (blocks, _) => {
+            let mut rest = whole.as_ref();
+            for (index, block) in blocks.iter().enumerate() {
+                let ContentBlock::Text(text) = block else {
+                    continue;
+                };
+                if let Some((_, after)) = rest.split_once(text.as_str()) {
+                    rest = after;
+                } else {
+                    let again = "a part of the whole text, in its order";
+                    let field = format!("content/{index}/value");
+                    found.push((field, text.clone(), again.to_owned()));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{EnvelopeError, EnvelopeStatus};
+
+    fn envelope(content: &[&str], bytes_out: u64) -> ToolEnvelope {
+        let blocks = content
+            .iter()
+            .map(|text| ContentBlock::Text((*text).to_owned()));
+        ToolEnvelope {
+            bytes_in: 2,
+            bytes_out,
+            content: blocks.collect(),
+            duration_ms: 1,
+            error: None,
+            full: None,
+            started_at_ms: 0,
+            status: EnvelopeStatus::Ok,
+            tokens: 0,
+            tool: "read_file".to_owned(),
+            tool_call_id: "c".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_beginning_of_the_whole_is_found() {
+        let check = |content: &[&str], bytes_out: u64, whole: &str, expect: &[&str]| {
+            let found = cut_again(&envelope(content, bytes_out), whole.as_bytes(), 4);
+            let fields: Vec<&str> = found.iter().map(|(field, ..)| field.as_str()).collect();
+            assert_eq!(fields, expect, "{content:?}");
+        };
+        check(&["abcd"], 6, "abcdef", &[]);
+        check(&["abc"], 6, "abcédef", &["bytes_out"]);
+        check(&["abcX"], 6, "abcdef", &["content/0/value"]);
+        check(&["abc"], 6, "abcdef", &["content/0/value"]);
+        check(&["abcde"], 6, "abcdef", &[]);
+        check(&["abc"], 3, "abc", &["full"]);
+        check(&["ab", "ef"], 6, "abcdef", &[]);
+        check(&["ef", "ab"], 6, "abcdef", &["content/1/value"]);
+    }
+
+    #[test]
+    fn the_words_of_a_failure_without_content_are_held_against_the_whole() {
+        let mut failed = envelope(&[], 6);
+        failed.status = EnvelopeStatus::Error;
+        failed.error = Some(EnvelopeError {
+            code: "TOOL_ERROR".to_owned(),
+            message: "abcd".to_owned(),
+        });
+        assert_eq!(cut_again(&failed, b"abcdef", 4), []);
+        let found = cut_again(&failed, b"abXdef", 4);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].0, "error/message");
+    }
+}

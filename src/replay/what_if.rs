@@ -1,0 +1,297 @@
+use std::sync::Arc;
+
+use super::decision::{decision, effect_in_words, in_words, same_effect};
+use super::pointer::{differences, first_difference};
+use super::replayer::text_of;
+use super::what_if_event::{Answers, Unfit};
+use super::{BlobSource, NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};
+use crate::adapter::{RequestEncoder, RequestShape};
+use crate::contract::{ExecutionContract, Validators};
+use crate::kernel::{
+    Action, Effect, EffectRecord, EntryDraft, Event, EventKind, InferRequest, Outcome, Run, State,
+};
+use crate::message::Digest;
+use crate::transcript::SealedEntry;
+
+/// Differences between two contracts beyond this many are not listed.
+const MAX_DIFFERENCES: usize = 1_000;
+
+/// Asks what would have happened under another contract: a fresh machine under it is given the recorded events, as far as they
+/// answer what it asks. No model and no tool is asked.
+pub struct WhatIf {
+    answers: Answers,
+    encoders: Vec<Option<RequestEncoder>>,
+    fits: Option<NoLongerFits>,
+    first_other: Option<OtherDecision>,
+    other: Arc<ExecutionContract>,
+    recorded: Arc<ExecutionContract>,
+    /// The machine under the recorded contract, for what a clock decided in the recorded run.
+    recorded_run: Option<Run>,
+    recorded_outcome: Option<Outcome>,
+    run: Option<Run>,
+    same: u64,
+    entries: u64,
+    step: Step,
+}
+
+/// One step as it was recorded, and as it is decided now.
+#[derive(Default)]
+struct Step {
+    decided: Vec<EntryDraft>,
+    recorded: Vec<(u64, Action)>,
+}
+
+impl WhatIf {
+    /// What would have happened under `other` instead of `recorded`.
+    #[must_use]
+    pub fn new(recorded: ExecutionContract, other: ExecutionContract) -> Self {
+        let (recorded, other) = (Arc::new(recorded), Arc::new(other));
+        let encoders = (0..other.targets.len()).map(|target| RequestEncoder::new(&other, target));
+        Self {
+            answers: Answers::new(Arc::clone(&recorded), Arc::clone(&other)),
+            encoders: encoders.map(Result::ok).collect(),
+            fits: None,
+            first_other: None,
+            recorded_run: None,
+            recorded_outcome: None,
+            run: None,
+            same: 0,
+            entries: 0,
+            step: Step::default(),
+            other,
+            recorded,
+        }
+    }
+
+    /// Takes the next stored entry. What does not read back is left to the verification.
+    pub fn take(&mut self, entry: &SealedEntry, blobs: &dyn BlobSource) {
+        self.entries = self.entries.saturating_add(1);
+        let (Ok(action), Ok(event)) = (entry.decode_action(), entry.decode_event()) else {
+            self.unfit(entry.seq, Unfit::unreadable());
+            return;
+        };
+        self.recorded_outcome = action.outcome.or(self.recorded_outcome);
+        if let Some(event) = event {
+            self.close_step();
+            if self.fits.is_none() {
+                self.feed(entry.seq, event, blobs);
+            }
+        }
+        if self.fits.is_none() || !self.step.decided.is_empty() {
+            self.step.recorded.push((entry.seq, action));
+        }
+    }
+
+    /// Ends the comparison.
+    #[must_use]
+    pub fn finish(mut self) -> WhatIfReport {
+        self.close_step();
+        let outcome = self.run.as_ref().and_then(Run::outcome);
+        let place = |(pointer, recorded, other)| TermsDifference {
+            pointer,
+            recorded,
+            other,
+        };
+        let (recorded, other) = (text_of(&**self.recorded), text_of(&**self.other));
+        let terms = differences("", &recorded, &other, MAX_DIFFERENCES);
+        WhatIfReport {
+            same_outcome: outcome.is_some() && outcome == self.recorded_outcome,
+            recorded_contract: self.recorded.contract_hash(),
+            other_contract: self.other.contract_hash(),
+            contract_differences: terms.into_iter().map(place).collect(),
+            entries: self.entries,
+            same_decisions: self.same,
+            first_other_decision: self.first_other,
+            no_longer_fits: self.fits,
+            recorded_outcome: self.recorded_outcome,
+            outcome,
+            not_compared: self.answers.not_compared,
+        }
+    }
+
+    fn unfit(&mut self, seq: u64, unfit: Unfit) {
+        self.fits.get_or_insert(NoLongerFits {
+            seq,
+            why: unfit.why,
+            recorded: unfit.recorded,
+            other: unfit.other,
+        });
+    }
+
+    /// Gives the machine what was recorded, where it answers what the machine waits for.
+    fn feed(&mut self, seq: u64, event: Event, blobs: &dyn BlobSource) {
+        let recorded_deadline = self.recorded_run.as_ref().and_then(Run::next_deadline);
+        self.step_recorded(event.clone());
+        let Some(run) = &self.run else {
+            self.begin(seq, event);
+            return;
+        };
+        // What the recorded clock let pass, another clock does too: an answer may come in just as its time is up.
+        let passed = |deadline: &u64| {
+            *deadline < event.at_ms && recorded_deadline.is_none_or(|recorded| recorded > *deadline)
+        };
+        if let Some(at_ms) = run.next_deadline().filter(passed) {
+            let unfit = Unfit::times_out(at_ms, event.at_ms);
+            self.decide(Event {
+                at_ms,
+                event: EventKind::TimerFired,
+            });
+            self.unfit(seq, unfit);
+            return;
+        }
+        match self.answers.fitted(event, run, blobs) {
+            Ok(event) => self.decide(event),
+            Err(unfit) => self.unfit(seq, unfit),
+        }
+    }
+
+    fn step_recorded(&mut self, event: Event) {
+        match (&mut self.recorded_run, event.event) {
+            (None, EventKind::RunStarted(started)) => {
+                let validators = Arc::new(Validators::compile(&self.recorded));
+                let contract = Arc::clone(&self.recorded);
+                self.recorded_run = Some(Run::start(contract, validators, *started).0);
+            }
+            (Some(run), kind) => {
+                let at_ms = event.at_ms;
+                drop(run.step(Event { at_ms, event: kind }));
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn begin(&mut self, seq: u64, event: Event) {
+        let EventKind::RunStarted(started) = event.event else {
+            self.unfit(seq, Unfit::unreadable());
+            return;
+        };
+        let validators = Arc::new(Validators::compile(&self.other));
+        let started = self.answers.started(*started);
+        let (run, effects) = Run::start(Arc::clone(&self.other), validators, started);
+        self.run = Some(run);
+        self.note(effects);
+    }
+
+    fn decide(&mut self, event: Event) {
+        let effects = self.run.as_mut().map(|run| run.step(event));
+        self.note(effects.unwrap_or_default());
+    }
+
+    fn note(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Append(drafts) => self.step.decided.extend(drafts),
+                Effect::Infer(request) => self.note_request(&request),
+                Effect::Probe
+                | Effect::Execute(_)
+                | Effect::AwaitApproval(_)
+                | Effect::Wait { .. }
+                | Effect::Cancel
+                | Effect::Finish(_) => {}
+            }
+        }
+    }
+
+    fn note_request(&mut self, request: &InferRequest) {
+        let encoder = self.encoders.get_mut(request.target);
+        let (Some(run), Some(encoder)) = (&self.run, encoder.and_then(Option::as_mut)) else {
+            return;
+        };
+        let body = encoder.encode(run.conversation(), &RequestShape::from(request));
+        self.answers.issued(request, Digest::of(&body));
+    }
+
+    /// Compares what was decided with what is recorded, once the step is whole.
+    fn close_step(&mut self) {
+        let step = std::mem::take(&mut self.step);
+        if step.decided.is_empty() {
+            // The machine has ended, or the recording no longer fits.
+            if let (Some((seq, action)), None) = (step.recorded.first(), &self.fits) {
+                self.differs(*seq, &[action], &[]);
+            }
+            return;
+        }
+        let recorded: Vec<&Action> = step.recorded.iter().map(|(_, action)| action).collect();
+        let decided: Vec<&Action> = step.decided.iter().map(|draft| &draft.action).collect();
+        let (mut recorded, mut decided) = (recorded.as_slice(), decided.as_slice());
+        while !recorded.is_empty() || !decided.is_empty() {
+            let (was, is) = (recorded.first(), decided.first());
+            if was.map(|action| decision(action)) == is.map(|action| decision(action)) {
+                self.same = self.same.saturating_add(1);
+            } else if let Some(action) = was.or(is) {
+                self.differs(action.seq, recorded, decided);
+            }
+            recorded = recorded.get(1..).unwrap_or_default();
+            decided = decided.get(1..).unwrap_or_default();
+        }
+        self.judge_effects(&step);
+    }
+
+    /// Notes the first entry that is decided otherwise: each side begins with it, the rest of its step follows.
+    fn differs(&mut self, seq: u64, recorded: &[&Action], other: &[&Action]) {
+        if self.first_other.is_some() {
+            return;
+        }
+        let text = |step: &[&Action]| {
+            let first = step.first();
+            first.map_or_else(|| "null".to_owned(), |action| decision(action))
+        };
+        let pointer = first_difference("/action", &text(recorded), &text(other));
+        let told = |step: &[&Action], contract: &ExecutionContract| match step.split_first() {
+            Some((action, rest)) => in_words(action, rest, contract),
+            None => "no entry".to_owned(),
+        };
+        self.first_other = Some(OtherDecision {
+            seq,
+            state: recorded.first().map(|action| action.to),
+            pointer: pointer.map_or_else(|| "/action".to_owned(), |(pointer, ..)| pointer),
+            recorded: told(recorded, &self.recorded),
+            other: told(other, &self.other),
+        });
+    }
+
+    /// Whether what the machine sets going now is what was set going then: else its answers are not recorded.
+    fn judge_effects(&mut self, step: &Step) {
+        let recorded: Vec<&EffectRecord> =
+            step.recorded.iter().flat_map(|(_, a)| &a.effects).collect();
+        let decided = step.decided.iter().map(|draft| &draft.action);
+        let decided: Vec<&EffectRecord> = decided.flat_map(|action| &action.effects).collect();
+        let same = recorded.len() == decided.len()
+            && recorded
+                .iter()
+                .zip(&decided)
+                .all(|(r, d)| same_effect(r, d));
+        if same {
+            return;
+        }
+        let seq = step.recorded.last().map_or_else(
+            || step.decided.last().map_or(0, |draft| draft.action.seq),
+            |(seq, _)| *seq,
+        );
+        let ended = self.run.as_ref().map(Run::state) == Some(State::Terminate);
+        let recorded_ended = step.recorded.iter().any(|(_, a)| a.to == State::Terminate);
+        let why = match (ended, recorded_ended) {
+            (true, true) => return,
+            (true, false) => "it ends here, and the recorded run went on",
+            (false, true) => "it goes on, and the recorded run ended here",
+            (false, false) => "it does something else here, of which nothing is recorded",
+        };
+        let told = |effects: &[&EffectRecord], contract: &ExecutionContract| {
+            let words = effects
+                .iter()
+                .map(|effect| effect_in_words(effect, contract));
+            let words: Vec<String> = words.collect();
+            if words.is_empty() {
+                "sets nothing going".to_owned()
+            } else {
+                words.join(", ")
+            }
+        };
+        let unfit = Unfit {
+            why: why.to_owned(),
+            recorded: told(&recorded, &self.recorded),
+            other: told(&decided, &self.other),
+        };
+        self.unfit(seq, unfit);
+    }
+}

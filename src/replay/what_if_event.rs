@@ -1,0 +1,297 @@
+//! A recorded event as it would have been under another contract.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::BlobSource;
+use crate::adapter::{Adapter, Decoded, ResponseMeta};
+use crate::contract::{ExecutionContract, TargetTerms};
+use crate::kernel::{
+    Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Probed, ProbedTarget, Run,
+    RunStarted, ToolReturned, observation_text,
+};
+use crate::message::ProtocolAdapterResult;
+use crate::message::{
+    ContentBlock, Digest, InferenceSeq, ToolEnvelope, ToolOutcome, char_prefix, estimate_tokens,
+};
+
+/// Why a recorded event is no answer to what the machine asks.
+pub(super) struct Unfit {
+    pub(super) why: String,
+    pub(super) recorded: String,
+    pub(super) other: String,
+}
+
+/// What the machine under the other contract has asked for, and how the recording answers it.
+pub(super) struct Answers {
+    pub(super) not_compared: Vec<String>,
+    issued: BTreeMap<InferenceSeq, Asked>,
+    other: Arc<ExecutionContract>,
+    recorded: Arc<ExecutionContract>,
+}
+
+struct Asked {
+    body: Digest,
+    expected_tokens: u64,
+    target: usize,
+}
+
+impl Unfit {
+    fn new(why: impl Into<String>, recorded: impl Into<String>, other: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            recorded: recorded.into(),
+            other: other.into(),
+        }
+    }
+
+    pub(super) fn unreadable() -> Self {
+        let known = "an entry that this build knows";
+        Self::new("the entry does not read back", "something else", known)
+    }
+
+    pub(super) fn times_out(at_ms: u64, next_ms: u64) -> Self {
+        Self::new(
+            "a time limit passes before what is recorded next",
+            format!("the next event at {next_ms} ms"),
+            format!("its time is up at {at_ms} ms"),
+        )
+    }
+}
+
+impl Answers {
+    pub(super) fn new(recorded: Arc<ExecutionContract>, other: Arc<ExecutionContract>) -> Self {
+        let mut not_compared = Vec::new();
+        for (name, was, is) in [
+            (
+                "llm_timeout_ms",
+                recorded.llm_timeout_ms,
+                other.llm_timeout_ms,
+            ),
+            (
+                "tool_timeout_ms",
+                recorded.tool_timeout_ms,
+                other.tool_timeout_ms,
+            ),
+        ] {
+            if was != is {
+                not_compared.push(format!(
+                    "{name}: whether an answer would have been waited for is not decided again"
+                ));
+            }
+        }
+        if names(&recorded.targets) != names(&other.targets) {
+            not_compared
+                .push("probe: a model that was not asked then is taken to answer it".to_owned());
+        }
+        Self {
+            not_compared,
+            issued: BTreeMap::new(),
+            other,
+            recorded,
+        }
+    }
+
+    /// A request that the machine sends.
+    pub(super) fn issued(&mut self, request: &InferRequest, body: Digest) {
+        let asked = Asked {
+            body,
+            expected_tokens: request.expected_tokens,
+            target: request.target,
+        };
+        self.issued.insert(request.inference, asked);
+    }
+
+    /// The hash that a process would have computed: the other contract's, unless the recorded one had been changed already.
+    fn stated(&self, recorded: Digest) -> Digest {
+        if recorded == self.recorded.rehash() {
+            self.other.rehash()
+        } else {
+            recorded
+        }
+    }
+
+    /// The beginning under the other contract: its hash, and its system prompt instead of the recorded one.
+    pub(super) fn started(&self, mut started: RunStarted) -> RunStarted {
+        started.contract_hash = self.stated(started.contract_hash);
+        started.messages = RunStarted::with_system(
+            &self.other.system,
+            std::mem::take(&mut started.messages),
+            &self.recorded.system,
+        );
+        started
+    }
+
+    /// The event as it would have been, where it answers what the machine waits for.
+    pub(super) fn fitted(
+        &self,
+        event: Event,
+        run: &Run,
+        blobs: &dyn BlobSource,
+    ) -> Result<Event, Unfit> {
+        let at_ms = event.at_ms;
+        let event = match event.event {
+            EventKind::InferenceReturned(returned) => self.returned(*returned, run, blobs)?,
+            EventKind::InferenceFailed(failed) => self.failed(failed, run)?,
+            EventKind::ToolReturned(returned) => self.tool(*returned, blobs)?,
+            EventKind::Probed(probed) => EventKind::Probed(self.probed(probed)),
+            EventKind::Resumed(mut resumed) => {
+                resumed.contract_hash = self.stated(resumed.contract_hash);
+                EventKind::Resumed(resumed)
+            }
+            EventKind::TimerFired if run.next_deadline().is_none_or(|due| due > at_ms) => {
+                let due = run.next_deadline();
+                let due =
+                    due.map_or_else(|| "for ever".to_owned(), |due| format!("until {due} ms"));
+                let other = format!("it waits on, {due}");
+                let recorded = format!("the time was up at {at_ms} ms");
+                return Err(Unfit::new(
+                    "the recorded run waited no longer",
+                    recorded,
+                    other,
+                ));
+            }
+            same => same,
+        };
+        Ok(Event { at_ms, event })
+    }
+
+    fn asked(&self, inference: InferenceSeq, sent: Option<Digest>) -> Result<&Asked, Unfit> {
+        let why = format!("request {inference} is another one");
+        let Some(asked) = self.issued.get(&inference) else {
+            return Err(Unfit::new(why, "an answer to it", "it is not sent"));
+        };
+        if sent.is_some_and(|sent| sent != asked.body) {
+            let told = |body: Digest| format!("a body with the hash {}", body.short(16));
+            let recorded = sent.map(told).unwrap_or_default();
+            return Err(Unfit::new(why, recorded, told(asked.body)));
+        }
+        Ok(asked)
+    }
+
+    fn returned(
+        &self,
+        returned: InferenceReturned,
+        run: &Run,
+        blobs: &dyn BlobSource,
+    ) -> Result<EventKind, Unfit> {
+        let asked = self.asked(returned.inference, Some(returned.request_hash))?;
+        let result = match self.decoded(&returned.result, asked, blobs) {
+            Some(result) => run.admit(result),
+            // Without the bytes, the recorded verdict stands where the gate was the same.
+            None if run.holds_back() == returned.gated => {
+                return Ok(EventKind::InferenceReturned(Box::new(returned)));
+            }
+            None => {
+                let recorded = "its bytes are withheld and were left out";
+                let other = "the token gate stands otherwise";
+                return Err(Unfit::new("an answer is not here", recorded, other));
+            }
+        };
+        let usage = result.result.usage_or_estimate(asked.expected_tokens);
+        Ok(EventKind::InferenceReturned(Box::new(InferenceReturned {
+            gated: result.gated,
+            result: result.result,
+            usage: if returned.usage.estimated {
+                usage
+            } else {
+                returned.usage
+            },
+            ..returned
+        })))
+    }
+
+    /// The answer, decoded again from its bytes.
+    fn decoded(
+        &self,
+        recorded: &ProtocolAdapterResult,
+        asked: &Asked,
+        blobs: &dyn BlobSource,
+    ) -> Option<ProtocolAdapterResult> {
+        let raw = blobs.blob(recorded.raw_hash)?;
+        let adapter = Adapter::of_target(&self.other, asked.target).ok()?;
+        let model = self.other.targets.get(asked.target)?.model.as_str();
+        let meta = ResponseMeta {
+            status: 200,
+            ..ResponseMeta::default()
+        };
+        let mut decoder = adapter.decoder(meta, model);
+        decoder.push(&raw);
+        match decoder.finish() {
+            Decoded::Message(result) => Some(*result),
+            Decoded::Fault { .. } => None,
+        }
+    }
+
+    fn failed(&self, failed: InferenceFailed, run: &Run) -> Result<EventKind, Unfit> {
+        self.asked(failed.inference, failed.request_hash)?;
+        Ok(EventKind::InferenceFailed(InferenceFailed {
+            gated: failed.fault.raw_hash.is_some() && run.holds_back(),
+            ..failed
+        }))
+    }
+
+    /// A tool's result as it would have been cut and counted.
+    fn tool(&self, mut returned: ToolReturned, blobs: &dyn BlobSource) -> Result<EventKind, Unfit> {
+        let (was, is) = (
+            &self.recorded.tool_output_budget,
+            &self.other.tool_output_budget,
+        );
+        if let ToolOutcome::Returned(envelope) = &mut returned.outcome
+            && was != is
+        {
+            let limit = is.max_bytes_per_call;
+            refit(envelope, limit, blobs)?;
+            envelope.tokens =
+                estimate_tokens(&observation_text(envelope, limit, &is.truncation_marker));
+        }
+        Ok(EventKind::ToolReturned(Box::new(returned)))
+    }
+
+    fn probed(&self, probed: Probed) -> Probed {
+        let (was, is) = (names(&self.recorded.targets), names(&self.other.targets));
+        if was == is {
+            return probed;
+        }
+        let answer = |name: &(String, String)| {
+            let place = was.iter().position(|other| other == name);
+            let found = place.and_then(|place| probed.targets.get(place)).cloned();
+            found.unwrap_or_else(|| ProbedTarget {
+                detail: "not asked".to_owned(),
+                responsive: true,
+            })
+        };
+        Probed {
+            targets: is.iter().map(answer).collect(),
+        }
+    }
+}
+
+fn names(targets: &[TargetTerms]) -> Vec<(String, String)> {
+    let name = |target: &TargetTerms| (target.provider.clone(), target.model.clone());
+    targets.iter().map(name).collect()
+}
+
+/// Gives an envelope as much of its text as another budget lets it have.
+fn refit(envelope: &mut ToolEnvelope, limit: u64, blobs: &dyn BlobSource) -> Result<(), Unfit> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let whole = match envelope.full {
+        None => envelope.text(),
+        Some(full) => {
+            let bytes = blobs.blob(full).ok_or_else(|| {
+                let recorded = "a beginning of it";
+                Unfit::new("a tool result is not here", recorded, "another part of it")
+            })?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+    };
+    envelope.full = (whole.len() > limit).then(|| Digest::of(whole.as_bytes()));
+    let kept = char_prefix(&whole, limit);
+    match (envelope.content.as_mut_slice(), &mut envelope.error) {
+        ([], Some(error)) => kept.clone_into(&mut error.message),
+        ([ContentBlock::Text(text)], _) => kept.clone_into(text),
+        // Beside what is no text, the blocks keep what they have: the observation is cut from them.
+        _ => {}
+    }
+    Ok(())
+}

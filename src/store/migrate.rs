@@ -1,0 +1,327 @@
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::lock::lock_store;
+use super::writer::BUSY;
+use super::{STORE_FORMAT, StoreError, run_log, schema, verify};
+use crate::message::RunId;
+use crate::transcript::{FirstBad, Trust};
+
+/// How many copies of earlier migrations may lie beside a store.
+const MOST_COPIES: u32 = 100;
+
+/// What a migration did, or would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// The format before.
+    pub from: i32,
+    /// The format after.
+    pub to: i32,
+    /// The copy of the store as it was; none where nothing was written.
+    pub copy: Option<PathBuf>,
+    /// What was changed, or would be, in words.
+    pub steps: Vec<&'static str>,
+    /// What the runs come to, after the migration as before it.
+    pub verified: Verified,
+}
+
+/// What the runs of a store come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// How many were verified.
+    pub runs: u64,
+    /// Those that do not hold, and why not.
+    pub bad: Vec<(String, FirstBad)>,
+}
+
+/// Why a store was not migrated. It is as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MigrateError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The caller: an older format was asked for.
+    #[error("migrate {} from format {from} to {asked}: nothing is migrated to an older format", path.display())]
+    Downgrade {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        from: i32,
+        /// What was asked for.
+        asked: i32,
+    },
+    /// The caller: no build that this one knows of has such a format.
+    #[error("migrate {} to format {asked}: this build knows up to {STORE_FORMAT}", path.display())]
+    UnknownTarget {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        asked: i32,
+    },
+    /// The caller: the file is empty.
+    #[error("migrate {}: there is no store in it", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The operator: there is no room for the copy and the migration.
+    #[error("migrate {}: it takes {needed} free bytes, and there are {free}", path.display())]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// What it takes.
+        needed: u64,
+        /// What there is.
+        free: u64,
+    },
+    /// The operator: the copy cannot be written.
+    #[error("copy the store to {}: {reason}", path.display())]
+    Copy {
+        /// The copy.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// monolith: a run verifies otherwise than before.
+    #[error("migrate {}: run {run} would verify otherwise than before", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// The run.
+        run: String,
+    },
+}
+
+/// Brings the store at `path` to the newest format, or to the format `to`; `dry_run` writes nothing.
+///
+/// First a synced copy is made beside it. Then one transaction does all of it, and is only committed where every run verifies after it
+/// as it did before; so whatever interrupts it leaves the old store or the new one.
+///
+/// # Errors
+/// [`MigrateError`]; [`StoreError::InUse`] where a run of the store is being driven.
+pub fn migrate(path: &Path, to: Option<i32>, dry_run: bool) -> Result<Migration, MigrateError> {
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    let access = if dry_run {
+        OpenFlags::SQLITE_OPEN_READ_ONLY
+    } else {
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+    };
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
+    conn.busy_timeout(BUSY).map_err(sql)?;
+    let from = schema::format_of(&conn, path)?.ok_or_else(|| MigrateError::Empty {
+        path: path.to_owned(),
+    })?;
+    let to = target(path, from, to)?;
+    let mut done = Migration {
+        from,
+        to,
+        copy: None,
+        steps: steps(&conn, from, to).map_err(sql)?,
+        verified: Verified::default(),
+    };
+    if from == to {
+        return Ok(done);
+    }
+    if dry_run {
+        let tx = conn.unchecked_transaction().map_err(sql)?;
+        done.verified = verify_all(&tx).map_err(sql)?;
+        return Ok(done);
+    }
+    if conn.is_readonly("main").map_err(sql)? {
+        return Err(MigrateError::Store(StoreError::ReadOnly {
+            path: path.to_owned(),
+        }));
+    }
+    let _lock = lock_store(path)?;
+    done.copy = Some(copy(&conn, path, from)?);
+    conn.pragma_update(None, "synchronous", "FULL")
+        .map_err(sql)?;
+    let tx = conn
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(sql)?;
+    // Another process may have migrated it since its format was looked at.
+    if schema::format_of(&tx, path)? != Some(from) {
+        let user = "another process has changed its format".to_owned();
+        let path = path.to_owned();
+        return Err(StoreError::InUse { path, user }.into());
+    }
+    let before = verify_all(&tx).map_err(sql)?;
+    to_format_2(&tx).map_err(sql)?;
+    let after = verify_all(&tx).map_err(sql)?;
+    if before != after {
+        let pairs = before.bad.iter().zip(&after.bad);
+        let changed = pairs.filter(|(a, b)| a != b).map(|(a, _)| a.0.clone());
+        let more = after.bad.iter().map(|(run, _)| run.clone());
+        return Err(MigrateError::Changed {
+            path: path.to_owned(),
+            run: changed.chain(more).next().unwrap_or_default(),
+        });
+    }
+    tx.commit().map_err(sql)?;
+    done.verified = after;
+    Ok(done)
+}
+
+fn target(path: &Path, from: i32, to: Option<i32>) -> Result<i32, MigrateError> {
+    let path = path.to_owned();
+    match to {
+        None => Ok(STORE_FORMAT),
+        Some(asked) if asked > STORE_FORMAT => Err(MigrateError::UnknownTarget { path, asked }),
+        Some(asked) if asked < from => Err(MigrateError::Downgrade { path, from, asked }),
+        Some(asked) => Ok(asked),
+    }
+}
+
+/// What lies between two formats, in words.
+fn steps(conn: &Connection, from: i32, to: i32) -> rusqlite::Result<Vec<&'static str>> {
+    let mut steps = Vec::new();
+    if from < 2 && to >= 2 {
+        if !schema::has_log(conn)? {
+            steps.push("checkpoints and the log of runs, with a leaf for every sealed run");
+        }
+        if !schema::has_invocations(conn)? {
+            steps.push("how runs were asked for, from now on");
+        }
+        steps.push("tombstones of erased blobs");
+    }
+    Ok(steps)
+}
+
+/// Format 1 to format 2, inside the open transaction.
+fn to_format_2(conn: &Connection) -> rusqlite::Result<()> {
+    let had_log = schema::has_log(conn)?;
+    // The tables of format 1 were the first of those of format 2.
+    let missing = schema::SCHEMA
+        .replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")
+        .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ");
+    conn.execute_batch(&missing)?;
+    conn.execute_batch(schema::NAME_LOG)?;
+    if !had_log {
+        run_log::log_sealed_runs(conn)?;
+    }
+    conn.pragma_update(None, "user_version", 2)
+}
+
+/// Verifies every run, as far as each has come.
+fn verify_all(conn: &Connection) -> rusqlite::Result<Verified> {
+    let names: Vec<String> = conn
+        .prepare("SELECT run_id FROM runs ORDER BY id")?
+        .query_map([], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut verified = Verified::default();
+    let trust = Arc::new(Trust::default());
+    for name in names {
+        verified.runs = verified.runs.saturating_add(1);
+        let Ok(run_id) = RunId::try_from(name.clone()) else {
+            continue;
+        };
+        let report = verify::judge(conn, &run_id, true, &trust)?;
+        if let Some(bad) = report.and_then(|report| report.first_bad) {
+            verified.bad.push((name, bad));
+        }
+    }
+    Ok(verified)
+}
+
+/// Copies the store beside itself, synced, under a name that was free.
+fn copy(conn: &Connection, path: &Path, format: i32) -> Result<PathBuf, MigrateError> {
+    let partial = beside(path, &format!("format-{format}.partial"));
+    let refuse = |path: &Path, reason: String| MigrateError::Copy {
+        path: path.to_owned(),
+        reason,
+    };
+    let io = |fault: io::Error| refuse(&partial, fault.to_string());
+    check_room(conn, path)?;
+    match fs::remove_file(&partial) {
+        Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(io(fault)),
+        _ => {}
+    }
+    let Some(name) = partial.to_str() else {
+        return Err(refuse(&partial, "its name is not UTF-8".to_owned()));
+    };
+    let copied = conn
+        .execute("VACUUM INTO ?1", [name])
+        .map_err(|fault| refuse(&partial, fault.to_string()))
+        .and_then(|_| {
+            File::open(&partial)
+                .and_then(|file| file.sync_all())
+                .map_err(io)
+        });
+    if let Err(fault) = copied {
+        drop(fs::remove_file(&partial));
+        return Err(fault);
+    }
+    for number in 1..=MOST_COPIES {
+        let ending = match number {
+            1 => format!("format-{format}"),
+            _ => format!("format-{format}.{number}"),
+        };
+        let copy = beside(path, &ending);
+        // A link does not replace what is there.
+        match fs::hard_link(&partial, &copy) {
+            Ok(()) => {
+                drop(fs::remove_file(&partial));
+                sync_folder(&copy).map_err(|fault| refuse(&copy, fault.to_string()))?;
+                return Ok(copy);
+            }
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(fault) => return Err(refuse(&copy, fault.to_string())),
+        }
+    }
+    let reason = format!("there are {MOST_COPIES} copies already");
+    Err(refuse(path, reason))
+}
+
+/// The copy, and the pages that the migration writes: twice the store is more than enough.
+fn check_room(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
+    let number = |pragma: &str| {
+        conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
+            .map_err(|fault| StoreError::from_sql(path, &fault))
+    };
+    let bytes = number("page_count")?.saturating_mul(number("page_size")?);
+    let needed = u64::try_from(bytes).unwrap_or(0).saturating_mul(2);
+    match free_bytes(path) {
+        Some(free) if free < needed => Err(MigrateError::NoRoom {
+            path: path.to_owned(),
+            needed,
+            free,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// How much room the file system of that file has; none where the system does not say.
+#[cfg(unix)]
+fn free_bytes(path: &Path) -> Option<u64> {
+    let room = rustix::fs::statvfs(path).ok()?;
+    room.f_bavail.checked_mul(room.f_frsize)
+}
+
+#[cfg(not(unix))]
+fn free_bytes(_path: &Path) -> Option<u64> {
+    None
+}
+
+/// Makes the name of a file durable.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    if cfg!(unix) {
+        return File::open(folder.unwrap_or(Path::new(".")))?.sync_all();
+    }
+    Ok(())
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(".");
+    name.push(ending);
+    PathBuf::from(name)
+}

@@ -1,0 +1,212 @@
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::{folder, kept, open};
+use crate::message::RunId;
+use crate::store::{
+    Durability, MigrateError, RunFilter, Store, StoreError, StoreReader, migrate, schema,
+};
+use crate::transcript::{Trust, WithheldBlobs};
+
+const KEPT: [&str; 2] = ["format-1", "format-1-before-the-log"];
+
+fn run_id(name: &str) -> RunId {
+    RunId::try_from(name.to_owned()).unwrap()
+}
+
+/// Every run as a file, in the order of their names.
+fn exported(path: &Path) -> Vec<String> {
+    let mut reader = StoreReader::open(path).unwrap();
+    let mut rows = reader.list_runs(100, RunFilter::All).unwrap();
+    rows.sort_by(|a, b| a.run_id.as_str().cmp(b.run_id.as_str()));
+    let files = rows.iter().map(|row| {
+        let mut out = Vec::new();
+        let run = reader.read_run(&row.run_id).unwrap();
+        run.export(&mut out, WithheldBlobs::Needed).unwrap();
+        String::from_utf8(out).unwrap()
+    });
+    files.collect()
+}
+
+/// The tables and indices, by their names.
+fn tables(path: &Path) -> Vec<(String, Option<String>)> {
+    let conn = Connection::open(path).unwrap();
+    let mut select = conn
+        .prepare("SELECT name, sql FROM sqlite_schema ORDER BY name")
+        .unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_store_of_format_1_is_read_as_before_and_not_written() {
+    for name in KEPT {
+        let (_folder, path) = kept(name);
+        let before = std::fs::read(&path).unwrap();
+        let mut reader = StoreReader::open(&path).unwrap();
+        for row in reader.list_runs(10, RunFilter::All).unwrap() {
+            let report = reader.verify_run(&row.run_id, true).unwrap();
+            assert_eq!(report.first_bad, None, "{name}: {}", row.run_id);
+            assert_eq!(
+                reader.invocation(&row.run_id).unwrap().is_some(),
+                name == KEPT[0]
+            );
+        }
+        assert_eq!(exported(&path).len(), 4);
+        let refused = Store::open(&path, Durability::Full).err();
+        let older = StoreError::OlderFormat {
+            path: path.clone(),
+            found: 1,
+            current: 2,
+        };
+        assert_eq!(refused, Some(older), "{name}");
+        assert_eq!(std::fs::read(&path).unwrap(), before, "{name}");
+    }
+}
+
+#[test]
+fn a_migrated_store_holds_what_it_held_and_has_the_tables_of_a_new_one() {
+    let (_new, new) = folder();
+    drop(open(&new));
+    for name in KEPT {
+        let (_folder, path) = kept(name);
+        let (held, bytes) = (exported(&path), std::fs::read(&path).unwrap());
+        let planned = migrate(&path, None, true).unwrap();
+        assert_eq!((planned.from, planned.to, &planned.copy), (1, 2, &None));
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}: a dry run");
+        let done = migrate(&path, None, false).unwrap();
+        assert_eq!((done.verified.runs, &done.verified.bad), (4, &Vec::new()));
+        assert_eq!(done.steps, planned.steps);
+        assert_eq!(tables(&path), tables(&new), "{name}");
+        assert_eq!(exported(&path), held, "{name}");
+        let copy = done.copy.unwrap();
+        assert_eq!(exported(&copy), held, "{name}: the copy");
+        assert!(Store::open(&copy, Durability::Full).is_err());
+        let store = open(&path);
+        let mut reader = store.reader().unwrap();
+        let log = reader.verify_log(&Trust::default()).unwrap();
+        assert_eq!((log.size, log.first_bad), (3, None), "{name}");
+        let report = reader.verify_run(&run_id("tools-1"), false).unwrap();
+        assert_eq!(report.first_bad, None, "{name}");
+        let again = migrate(&path, None, false).unwrap();
+        assert_eq!((again.from, again.to, again.copy), (2, 2, None));
+    }
+}
+
+#[test]
+fn a_migration_heals_nothing_and_hides_nothing() {
+    let (_folder, path) = kept("format-1");
+    let conn = Connection::open(&path).unwrap();
+    conn.execute(
+        "UPDATE entries SET event = replace(event, 'well', 'lost') WHERE run = 2",
+        [],
+    )
+    .unwrap();
+    drop(conn);
+    let done = migrate(&path, None, false).unwrap();
+    let bad: Vec<&str> = done.verified.bad.iter().map(|(run, _)| &**run).collect();
+    assert_eq!((done.verified.runs, bad), (4, vec!["chat-1"]));
+    let report = StoreReader::open(&path).unwrap();
+    let report = { report }.verify_run(&run_id("chat-1"), false).unwrap();
+    assert_eq!(report.first_bad.as_ref(), Some(&done.verified.bad[0].1));
+}
+
+/// Whatever step is cut off: the old store stands, and the next migration goes through.
+#[test]
+fn a_migration_that_is_cut_off_leaves_the_old_store() {
+    let (_folder, path) = kept("format-1-before-the-log");
+    let held = exported(&path);
+    // As a kill leaves it: a half-written copy, and a transaction that was never committed.
+    std::fs::write(path.with_extension("db.format-1.partial"), "half").unwrap();
+    let mut conn = Connection::open(&path).unwrap();
+    let tx = conn.transaction().unwrap();
+    tx.execute_batch("DROP TABLE entries; PRAGMA user_version = 2")
+        .unwrap();
+    drop(tx);
+    drop(conn);
+    assert_eq!(exported(&path), held);
+    let first = migrate(&path, None, false).unwrap().copy.unwrap();
+    assert_eq!(exported(&path), held);
+    // A copy that stands there is not replaced.
+    std::fs::remove_file(&path).unwrap();
+    std::fs::copy(&first, &path).unwrap();
+    let second = migrate(&path, None, false).unwrap().copy.unwrap();
+    assert_ne!(first, second);
+    assert_eq!((exported(&first), exported(&second)), (held.clone(), held));
+}
+
+#[test]
+fn other_formats_are_refused_by_name() {
+    let (_folder, path) = kept("format-1");
+    let check = |to, dry, expect: &str| {
+        let refused = migrate(&path, to, dry).map_err(|fault| fault.to_string());
+        let expect = expect.replace("PATH", &path.display().to_string());
+        assert_eq!(refused.map(|_| ()), Err(expect));
+    };
+    check(
+        Some(3),
+        false,
+        "migrate PATH to format 3: this build knows up to 2",
+    );
+    let set = |version: i32| {
+        let conn = Connection::open(&path).unwrap();
+        conn.pragma_update(None, "user_version", version).unwrap();
+    };
+    set(7);
+    check(
+        None,
+        true,
+        "open PATH: its format is 7, and this build reads up to 2",
+    );
+    set(2);
+    check(
+        Some(1),
+        false,
+        "migrate PATH from format 2 to 1: nothing is migrated to an older format",
+    );
+    set(0);
+    check(None, false, "open PATH: no build knows its format 0");
+    std::fs::remove_file(&path).unwrap();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("VACUUM")
+        .unwrap();
+    assert!(matches!(
+        migrate(&path, None, false),
+        Err(MigrateError::Empty { .. })
+    ));
+}
+
+#[test]
+fn a_store_whose_run_is_being_driven_is_not_migrated() {
+    let (_driven, other) = folder();
+    let (_folder, path) = kept("format-1");
+    let held = exported(&path);
+    // The lock that a driver of an older build holds, and the one that a driver of this build holds.
+    let locks = path.with_extension("db.locks");
+    std::fs::create_dir(&locks).unwrap();
+    let older = std::fs::File::create(locks.join("open-1")).unwrap();
+    older.lock().unwrap();
+    let in_use = |expect: &str| {
+        let refused = migrate(&path, None, false).map_err(|fault| fault.to_string());
+        assert!(
+            refused.as_ref().is_err_and(|said| said.contains(expect)),
+            "{refused:?}"
+        );
+    };
+    in_use("run open-1 is being driven");
+    drop(older);
+    std::fs::remove_dir_all(&locks).unwrap();
+    let store = open(&other);
+    let lock = store.lock_run(&run_id("x")).unwrap();
+    std::fs::rename(other.with_extension("db.locks"), &locks).unwrap();
+    in_use("a run of it is being driven");
+    assert_eq!(exported(&path), held);
+    assert_eq!(
+        schema::format_of(&Connection::open(&path).unwrap(), &path),
+        Ok(Some(1))
+    );
+    drop(lock);
+    assert_eq!(migrate(&path, None, false).unwrap().to, 2);
+}

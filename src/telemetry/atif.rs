@@ -1,0 +1,351 @@
+//! A run as a trajectory of the Agent Trajectory Interchange Format, version 1.8.
+//!
+//! A step is one message: of the contract (system), of the task (user), or of the model (agent), with the calls that it asked
+//! for and what came back. A rejected or failed inference is a step without a message, so that the metrics add up. What the format has no
+//! place for stands under `extra`: the number and hash of the entry, and what identifies the run.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::contract::ExecutionContract;
+use crate::kernel::{
+    Action, EffectRecord, Event, EventKind, InferenceReturned, Interrupter, Outcome, RunStarted,
+    ToolReturned,
+};
+use crate::message::{AgentMessage, CallSeq, Digest, Role, RunId, ToolOutcome, Usage, rfc3339};
+
+/// The version of the format, as a trajectory names it.
+pub const ATIF_VERSION: &str = "ATIF-v1.8";
+
+/// Follows a run entry by entry and makes its trajectory.
+#[derive(Clone, Debug, Default)]
+pub struct AtifTrajectory {
+    at_ms: u64,
+    /// Where each started call was asked for: the step, and the id that the model gave it.
+    calls: BTreeMap<CallSeq, (usize, String)>,
+    counters: Option<Value>,
+    cost_micro_usd: u64,
+    entries: u64,
+    head: Option<Digest>,
+    outcome: Option<Outcome>,
+    parent: Option<Value>,
+    run_id: Option<RunId>,
+    started_unix_ms: u64,
+    steps: Vec<Map<String, Value>>,
+    totals: Usage,
+}
+
+impl AtifTrajectory {
+    /// A trajectory before entry 0.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next entry: what the machine did, the event that began the step where the entry carries it, and the hash
+    /// that the entry got.
+    pub fn take(
+        &mut self,
+        contract: &ExecutionContract,
+        action: &Action,
+        event: Option<&Event>,
+        hash: Digest,
+    ) {
+        if let Some(event) = event {
+            self.at_ms = event.at_ms;
+            self.event(contract, action, &event.event, hash);
+        }
+        for effect in &action.effects {
+            if let EffectRecord::Execute { call, id, .. } = effect
+                && let Some(step) = self.steps.len().checked_sub(1)
+            {
+                self.calls.insert(*call, (step, id.clone()));
+            }
+        }
+        self.counters = serde_json::to_value(action.counters).ok();
+        self.entries = self.entries.saturating_add(1);
+        self.head = Some(hash);
+        self.outcome = action.outcome;
+    }
+
+    /// The document.
+    #[must_use]
+    pub fn finish(self, contract: &ExecutionContract) -> Value {
+        let model = contract.targets.first().map(|target| &target.model);
+        let tools = contract.tools.iter().map(|tool| {
+            json!({"type": "function", "function": {
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.input_schema,
+            }})
+        });
+        let totals = self.totals;
+        let cost = (self.cost_micro_usd > 0).then(|| dollars(self.cost_micro_usd));
+        let steps = self.steps.len();
+        let mut document = json!({
+            "schema_version": ATIF_VERSION,
+            "session_id": self.run_id,
+            "trajectory_id": self.run_id,
+            "agent": {
+                "name": "monolith",
+                "version": env!("CARGO_PKG_VERSION"),
+                "model_name": model,
+                "tool_definitions": tools.collect::<Vec<_>>(),
+                "extra": {
+                    "contract_id": contract.contract_id(),
+                    "contract_hash": contract.contract_hash(),
+                },
+            },
+            "steps": self.steps,
+            "final_metrics": {
+                "total_prompt_tokens": totals.input.saturating_add(totals.cache_read),
+                "total_completion_tokens": totals.output,
+                "total_cached_tokens": totals.cache_read,
+                "total_cost_usd": cost,
+                "total_steps": steps,
+                "extra": {"counters": self.counters, "elapsed_ms": self.at_ms},
+            },
+            "extra": {
+                "transcript_format": "monolith-transcript/1",
+                "run_id": self.run_id,
+                "contract_hash": contract.contract_hash(),
+                "entries": self.entries,
+                "head": self.head,
+                "outcome": self.outcome,
+                "parent": self.parent,
+            },
+        });
+        drop_nulls(&mut document);
+        document
+    }
+
+    fn event(
+        &mut self,
+        contract: &ExecutionContract,
+        action: &Action,
+        event: &EventKind,
+        hash: Digest,
+    ) {
+        let said = match event {
+            EventKind::RunStarted(started) => {
+                self.start(started, action, hash);
+                return;
+            }
+            EventKind::InferenceReturned(returned) => {
+                self.answer(contract, action, returned, hash);
+                return;
+            }
+            EventKind::InferenceFailed(failed) => {
+                let model = contract_model(contract, action);
+                let mut step = self.step("agent", "", action, hash);
+                step.insert("model_name".to_owned(), json!(model));
+                step.insert("llm_call_count".to_owned(), json!(1));
+                if let Some(usage) = failed.usage {
+                    step.insert("metrics".to_owned(), self.charge(&usage));
+                }
+                let fault = &failed.fault;
+                let told = json!({"class": fault.class, "message": fault.message});
+                extra(&mut step, "inference_failed", told);
+                self.steps.push(step);
+                return;
+            }
+            EventKind::ToolReturned(returned) => {
+                self.observe(returned, action, hash);
+                return;
+            }
+            EventKind::Interrupted(by) => match by {
+                Interrupter::Abort => "The run was aborted.",
+                Interrupter::Shutdown => "The process of the run was ended.",
+                Interrupter::Parent => "The parent run ended this one.",
+            },
+            EventKind::StopRequested => "Somebody asked the run to stop.",
+            EventKind::ApprovalGiven(_) => "A call was approved.",
+            EventKind::ApprovalDenied(_) => "A call was denied.",
+            EventKind::EffectLost(_) => "What was under way was lost with its process.",
+            EventKind::Resumed(_) => "Another process went on with the run.",
+            EventKind::Probed(_) | EventKind::TimerFired => return,
+        };
+        let step = self.step("system", said, action, hash);
+        self.steps.push(step);
+    }
+
+    fn start(&mut self, started: &RunStarted, action: &Action, hash: Digest) {
+        self.started_unix_ms = started.started_unix_ms;
+        self.run_id = Some(started.run_id.clone());
+        self.parent = serde_json::to_value(&started.parent).ok();
+        for message in &started.messages {
+            let source = match message.role {
+                Role::System | Role::Tool => "system",
+                Role::User => "user",
+                Role::Assistant => "agent",
+            };
+            let mut step = self.step(source, &message.content, action, hash);
+            if message.role == Role::Assistant {
+                step.insert("is_copied_context".to_owned(), json!(true));
+                calls_of(&mut step, message);
+            }
+            self.steps.push(step);
+        }
+    }
+
+    fn answer(
+        &mut self,
+        contract: &ExecutionContract,
+        action: &Action,
+        returned: &InferenceReturned,
+        hash: Digest,
+    ) {
+        let result = &returned.result;
+        let message = result.canonical_message.as_ref();
+        let text = message.map_or("", |message| message.content.as_str());
+        let mut step = self.step("agent", text, action, hash);
+        let model = contract_model(contract, action);
+        step.insert("model_name".to_owned(), json!(model));
+        step.insert("llm_call_count".to_owned(), json!(1));
+        if let Some(message) = message {
+            if let Some(reasoning) = &message.reasoning {
+                step.insert("reasoning_content".to_owned(), json!(reasoning));
+            }
+            calls_of(&mut step, message);
+        }
+        step.insert("metrics".to_owned(), self.charge(&returned.usage));
+        extra(&mut step, "status", json!(result.status));
+        extra(&mut step, "raw_hash", json!(result.raw_hash));
+        if let Some(code) = result.failure_code {
+            extra(&mut step, "failure_code", json!(code));
+            extra(&mut step, "pointer", json!(result.pointer));
+        }
+        if let Some(withheld) = result.withheld {
+            // The text itself is behind the token gate.
+            extra(&mut step, "withheld_bytes", json!(withheld.bytes));
+        }
+        self.steps.push(step);
+    }
+
+    fn observe(&mut self, returned: &ToolReturned, action: &Action, hash: Digest) {
+        let call = self.calls.get(&returned.call).cloned();
+        let Some((at, id)) = call else { return };
+        let Some(step) = self.steps.get_mut(at) else {
+            return;
+        };
+        let envelope = match &returned.outcome {
+            ToolOutcome::Returned(envelope) => Some(envelope),
+            _ => None,
+        };
+        let told = json!({
+            "entry": action.seq,
+            "hash": hash,
+            "call": returned.call,
+            "status": envelope.map(|envelope| envelope.status),
+            "duration_ms": envelope.map(|envelope| envelope.duration_ms),
+            "bytes_out": envelope.map(|envelope| envelope.bytes_out),
+            "truncated": envelope.map(|envelope| envelope.full.is_some()),
+            "error": envelope.and_then(|envelope| envelope.error.as_ref()),
+        });
+        let content = match &returned.outcome {
+            ToolOutcome::Returned(envelope) => envelope.text(),
+            ToolOutcome::Malformed { detail, .. } => format!("malformed: {detail}"),
+            ToolOutcome::ConnectionLost { detail } => format!("connection lost: {detail}"),
+            ToolOutcome::TimedOut => "timed out".to_owned(),
+            ToolOutcome::Cancelled => "cancelled".to_owned(),
+            ToolOutcome::ToolChanged => "the tool is not the pinned one".to_owned(),
+        };
+        let result = json!({"source_call_id": id, "content": content, "extra": told});
+        let observation = step
+            .entry("observation")
+            .or_insert_with(|| json!({"results": []}));
+        if let Some(results) = observation.get_mut("results").and_then(Value::as_array_mut) {
+            results.push(result);
+        }
+    }
+
+    fn step(
+        &self,
+        source: &str,
+        message: &str,
+        action: &Action,
+        hash: Digest,
+    ) -> Map<String, Value> {
+        let at = rfc3339(self.started_unix_ms.saturating_add(self.at_ms));
+        let mut step = Map::new();
+        step.insert(
+            "step_id".to_owned(),
+            json!(self.steps.len().saturating_add(1)),
+        );
+        step.insert("timestamp".to_owned(), json!(at));
+        step.insert("source".to_owned(), json!(source));
+        step.insert("message".to_owned(), json!(message));
+        extra(&mut step, "entry", json!(action.seq));
+        extra(&mut step, "hash", json!(hash));
+        step
+    }
+
+    /// Adds up what was used, and tells it as the metrics of a step.
+    fn charge(&mut self, usage: &Usage) -> Value {
+        let totals = &mut self.totals;
+        totals.input = totals.input.saturating_add(usage.input);
+        totals.output = totals.output.saturating_add(usage.output);
+        totals.cache_read = totals.cache_read.saturating_add(usage.cache_read);
+        let cost = usage.cost_micro_usd;
+        self.cost_micro_usd = self.cost_micro_usd.saturating_add(cost.unwrap_or(0));
+        json!({
+            "prompt_tokens": usage.input.saturating_add(usage.cache_read),
+            "completion_tokens": usage.output,
+            "cached_tokens": usage.cache_read,
+            "cost_usd": cost.map(dollars),
+            "extra": {"estimated": usage.estimated},
+        })
+    }
+}
+
+fn contract_model(contract: &ExecutionContract, action: &Action) -> Option<String> {
+    let target = usize::try_from(action.target).ok();
+    let target = target.and_then(|index| contract.targets.get(index))?;
+    Some(target.model.clone())
+}
+
+fn calls_of(step: &mut Map<String, Value>, message: &AgentMessage) {
+    if message.tool_calls.is_empty() {
+        return;
+    }
+    let calls = message.tool_calls.iter().map(|call| {
+        json!({
+            "tool_call_id": call.id,
+            "function_name": call.name,
+            "arguments": call.arguments.to_value(),
+        })
+    });
+    step.insert("tool_calls".to_owned(), calls.collect());
+}
+
+fn extra(step: &mut Map<String, Value>, key: &str, value: Value) {
+    let place = step.entry("extra").or_insert_with(|| json!({}));
+    if let Some(place) = place.as_object_mut() {
+        place.insert(key.to_owned(), value);
+    }
+}
+
+/// An optional field of the format is left out rather than null. What tools and models wrote stays as it is.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|_, member| !member.is_null());
+            for (key, member) in members {
+                if key != "arguments" && key != "parameters" {
+                    drop_nulls(member);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "exact up to nine thousand million dollars, and for people only"
+)]
+fn dollars(micro: u64) -> f64 {
+    micro as f64 / 1_000_000.0
+}

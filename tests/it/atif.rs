@@ -1,0 +1,163 @@
+//! Exported trajectories against the models of the Agent Trajectory Interchange Format, which its own Python package holds.
+//!
+//! Without python3, pip or a package registry the cases are skipped, and counted.
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+use serde_json::Value;
+
+use crate::verifier::python;
+
+/// Prints what the models say of each document, one line each.
+const VALIDATE: &str = "
+import json, sys
+from atif import Trajectory
+for path in sys.argv[1:]:
+    with open(path) as file:
+        document = json.load(file)
+    try:
+        trajectory = Trajectory.model_validate(document)
+        assert trajectory.to_json_dict() == document, 'a member that the models do not keep as it is'
+        print('ok', len(trajectory.steps))
+    except Exception as fault:
+        print(repr(fault))
+";
+
+fn trajectory(golden: &Path, home: &Path) -> Value {
+    let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
+        .args(["export", "--format", "atif"])
+        .arg(golden)
+        .env("MONOLITH_HOME", home)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{golden:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn goldens() -> Vec<std::path::PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
+    let files = fs::read_dir(folder)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    let mut files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 20, "{}", files.len());
+    files
+}
+
+#[test]
+fn every_golden_run_is_a_trajectory_to_the_models_of_the_format() {
+    let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/atif.txt");
+    let packages = python::install("atif", &pins);
+    let folder = tempfile::tempdir().unwrap();
+    let mut names = Vec::new();
+    for golden in goldens() {
+        let name = golden.file_stem().unwrap().to_str().unwrap().to_owned();
+        let document = trajectory(&golden, folder.path());
+        fs::write(folder.path().join(&name), document.to_string()).unwrap();
+        names.push(name);
+    }
+    let packages = match packages {
+        Ok(packages) => packages,
+        Err(reason) => {
+            println!("skipped {} cases: {reason}", names.len());
+            return;
+        }
+    };
+    let output = Command::new("python3")
+        .args(["-c", VALIDATE])
+        .args(&names)
+        .current_dir(folder.path())
+        .env("PYTHONPATH", packages)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        said.lines().count(),
+        names.len(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for (name, said) in names.iter().zip(said.lines()) {
+        assert!(said.starts_with("ok "), "{name}: {said}");
+    }
+}
+
+/// Sums of the steps are the totals, and the totals are the counters of the transcript.
+#[test]
+fn the_metrics_of_a_trajectory_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    for golden in goldens() {
+        let document = trajectory(&golden, folder.path());
+        let steps = document["steps"].as_array().unwrap();
+        let sum = |key: &str| -> u64 {
+            steps
+                .iter()
+                .filter_map(|step| step["metrics"][key].as_u64())
+                .sum()
+        };
+        let totals = &document["final_metrics"];
+        let counters = &totals["extra"]["counters"];
+        let number = |value: &Value| value.as_u64().unwrap();
+        let read = number(&counters["tokens_cache_read"]);
+        assert_eq!(
+            sum("prompt_tokens"),
+            number(&totals["total_prompt_tokens"]),
+            "{golden:?}"
+        );
+        assert_eq!(
+            sum("prompt_tokens"),
+            number(&counters["tokens_in"]) + read,
+            "{golden:?}"
+        );
+        assert_eq!(
+            sum("completion_tokens"),
+            number(&counters["tokens_out"]),
+            "{golden:?}"
+        );
+        let calls = steps
+            .iter()
+            .filter_map(|step| step["observation"]["results"].as_array());
+        let observed: usize = calls.map(Vec::len).sum();
+        assert!(observed as u64 <= number(&counters["calls"]), "{golden:?}");
+        assert!(
+            observed as u64 >= number(&counters["executed"]),
+            "{golden:?}"
+        );
+    }
+}
+
+#[test]
+fn a_trajectory_holds_what_was_said_called_and_observed() {
+    let folder = tempfile::tempdir().unwrap();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1/core.valid_call.jsonl");
+    let document = trajectory(&golden, folder.path());
+    let sources: Vec<&str> = document["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["source"].as_str().unwrap())
+        .collect();
+    assert_eq!(sources, ["system", "user", "agent", "agent"]);
+    let step = &document["steps"][2];
+    assert_eq!(step["tool_calls"][0]["function_name"], "read_file");
+    assert!(step["tool_calls"][0]["arguments"]["path"].is_string());
+    assert_eq!(step["observation"]["results"][0]["content"], "MIT");
+    assert_eq!(
+        step["observation"]["results"][0]["source_call_id"],
+        step["tool_calls"][0]["tool_call_id"]
+    );
+    assert_eq!(
+        document["extra"]["outcome"]["class"],
+        "COMPLETED_WITH_TOOLS"
+    );
+}

@@ -1,0 +1,332 @@
+//! What a replay blames, of every golden transcript: forged with every hash made anew, decided under the same and another contract,
+//! answered again, and forked at every entry.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use monolith::contract::ExecutionContract;
+use monolith::kernel::EventKind;
+use monolith::message::{Digest, RunId};
+use monolith::replay::{
+    Again, Difference, Fork, ForkFault, LiveAnswer, LiveScope, Reissuer, Replayer, WhatIf,
+    WhatIfReport,
+};
+use monolith::transcript::{Chain, LineReader, Link, Record, SealedEntry};
+use serde_json::Value;
+
+#[derive(Clone)]
+struct Golden {
+    contract: ExecutionContract,
+    entries: Vec<SealedEntry>,
+    blobs: BTreeMap<Digest, Vec<u8>>,
+    run_id: RunId,
+}
+
+fn goldens() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
+    let files = fs::read_dir(folder).unwrap();
+    let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    assert!(files.len() > 20, "there are golden transcripts");
+    files
+}
+
+fn golden(name: &str) -> Golden {
+    let path = format!("{}/replay/v1/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    Golden::read(Path::new(&path))
+}
+
+impl Golden {
+    fn read(path: &Path) -> Self {
+        let text = fs::read(path).unwrap();
+        let mut reader = LineReader::new();
+        let (mut header, mut entries, mut blobs) = (None, Vec::new(), BTreeMap::new());
+        for line in text.split_inclusive(|byte| *byte == b'\n') {
+            match reader.read(line).unwrap() {
+                Record::Header(found) => {
+                    let contract = ExecutionContract::decode(found.contract).unwrap();
+                    header = Some((contract, found.run_id));
+                }
+                Record::Entry(found) => entries.push(SealedEntry {
+                    seq: found.seq,
+                    state: found.decoded_action.to,
+                    event: found.event.to_owned(),
+                    action: found.action.to_owned(),
+                    hash: found.hash,
+                }),
+                Record::Checkpoint(_) | Record::Tombstone(_) => {}
+                Record::Blob(found) => {
+                    blobs.insert(found.hash, found.bytes.to_vec());
+                }
+            }
+        }
+        let (contract, run_id) = header.unwrap();
+        Self {
+            contract,
+            entries,
+            blobs,
+            run_id,
+        }
+    }
+
+    /// Changes the first event of that kind, and makes every hash anew as a forger would.
+    fn forged(mut self, kind: &str, change: impl Fn(&mut Value)) -> Self {
+        let kind = format!("\"kind\":\"{kind}\"");
+        let holds = |entry: &&mut SealedEntry| entry.event.contains(&kind);
+        let entry = self.entries.iter_mut().find(holds).unwrap();
+        let mut event: Value = serde_json::from_str(&entry.event).unwrap();
+        change(&mut event);
+        entry.event = event.to_string();
+        self.chain_anew();
+        self
+    }
+
+    fn chain_anew(&mut self) {
+        let mut chain = Chain::genesis(self.contract.contract_hash(), &self.run_id);
+        for entry in &mut self.entries {
+            let action = entry.decode_action().unwrap();
+            entry.hash = chain.extend(&Link {
+                action: &entry.action,
+                adapter_version: &action.adapter_version,
+                event: &entry.event,
+                model_fingerprint: &action.model_fingerprint,
+                model_profile_id: &action.model_profile_id,
+                state: action.to.as_str(),
+            });
+        }
+    }
+
+    /// The contract with one field changed and its hash made anew.
+    fn other(&self, field: &str, value: Value) -> ExecutionContract {
+        let mut document: Value = serde_json::from_str(&self.contract.canonical_text()).unwrap();
+        document[field] = value;
+        let changed = ExecutionContract::decode(&document.to_string()).unwrap();
+        document["contract_hash"] = changed.rehash().to_string().into();
+        ExecutionContract::decode(&document.to_string()).unwrap()
+    }
+
+    fn differences(&self) -> Vec<Difference> {
+        let mut replayer = Replayer::new(self.contract.clone(), &self.run_id);
+        for entry in &self.entries {
+            replayer.take(entry, &self.blobs);
+        }
+        replayer.finish(false).differences
+    }
+
+    fn under(&self, other: ExecutionContract) -> WhatIfReport {
+        let mut what_if = WhatIf::new(self.contract.clone(), other);
+        for entry in &self.entries {
+            what_if.take(entry, &self.blobs);
+        }
+        what_if.finish()
+    }
+}
+
+#[test]
+fn what_was_never_asked_or_never_happened_so_is_blamed_at_its_field() {
+    let check = |golden: Golden, pointer: &str, attribution: &str| {
+        let found = golden.differences();
+        let place = |found: &&Difference| found.pointer == pointer;
+        let blamed = found
+            .iter()
+            .find(place)
+            .map(|found| found.attribution.as_str());
+        assert_eq!(blamed, Some(attribution), "{pointer}: {found:#?}");
+    };
+    let valid = || golden("core.valid_call");
+    let inference = "/event/event/value/inference";
+    let answers_another = valid().forged("inference_returned", |event| {
+        event["event"]["value"]["inference"] = 7.into();
+    });
+    check(answers_another, inference, "tampered");
+    let falls = golden("core.step_timeout").forged("inference_returned", |event| {
+        event["at_ms"] = 9.into();
+    });
+    let falls = falls.forged("timer_fired", |event| event["at_ms"] = 8.into());
+    check(falls, "/event/at_ms", "tampered");
+    let unsent = golden("rate_limit.one_target").forged("inference_failed", |event| {
+        let failed = event["event"]["value"].as_object_mut().unwrap();
+        failed.remove("request_hash").unwrap();
+    });
+    check(unsent, "/event/event/value/request_hash", "adapter");
+    let envelope = "/event/event/value/outcome/value";
+    let recut = golden("core.oversized_result").forged("tool_returned", |event| {
+        event["event"]["value"]["outcome"]["value"]["content"][0]["value"] = "made up".into();
+    });
+    check(recut, &format!("{envelope}/content/0/value"), "tampered");
+    let mut unknown = valid();
+    unknown.contract = unknown.other("semantics_version", 99.into());
+    unknown.chain_anew();
+    check(unknown, "/contract/semantics_version", "unknown_version");
+    let mut unknown = valid();
+    let mut targets = serde_json::to_value(&unknown.contract.targets).unwrap();
+    targets[0]["adapter_version"] = "telepathy/1".into();
+    unknown.contract = unknown.other("targets", targets);
+    unknown.chain_anew();
+    let pointer = "/contract/targets/0/adapter_version";
+    let found = unknown.differences();
+    assert_eq!(found[0].pointer, pointer);
+    check(unknown, pointer, "unknown_version");
+    let mut extended = valid();
+    let last = extended.entries.last().unwrap().clone();
+    extended.entries.push(last);
+    check(extended, "", "extended");
+}
+
+#[test]
+fn under_its_own_contract_every_run_decides_the_same() {
+    for path in goldens() {
+        let golden = Golden::read(&path);
+        let report = golden.under(golden.contract.clone());
+        assert!(report.same_outcome, "{}: {report:#?}", path.display());
+        assert_eq!(report.same_decisions, report.entries, "{report:#?}");
+        assert_eq!(report.no_longer_fits, None, "{}", path.display());
+    }
+}
+
+#[test]
+fn another_time_limit_is_met_when_it_would_have_been() {
+    // The model waits a second, then two: the turn would have been over before.
+    let golden = golden("rate_limit.one_target");
+    let report = golden.under(golden.other("step_timeout_ms", 500.into()));
+    let outcome = report.outcome.map(|outcome| outcome.to_string());
+    assert_eq!(
+        outcome.as_deref(),
+        Some("FAILED_TIMEOUT (step_timeout)"),
+        "{report:#?}"
+    );
+    let first = report.first_other_decision.unwrap();
+    assert!(first.other.contains("predicate 1"), "{first:#?}");
+    // A longer one: nobody knows what would have come after the wait.
+    let golden = self::golden("core.step_timeout");
+    let report = golden.under(golden.other("step_timeout_ms", 120_000.into()));
+    assert_eq!(report.outcome, None);
+    let why = report.no_longer_fits.unwrap().why;
+    assert_eq!(why, "the recorded run waited no longer");
+}
+
+#[test]
+fn answers_that_are_the_recorded_ones_are_the_same() {
+    let scope = LiveScope {
+        effects: true,
+        inference: true,
+        tools: true,
+    };
+    for path in goldens() {
+        let golden = Golden::read(&path);
+        let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
+        let mut asked = 0;
+        for entry in &golden.entries {
+            if let Some(again) = reissuer.again(entry) {
+                asked += 1;
+                let event = entry.decode_event().unwrap().unwrap().event;
+                let answer = match (again, event) {
+                    (Again::Inference { body, .. }, EventKind::InferenceReturned(returned)) => {
+                        assert_eq!(Digest::of(&body), returned.request_hash);
+                        LiveAnswer::Inference(Ok(Box::new(returned.result)))
+                    }
+                    (Again::Inference { .. }, EventKind::InferenceFailed(failed)) => {
+                        LiveAnswer::Inference(Err(failed.fault))
+                    }
+                    (Again::Call(order), EventKind::ToolReturned(returned)) => {
+                        assert_eq!(order.call, returned.call);
+                        LiveAnswer::Call(returned.outcome)
+                    }
+                    (again, event) => panic!("{again:?} is not answered by {event:?}"),
+                };
+                // What is withheld is no part of a recorded verdict, so only its bytes could be held back again.
+                if !entry.event.contains("\"gated\":true") {
+                    reissuer.compare(entry, answer);
+                }
+            }
+            reissuer.take(entry, &golden.blobs);
+        }
+        let inference = |entry: &&SealedEntry| entry.event.contains("\"kind\":\"inference_");
+        let answered = golden.entries.iter().filter(inference).count();
+        assert!(asked >= answered, "{}: {asked}", path.display());
+        let report = reissuer.finish();
+        assert!(report.same, "{}: {report:#?}", path.display());
+    }
+}
+
+#[test]
+fn a_request_that_this_build_encodes_otherwise_is_a_difference_and_is_not_sent() {
+    let golden = golden("core.valid_call").forged("inference_returned", |event| {
+        event["event"]["value"]["request_hash"] = Digest::ZERO.to_string().into();
+    });
+    let scope = LiveScope {
+        effects: false,
+        inference: true,
+        tools: false,
+    };
+    let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
+    let mut asked = Vec::new();
+    for entry in &golden.entries {
+        asked.extend(reissuer.again(entry).map(|_| entry.seq));
+        reissuer.take(entry, &golden.blobs);
+    }
+    assert_eq!(asked, [7], "the second request is the recorded one");
+    let first = reissuer.finish().first_difference.unwrap();
+    assert_eq!(first.seq, 2);
+    assert_eq!(first.pointer, "/event/event/value/request_hash");
+}
+
+#[test]
+fn what_was_never_answered_is_named_and_not_asked_again() {
+    let check = |name: &str, expect: &str| {
+        let golden = golden(name);
+        let scope = LiveScope {
+            effects: true,
+            inference: true,
+            tools: true,
+        };
+        let mut reissuer = Reissuer::new(golden.contract.clone(), &golden.run_id, scope);
+        for entry in &golden.entries {
+            reissuer.again(entry);
+            reissuer.take(entry, &golden.blobs);
+        }
+        let left_out = reissuer.finish().not_compared;
+        let told = format!("{expect}: no answer is recorded, so it was not asked again");
+        assert!(left_out.contains(&told), "{name}: {left_out:?}");
+    };
+    check("abort.in_flight", "request 1");
+    check("resume.lost_call", "call 1 of echo");
+}
+
+#[test]
+fn every_entry_is_a_point_to_fork_at_or_names_the_nearest() {
+    let (mut forked, mut refused) = (0, 0);
+    for path in goldens() {
+        let golden = Golden::read(&path);
+        for at in 0..golden.entries.len() as u64 {
+            let mut fork = Fork::new(golden.contract.clone(), golden.run_id.clone(), at);
+            for entry in &golden.entries {
+                fork.take(entry, &golden.blobs);
+            }
+            match fork.finish() {
+                Ok(point) => {
+                    forked += 1;
+                    let entry = golden.entries.iter().find(|entry| entry.seq == at).unwrap();
+                    assert_eq!(point.head, entry.hash);
+                    let calls = point.messages.iter().flat_map(|said| &said.tool_calls);
+                    let answers = point
+                        .messages
+                        .iter()
+                        .filter_map(|said| said.tool_call_id.as_ref());
+                    assert_eq!(calls.count(), answers.count(), "{} {at}", path.display());
+                }
+                Err(ForkFault::Unanswered { before, after, .. }) => {
+                    refused += 1;
+                    assert!(
+                        before.is_some_and(|before| before < at),
+                        "{}",
+                        path.display()
+                    );
+                    assert!(after.is_none_or(|after| after > at), "{}", path.display());
+                }
+                Err(fault) => panic!("{} {at}: {fault}", path.display()),
+            }
+        }
+    }
+    assert!(forked > 100 && refused > 20, "{forked} {refused}");
+}

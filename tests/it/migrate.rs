@@ -1,0 +1,193 @@
+//! `migrate`, and what every command says of versions that it does not know.
+
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use tempfile::TempDir;
+
+struct Scene(TempDir);
+
+impl Scene {
+    /// A folder with a store as version 0.1.0 wrote it.
+    fn new() -> Self {
+        let scene = Self(TempDir::new().unwrap());
+        let kept = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/fixtures/stores/format-1.db.gz"
+        );
+        let mut packed = flate2::read::GzDecoder::new(std::fs::File::open(kept).unwrap());
+        let mut out = std::fs::File::create(scene.path("runs.db")).unwrap();
+        std::io::copy(&mut packed, &mut out).unwrap();
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, args: &[&str]) -> (i32, String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
+            .args(args)
+            .current_dir(self.0.path())
+            .env("MONOLITH_HOME", self.0.path())
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let code = output.status.code().unwrap();
+        (code, text(output.stdout), text(output.stderr))
+    }
+
+    #[track_caller]
+    fn ends(&self, args: &[&str], code: i32, says: &str) -> String {
+        let (got, out, err) = self.command(args);
+        assert_eq!(got, code, "{args:?}: {out}{err}");
+        assert!(format!("{out}{err}").contains(says), "{args:?}: {out}{err}");
+        out
+    }
+}
+
+const KEYS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/fixtures/stores/format-1.keys"
+);
+
+#[test]
+fn an_old_store_is_read_refused_for_writing_and_migrated_once() {
+    let scene = Scene::new();
+    let file = scene.ends(&["export", "tools-1"], 0, "");
+    scene.ends(
+        &["verify", "tools-1", "--key", KEYS],
+        0,
+        "verified at level L1",
+    );
+    scene.ends(&["list"], 0, "chat-1");
+    let demo = scene.ends(&["demo"], 1, "its format is 1, and this build writes 2");
+    assert_eq!(demo, "");
+    scene.ends(&["resume", "open-1"], 1, "monolith migrate brings it up");
+    scene.ends(
+        &["migrate", "--dry-run"],
+        0,
+        "would be migrated from format 1 to 2",
+    );
+    scene.ends(&["migrate", "--to", "3"], 4, "this build knows up to 2");
+    let told = scene.ends(&["migrate"], 0, "runs verified: 4, of which do not hold: 0");
+    assert!(told.contains("the store as it was: "), "{told}");
+    scene.ends(&["migrate"], 0, "nothing to do: ");
+    scene.ends(
+        &["migrate", "--to", "1"],
+        4,
+        "nothing is migrated to an older format",
+    );
+    scene.ends(
+        &["verify", "tools-1", "--key", KEYS],
+        0,
+        "verified at level L1",
+    );
+    scene.ends(&["replay", "tools-1"], 0, "same");
+    assert_eq!(scene.ends(&["export", "tools-1"], 0, ""), file);
+    scene.ends(&["log", "verify"], 0, "with 3 runs");
+}
+
+#[test]
+fn a_level_that_is_not_reached_says_what_is_missing() {
+    let scene = Scene::new();
+    scene.ends(
+        &["verify", "tools-1", "--key", KEYS, "--require", "L1"],
+        0,
+        "L1 is required",
+    );
+    let missing = "L2 is required, L1 was reached; pinned heads: no earlier head was given";
+    scene.ends(
+        &["verify", "tools-1", "--key", KEYS, "--require", "L2"],
+        7,
+        missing,
+    );
+    let missing = "L1 is required, L0 was reached; signature: no signed checkpoint";
+    let out = scene.ends(
+        &["verify", "unsigned-1", "--require", "L1", "--json"],
+        7,
+        missing,
+    );
+    let report: Value = serde_json::from_str(&out).unwrap();
+    let last = report["checks"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&last["name"], &last["ok"]),
+        (&"required".into(), &false.into())
+    );
+    scene.ends(&["verify", "tools-1", "--write-pin", "heads"], 0, "");
+    scene.ends(
+        &["verify", "tools-1", "--pin", "heads", "--require", "L2"],
+        0,
+        "level L2",
+    );
+    scene.ends(
+        &["verify", "tools-1", "--pin", "heads", "--require", "L3"],
+        7,
+        "witness: ",
+    );
+    scene.ends(&["verify", "tools-1", "--require", "L4"], 4, "");
+}
+
+#[test]
+fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
+    let scene = Scene::new();
+    let file = scene.ends(&["export", "chat-1"], 0, "");
+    let listed = scene.ends(&["migrate", "--list"], 0, "monolith-transcript/1");
+    for format in [
+        "monolith-contract/1",
+        "openai-chat/1",
+        "semantics 1",
+        "1 to 2",
+    ] {
+        assert!(listed.contains(format), "{listed}");
+    }
+    std::fs::write(scene.path("ok.jsonl"), &file).unwrap();
+    scene.ends(
+        &["migrate", "ok.jsonl"],
+        0,
+        "nothing to do: ok.jsonl is monolith-transcript/1",
+    );
+    let contract: Value = serde_json::from_str(file.lines().next().unwrap()).unwrap();
+    let contract = serde_json::to_string_pretty(&contract["contract"]).unwrap();
+    std::fs::write(scene.path("ok.json"), &contract).unwrap();
+    scene.ends(
+        &["migrate", "ok.json"],
+        0,
+        "nothing to do: ok.json is monolith-contract/1",
+    );
+    let newer = contract.replace("monolith-contract/1", "monolith-contract/2");
+    std::fs::write(scene.path("newer.json"), newer).unwrap();
+    let says = "its format is monolith-contract/2, which is newer than monolith-contract/1";
+    scene.ends(&["migrate", "newer.json"], 4, says);
+    for (from, to) in [
+        ("monolith-transcript/1", "monolith-transcript/2"),
+        ("monolith-transcript/1", "monolith-transcript/0"),
+        ("monolith-contract/1", "monolith-contract/2"),
+    ] {
+        std::fs::write(scene.path("other.jsonl"), file.replacen(from, to, 1)).unwrap();
+        scene.ends(&["migrate", "other.jsonl"], 4, to);
+        for args in [
+            &["verify", "other.jsonl"][..],
+            &["import", "other.jsonl", "--store", "new.db"][..],
+            &["show", "other.jsonl"][..],
+            &["replay", "other.jsonl"][..],
+        ] {
+            scene.ends(args, 7, to);
+        }
+    }
+    let store = rusqlite::Connection::open(scene.path("runs.db")).unwrap();
+    store.pragma_update(None, "user_version", 9).unwrap();
+    drop(store);
+    for args in [
+        &["verify", "chat-1"][..],
+        &["list"][..],
+        &["show", "chat-1"][..],
+        &["replay", "chat-1"][..],
+        &["resume", "open-1"][..],
+        &["import", "ok.jsonl"][..],
+        &["migrate"][..],
+    ] {
+        scene.ends(args, 1, "its format is 9, and this build reads up to 2");
+    }
+}

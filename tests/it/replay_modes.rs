@@ -1,0 +1,474 @@
+//! The modes of `monolith replay`: evidence first, under another contract, live, and on from one of a run's entries.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use wiremock::matchers::method;
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use crate::bench::Bench;
+
+const CONTRACT: &str = "task: Which licence?\n\
+    tool_policy: required\n\
+    targets: [{provider: demo, model: script}]\n\
+    providers: {demo: {type: scripted, file: s.jsonl}}\n\
+    tools: {builtin: [read_file], workspace: .}\n";
+
+/// A folder with a finished run `r1` that has read a file.
+struct Desk(TempDir);
+
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Desk {
+    fn empty() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn new() -> Self {
+        let desk = Self::empty();
+        desk.write("LICENSE", "MIT");
+        desk.write("c.yaml", CONTRACT);
+        let lines = [reads("LICENSE"), says("It is MIT.")];
+        let lines = lines.map(|body| json!({"response": body}).to_string());
+        desk.write("s.jsonl", &lines.join("\n"));
+        desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+        desk
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn says(&self, args: &[&str]) -> Said {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        let command = command.args(args).args(["--store", "runs.db"]);
+        let command = command.env("MONOLITH_HOME", self.path("home"));
+        let command = command.env_remove("OPENAI_API_KEY");
+        let left = command.current_dir(self.0.path()).output().unwrap();
+        Said {
+            code: left.status.code().unwrap(),
+            out: String::from_utf8(left.stdout).unwrap(),
+            err: String::from_utf8(left.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    fn ok(&self, args: &[&str]) -> String {
+        let said = self.says(args);
+        assert_eq!(said.code, 0, "{args:?}: {}{}", said.out, said.err);
+        said.out
+    }
+
+    /// The document that a command prints, and its exit code.
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> (i32, Value) {
+        let said = self.says(&[args, &["--json"]].concat());
+        let Ok(document) = serde_json::from_str(&said.out) else {
+            panic!("{args:?}: {}{}", said.out, said.err);
+        };
+        (said.code, document)
+    }
+
+    #[track_caller]
+    fn sql(&self, sql: &str) {
+        let store = Connection::open(self.path("runs.db")).unwrap();
+        store.pragma_update(None, "foreign_keys", false).unwrap();
+        store.execute_batch(sql).unwrap();
+        assert!(store.total_changes() > 0, "{sql} changes nothing");
+    }
+}
+
+fn body(message: &Value, finish: &str) -> Value {
+    json!({"model": "script", "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}})
+}
+
+fn reads(path: &str) -> Value {
+    let arguments = json!({"path": path}).to_string();
+    let call = json!({"id": "c1", "type": "function",
+        "function": {"name": "read_file", "arguments": arguments}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    body(&message, "tool_calls")
+}
+
+fn says(text: &str) -> Value {
+    body(&json!({"role": "assistant", "content": text}), "stop")
+}
+
+/// What the first difference is: its entry, its pointer, its attribution.
+fn first(report: &Value) -> (u64, &str, &str) {
+    let first = &report["first_difference"];
+    (
+        first["seq"].as_u64().unwrap_or(u64::MAX),
+        first["pointer"].as_str().unwrap_or_default(),
+        first["attribution"].as_str().unwrap_or_default(),
+    )
+}
+
+#[test]
+fn bad_evidence_comes_before_every_decision() {
+    let desk = Desk::new();
+    let whole = desk.ok(&["export", "r1"]);
+    let (code, report) = desk.json(&["replay", "r1"]);
+    assert_eq!((code, &report["same"]), (0, &json!(true)));
+    let header = whole.lines().next().unwrap();
+    // The raw answer of the model, of which every byte is decoded again, and a blob that no entry names.
+    let stray = format!(
+        "{{\"blob\":\"{}\",\"bytes\":\"eA==\"}}",
+        monolith::message::Digest::of(b"x")
+    );
+    let check = |name: &str, text: String, attribution: &str| {
+        desk.write(name, &text);
+        let (code, report) = desk.json(&["replay", name]);
+        let found = first(&report).2;
+        assert_eq!((code, found), (7, attribution), "{name}: {report}");
+        assert_eq!(report["same"], false);
+        for mode in [&["--set", "max_turns=3"][..], &["--live", "all"]] {
+            let (code, other) = desk.json(&[&["replay", name][..], mode].concat());
+            assert_eq!((code, first(&other).2), (7, attribution), "{mode:?}");
+        }
+        let forked = desk.says(&["replay", name, "--fork-at", "1", "--contract", "c.yaml"]);
+        assert_eq!(forked.code, 7, "{}", forked.err);
+    };
+    check("second.jsonl", format!("{whole}{header}\n"), "extended");
+    let lines: Vec<&str> = whole.lines().collect();
+    let place = lines.iter().position(|line| line.starts_with("{\"blob\":"));
+    let (entries, blobs) = lines.split_at(place.unwrap());
+    let mut blobs = [blobs, &[stray.as_str()]].concat();
+    blobs.sort_unstable();
+    let with_stray = [entries, &blobs].concat().join("\n") + "\n";
+    check("stray.jsonl", with_stray, "extended");
+    let cut = entries[..entries.len() - 1].join("\n") + "\n";
+    check("cut.jsonl", cut, "truncated");
+
+    desk.sql("UPDATE runs SET code = 'synthesis' WHERE run_id = 'r1'");
+    let (code, report) = desk.json(&["replay", "r1"]);
+    assert_eq!((code, first(&report).2), (7, "tampered"), "{report}");
+}
+
+#[test]
+fn another_contract_that_decides_the_same_comes_to_the_same_end() {
+    let desk = Desk::new();
+    let (code, report) = desk.json(&["replay", "r1", "--set", "max_turns=4"]);
+    assert_eq!(code, 0, "{report}");
+    assert_eq!(report["same_outcome"], true);
+    assert_eq!(report["same_decisions"], report["entries"]);
+    let differ = report["contract_differences"].as_array().unwrap();
+    let turns = differ.iter().find(|field| field["pointer"] == "/max_turns");
+    let turns = turns.unwrap();
+    assert_eq!(
+        (&turns["recorded"], &turns["other"]),
+        (&json!("10"), &json!("4"))
+    );
+    assert!(report.get("no_longer_fits").is_none(), "{report}");
+}
+
+#[test]
+fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
+    let desk = Desk::new();
+    // The recording says it all: the call would not have been made.
+    let (code, report) = desk.json(&["replay", "r1", "--set", "max_calls.run=0"]);
+    assert_eq!(code, 6, "{report}");
+    assert_eq!(report["recorded_outcome"]["class"], "COMPLETED_WITH_TOOLS");
+    assert_eq!(report["outcome"]["code"], "max_calls", "{report}");
+    assert_eq!(report["first_other_decision"]["seq"], 3, "{report}");
+    let told = desk.says(&["replay", "r1", "--set", "max_calls.run=0"]);
+    assert_eq!(told.code, 6);
+    assert!(
+        told.out
+            .contains("The first that decides otherwise is entry 3:"),
+        "{}",
+        told.out
+    );
+    assert!(
+        told.out.contains("FAILED_BUDGET_EXHAUSTED (max_calls)"),
+        "{}",
+        told.out
+    );
+
+    // Another request: nobody knows what the model would have said.
+    desk.write("other.yaml", &format!("{CONTRACT}system: Be brief.\n"));
+    let (code, report) = desk.json(&["replay", "r1", "--contract", "other.yaml"]);
+    assert_eq!((code, &report["outcome"]), (6, &Value::Null), "{report}");
+    assert_eq!(report["no_longer_fits"]["seq"], 2, "{report}");
+    let why = report["no_longer_fits"]["why"].as_str().unwrap();
+    assert_eq!(why, "request 1 is another one");
+
+    // Less room for the result: the request after it is another one.
+    let budget = "tool_output_budget.max_bytes_per_call=2";
+    let (code, report) = desk.json(&["replay", "r1", "--set", budget]);
+    assert_eq!(
+        (code, &report["no_longer_fits"]["seq"]),
+        (6, &json!(7)),
+        "{report}"
+    );
+
+    // What has no contract file needs one.
+    desk.ok(&["export", "r1", "-o", "r1.jsonl"]);
+    let said = desk.says(&["replay", "r1.jsonl", "--set", "max_turns=3"]);
+    assert_eq!(said.code, 4);
+    assert!(
+        said.err.contains("name it with --contract FILE"),
+        "{}",
+        said.err
+    );
+    desk.ok(&[
+        "replay",
+        "r1.jsonl",
+        "--contract",
+        "c.yaml",
+        "--set",
+        "max_turns=3",
+    ]);
+}
+
+#[test]
+fn another_contract_starts_no_server() {
+    if !Bench::has_python() {
+        return;
+    }
+    let bench = Bench::new(3);
+    let monolith = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        let command = command.args(args).args(["--store", "runs.db", "--json"]);
+        let left = command.current_dir(bench.path()).output().unwrap();
+        let out = String::from_utf8(left.stdout).unwrap();
+        let document: Value = serde_json::from_str(&out).unwrap();
+        (left.status.code(), document)
+    };
+    assert_eq!(monolith(&["run", "c.yaml", "--run-id", "r1"]).0, Some(0));
+    let log = bench.path().join("executions");
+    std::fs::remove_file(&log).unwrap();
+    let set = ["replay", "r1", "--set", "max_turns=9"];
+    let (code, report) = monolith(&set);
+    assert_eq!(code, Some(0), "{report}");
+    assert!(!log.exists(), "a server that is started makes its file");
+    let (code, report) = monolith(&[&set[..], &["--start-servers"]].concat());
+    assert_eq!(code, Some(0), "{report}");
+    assert!(log.exists());
+
+    // Only what is known to be repeatable is called again, with the key that it had.
+    std::fs::remove_file(&log).unwrap();
+    let (code, report) = monolith(&["replay", "r1", "--live", "tools"]);
+    assert_eq!((code, &report["calls"]), (Some(0), &json!(2)), "{report}");
+    let keys = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(keys.lines().count(), 2, "{keys}");
+    assert!(keys.lines().all(|key| key.starts_with("r1:")), "{keys}");
+    let left_out = report["not_compared"].as_array().unwrap();
+    assert_eq!(left_out.len(), 5, "{report}");
+    let (code, report) = monolith(&["replay", "r1", "--live", "tools", "--effects"]);
+    assert_eq!((code, &report["calls"]), (Some(0), &json!(7)), "{report}");
+
+    std::fs::write(bench.path().join("described"), "Counts otherwise.").unwrap();
+    let (code, report) = monolith(&["replay", "r1", "--live", "tools"]);
+    assert_eq!(code, Some(6), "{report}");
+    assert_eq!(first(&report), (0, "/contract/tools/0/pin", "tool"));
+}
+
+#[test]
+fn a_tool_that_answers_otherwise_is_the_first_difference_at_its_entry() {
+    let desk = Desk::new();
+    let before = desk.ok(&["list"]);
+    let (code, report) = desk.json(&["replay", "r1", "--live", "all"]);
+    assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
+    assert_eq!(
+        (&report["inferences"], &report["calls"]),
+        (&json!(2), &json!(1))
+    );
+    desk.write("LICENSE", "GPL");
+    let (code, report) = desk.json(&["replay", "r1", "--live", "tools"]);
+    let pointer = "/event/event/value/outcome/value/content/0/value";
+    assert_eq!(
+        (code, first(&report)),
+        (6, (4, pointer, "tool")),
+        "{report}"
+    );
+    assert_eq!(desk.ok(&["list"]), before, "nothing is written");
+
+    // Another folder, another contract: the answers would say nothing.
+    let said = desk.says(&["replay", "r1", "--live", "all", "--set", "system=Hm."]);
+    assert_eq!(said.code, 4, "{}", said.err);
+    assert!(
+        said.err
+            .contains("the file gives another contract: /system"),
+        "{}",
+        said.err
+    );
+}
+
+/// A server that answers the requests one after the other, and begins anew after the last.
+fn serve(runtime: &Runtime, server: &MockServer, answers: &[Value]) {
+    runtime.block_on(async {
+        server.reset().await;
+        for answer in answers.iter().rev() {
+            let response = ResponseTemplate::new(200).set_body_json(answer);
+            let turn = if answer["choices"][0]["finish_reason"] == "stop" {
+                3
+            } else {
+                1
+            };
+            // A conversation grows: the request after the tool call has its observation.
+            Mock::given(method("POST"))
+                .and(move |request: &wiremock::Request| {
+                    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+                    body["messages"]
+                        .as_array()
+                        .is_some_and(|said| said.len() == turn)
+                })
+                .respond_with(response)
+                .mount(server)
+                .await;
+        }
+    });
+}
+
+#[test]
+fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(MockServer::start());
+    let desk = Desk::empty();
+    desk.write("LICENSE", "MIT");
+    let contract = format!(
+        "task: Which licence?\ntool_policy: required\n\
+         targets: [{{provider: cloud, model: m, context_window: 100000}}]\n\
+         providers: {{cloud: {{type: openai, base_url: \"{}/v1\"}}}}\n\
+         tools: {{builtin: [read_file], workspace: .}}\n",
+        server.uri()
+    );
+    desk.write("c.yaml", &contract);
+    serve(&runtime, &server, &[reads("LICENSE"), says("It is MIT.")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    assert_eq!((code, &report["inferences"]), (0, &json!(2)), "{report}");
+
+    // The same words at another price, under another id.
+    let mut same = reads("LICENSE");
+    same["choices"][0]["message"]["tool_calls"][0]["id"] = json!("c9");
+    same["usage"]["prompt_tokens"] = json!(21);
+    serve(&runtime, &server, &[same, says("It is MIT.")]);
+    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
+    assert_eq!(
+        report["notes"].as_array().map(Vec::len),
+        Some(1),
+        "{report}"
+    );
+
+    serve(&runtime, &server, &[reads("README"), says("It is GPL.")]);
+    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    let message = "/event/event/value/result/canonical_message";
+    let pointer = format!("{message}/tool_calls/0/arguments/path");
+    assert_eq!(
+        (code, first(&report)),
+        (6, (2, pointer.as_str(), "model")),
+        "{report}"
+    );
+    let all = report["differences"].as_array().unwrap();
+    assert_eq!(all.len(), 2, "{report}");
+    assert_eq!(all[1]["pointer"], json!(format!("{message}/content")));
+    assert_eq!(all[1]["seq"], 7);
+
+    runtime.block_on(server.reset());
+    let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+    assert_eq!(
+        (code, first(&report)),
+        (6, (2, "/event/event/kind", "model")),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
+    let desk = Desk::new();
+    let fork = ["replay", "r1", "--fork-at", "6", "--run-id", "r2"];
+    let (code, result) = desk.json(&[&fork[..], &["--set", "tool_policy=optional"]].concat());
+    assert_eq!(code, 0, "{result}");
+    assert_eq!(result["run_id"], "r2");
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_CHAT_ONLY",
+        "no call of its own"
+    );
+    assert_eq!(
+        result["counters"]["inferences"], 1,
+        "its counters begin at zero"
+    );
+    let said = result["conversation"].as_array().unwrap();
+    let said: Vec<&str> = said.iter().filter_map(|m| m["content"].as_str()).collect();
+    assert_eq!(said, ["Which licence?", "", "MIT", "It is MIT."]);
+
+    let lists = desk.ok(&["list"]);
+    assert!(lists.contains("forked from r1 at entry 6"), "{lists}");
+    let (_, listed) = desk.json(&["list"]);
+    assert_eq!(listed["runs"][0]["forked_from"]["entry"], 6, "{listed}");
+    let shown = desk.ok(&["show", "r2"]);
+    assert!(
+        shown.contains("parent    forked from r1 at entry 6\n"),
+        "{shown}"
+    );
+    let (code, verified) = desk.json(&["verify", "r2"]);
+    assert_eq!(code, 0, "{verified}");
+    let checks = verified["checks"].as_array().unwrap();
+    let parent = checks
+        .iter()
+        .find(|check| check["name"] == "parent")
+        .unwrap();
+    assert_eq!(parent["detail"], "forked from r1 at entry 6");
+    assert_eq!(desk.json(&["replay", "r2"]).0, 0);
+
+    // A file does not hold the parent, and says so.
+    desk.ok(&["export", "r2", "-o", "r2.jsonl"]);
+    let (code, verified) = desk.json(&["verify", "r2.jsonl"]);
+    assert_eq!(code, 0, "{verified}");
+    let told = verified["not_checked"].to_string();
+    assert!(
+        told.contains("parent: forked from run r1, which a file does not hold"),
+        "{told}"
+    );
+
+    // Where the parent is another one than it was, the child says so.
+    desk.sql("UPDATE entries SET hash = zeroblob(32) WHERE seq = 6 AND run = (SELECT id FROM runs WHERE run_id = 'r1')");
+    let (code, verified) = desk.json(&["verify", "r2"]);
+    assert_eq!(code, 7, "{verified}");
+    assert_eq!(verified["first_bad"]["field"], "event.parent.head");
+}
+
+#[test]
+fn a_fork_inherits_no_proof_and_may_be_told_more() {
+    let desk = Desk::new();
+    let (code, result) = desk.json(&["replay", "r1", "--fork-at", "6"]);
+    assert_eq!(code, 1, "{result}");
+    assert_eq!(result["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
+    let (_, result) = desk.json(&["replay", "r1", "--fork-at", "0", "--task", "And whose?"]);
+    assert_eq!(
+        result["outcome"]["class"], "COMPLETED_WITH_TOOLS",
+        "{result}"
+    );
+    let said = result["conversation"].as_array().unwrap();
+    assert_eq!(said[1]["content"], "And whose?");
+}
+
+#[test]
+fn a_fork_where_a_call_has_no_answer_names_the_nearest_entries() {
+    let desk = Desk::new();
+    let check = |at: &str, expect: &str| {
+        let (code, result) = desk.json(&["replay", "r1", "--fork-at", at]);
+        assert_eq!((code, &result["run_id"]), (4, &Value::Null), "{result}");
+        let said = result["error"].as_str().unwrap();
+        assert!(said.contains(expect), "{said}");
+    };
+    check("3", "the nearest that will do are entries 2 and 5");
+    check("4", "the nearest that will do are entries 2 and 5");
+    check("99", "it has entries 0 to 10");
+}

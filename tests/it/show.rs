@@ -1,0 +1,269 @@
+//! `show` from outside: two runs side by side, a run while it happens, its exit code, and what a player makes of it.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A folder with a state folder of its own.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .env("MONOLITH_HOME", self.0.path().join("home"));
+        command
+    }
+
+    /// Exit code and standard output.
+    fn run(&self, args: &[&str]) -> (i32, String) {
+        let output = self.command(args).stderr(Stdio::piped()).output().unwrap();
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
+    }
+
+    /// A contract whose scripted model says this, each after so many milliseconds.
+    fn script(&self, policy: &str, answers: &[(&str, u64)]) {
+        let contract = json!({"task": "hi", "tool_policy": policy, "targets": [{"provider": "demo", "model": "script"}],
+            "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}, "tools": {"builtin": ["echo"]}});
+        std::fs::write(self.0.path().join("c.json"), contract.to_string()).unwrap();
+        let lines: Vec<String> = answers.iter().map(|(text, delay_ms)| {
+            let call = json!([{"id": "a", "type": "function", "function": {"name": "echo", "arguments": "{\"text\":\"x\"}"}}]);
+            let message = if *text == "call" { json!({"role": "assistant", "tool_calls": call}) } else { json!({"role": "assistant", "content": text}) };
+            let stop = if *text == "call" { "tool_calls" } else { "stop" };
+            json!({"response": {"choices": [{"index": 0, "message": message, "finish_reason": stop}]}, "delay_ms": delay_ms}).to_string()
+        }).collect();
+        std::fs::write(self.0.path().join("s.jsonl"), lines.join("\n")).unwrap();
+    }
+}
+
+fn golden(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("replay/v1/{name}.jsonl"))
+        .display()
+        .to_string()
+}
+
+#[test]
+fn two_runs_part_where_their_decisions_do() {
+    let desk = Desk::new();
+    let compare = |left: &str, right: &str| {
+        let (code, text) = desk.run(&["show", &golden(left), &golden(right), "--diff", "--json"]);
+        (code, serde_json::from_str::<Value>(&text).unwrap())
+    };
+    let (code, report) = compare("core.valid_call", "core.valid_call");
+    assert_eq!(
+        (code, &report["same"], &report["common"]),
+        (0, &json!(true), &json!(11))
+    );
+    assert_eq!(report["first_other_content"], Value::Null);
+    // The same decisions, but a contract and a result that differ.
+    let (code, report) = compare("core.valid_call", "core.oversized_result");
+    assert_eq!((code, &report["same"]), (0, &json!(true)));
+    assert_eq!(
+        report["contract"][0]["pointer"],
+        "/tool_output_budget/max_bytes_per_call"
+    );
+    assert_eq!(report["first_other_content"]["left"]["seq"], 4);
+    let (code, report) = compare("core.tool_timeout_then_call", "core.valid_call");
+    assert_eq!((code, &report["common"]), (6, &json!(4)));
+    assert_eq!(report["divergence"]["left"]["event"], "tool_timed_out");
+    assert_eq!(report["divergence"]["right"]["event"], "tool_returned");
+    assert_eq!(
+        report["divergence"]["fields"][0]["pointer"],
+        "/event/event/value/outcome/kind"
+    );
+    let last = report["segments"].as_array().unwrap().last().unwrap();
+    assert_eq!(
+        last,
+        &json!({"side": "both", "left": [9, 15], "right": [4, 10]})
+    );
+    let (code, text) = desk.run(&[
+        "show",
+        &golden("core.tool_timeout_then_call"),
+        &golden("core.valid_call"),
+        "--diff",
+    ]);
+    assert_eq!(code, 6);
+    for part in [
+        "In common from the beginning: 4 decisions",
+        "read_file timed out",
+        "A9–A15  are  B4–B10",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_comparison_needs_two_runs_that_verify() {
+    let desk = Desk::new();
+    let whole = golden("core.valid_call");
+    assert_eq!(desk.run(&["show", &whole, "--diff"]).0, 4);
+    assert_eq!(desk.run(&["show", &whole, &whole]).0, 4);
+    let text = std::fs::read_to_string(&whole).unwrap();
+    let changed = text.replacen("\"at_ms\":0", "\"at_ms\":1", 1);
+    std::fs::write(desk.0.path().join("bad.jsonl"), changed).unwrap();
+    assert_eq!(desk.run(&["show", &whole, "bad.jsonl", "--diff"]).0, 7);
+}
+
+#[test]
+fn the_exit_code_of_a_run_is_given_where_it_is_asked_for() {
+    let desk = Desk::new();
+    let check = |name: &str, expect: i32| {
+        assert_eq!(desk.run(&["show", &golden(name)]).0, 0, "{name}");
+        assert_eq!(
+            desk.run(&["show", &golden(name), "--exit-code"]).0,
+            expect,
+            "{name}"
+        );
+        assert_eq!(
+            desk.run(&["show", &golden(name), "--json", "--exit-code"])
+                .0,
+            expect,
+            "{name}"
+        );
+        assert_eq!(
+            desk.run(&["show", &golden(name), "--follow"]).0,
+            expect,
+            "{name}"
+        );
+    };
+    check("core.valid_call", 0);
+    check("core.narration", 1);
+    check("preflight.tool_unavailable", 3);
+    check("core.malformed_envelope", 5);
+}
+
+/// Ends the run with the test, however that ends.
+struct Driven(Child);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+#[test]
+fn a_run_is_followed_from_its_first_entry_to_its_seal() {
+    let desk = Desk::new();
+    desk.script("required", &[("call", 0), ("done", 4000)]);
+    let quiet = |command: &mut Command| {
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    };
+    let mut run = Driven(quiet(
+        &mut desk.command(&["run", "c.json", "--run-id", "r"]),
+    ));
+    // Asking is all the waiting: the run is there after a few answers.
+    let there = (0..2000).any(|_| desk.run(&["show", "r", "--raw"]).0 == 0);
+    assert!(there, "the run never began");
+    let mut following = Driven(
+        desk.command(&["show", "r", "--follow"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut lines = BufReader::new(following.0.stdout.take().unwrap()).lines();
+    let first = lines.next().unwrap().unwrap();
+    assert!(first.trim_start().starts_with('0'), "{first}");
+    assert!(
+        run.0.try_wait().unwrap().is_none(),
+        "the model takes four seconds: the run is in progress"
+    );
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    let rows = rest.iter().take_while(|line| !line.is_empty()).count() + 1;
+    let (_, raw) = desk.run(&["show", "r", "--raw"]);
+    assert_eq!(rows, raw.lines().count(), "{rest:?}");
+    assert!(
+        rest.iter()
+            .any(|line| line.contains("COMPLETED_WITH_TOOLS")),
+        "{rest:?}"
+    );
+    assert!(
+        rest.last().unwrap().starts_with("verified at level"),
+        "{rest:?}"
+    );
+    assert_eq!(following.0.wait().unwrap().code(), Some(0));
+    assert_eq!(run.0.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_recorded_terminal_has_a_header_and_times_that_never_fall() {
+    let desk = Desk::new();
+    let (code, text) = desk.run(&[
+        "export",
+        &golden("core.tool_timeout_then_call"),
+        "--format",
+        "cast",
+    ]);
+    assert_eq!(code, 0);
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["version"], 2);
+    assert!(lines[0]["width"].is_u64() && lines[0]["height"].is_u64());
+    let times: Vec<f64> = lines[1..]
+        .iter()
+        .map(|line| line[0].as_f64().unwrap())
+        .collect();
+    assert!(
+        times.len() > 5 && times.windows(2).all(|pair| pair[0] <= pair[1]),
+        "{times:?}"
+    );
+    assert_eq!(times.last(), Some(&300.001));
+    for line in &lines[1..] {
+        assert_eq!(line[1], "o");
+        assert!(line[2].as_str().unwrap().ends_with("\r\n"));
+    }
+}
+
+/// What the token gate holds back stays out of every form unless it is asked for; a file that holds it gives it only then.
+#[test]
+fn withheld_text_leaves_in_no_form_unasked() {
+    let desk = Desk::new();
+    desk.script("required", &[("just talk", 0)]);
+    assert_eq!(desk.run(&["run", "c.json", "--run-id", "r"]).0, 1);
+    let whole = ["export", "r", "--withheld", "-o", "whole.jsonl"];
+    assert_eq!(desk.run(&whole).0, 0);
+    let file = desk.0.path().join("whole.jsonl").display().to_string();
+    let blobs = |text: &str| {
+        text.lines()
+            .filter(|line| line.starts_with("{\"blob\""))
+            .count()
+    };
+    let held = blobs(&std::fs::read_to_string(&file).unwrap());
+    let carried = |asked: &str, more: &[&str]| {
+        let (code, page) = desk.run(&[&["export", asked, "--format", "html"], more].concat());
+        assert_eq!(code, 0);
+        let (_, rest) = page.split_once("stream;base64\">").unwrap();
+        let data = rest.split('<').next().unwrap();
+        let bytes =
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, data).unwrap();
+        blobs(&String::from_utf8(bytes).unwrap())
+    };
+    for asked in ["r", &file] {
+        assert_eq!(carried(asked, &["--withheld"]), held);
+        assert!(carried(asked, &[]) < held, "{held}");
+        for format in ["atif", "cast"] {
+            let (code, text) = desk.run(&["export", asked, "--format", format, "--withheld"]);
+            assert_eq!(code, 0);
+            assert!(!text.contains("just talk"), "{text}");
+        }
+    }
+}
