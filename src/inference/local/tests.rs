@@ -422,7 +422,10 @@ async fn gated(backend: &Backend, contract: &ExecutionContract) -> Decoded {
         cancel: CancellationToken::new(),
         idle: std::time::Duration::from_secs(600),
     };
-    let mut reply = backend.send(adapter.path(), body, &patience).await.unwrap();
+    let mut reply = backend
+        .send(&adapter.path(&contract.targets[0]), body, &patience)
+        .await
+        .unwrap();
     let meta = ResponseMeta {
         status: reply.head().status,
         ..ResponseMeta::default()
