@@ -84,6 +84,29 @@ impl Redactor {
         joined(raw).iter().any(shows)
     }
 
+    /// What a conversation that was recorded elsewhere may be begun with: what is a secret here may have been none there.
+    /// Arguments that would be no object without their secret are replaced as a whole.
+    pub(in crate::driver) fn clean_opening(
+        &self,
+        mut messages: Vec<AgentMessage>,
+    ) -> Vec<AgentMessage> {
+        for message in &mut messages {
+            for call in &mut message.tool_calls {
+                if self.clean_call(call).is_err() {
+                    let marker = self.marker(call.arguments.as_str().as_bytes());
+                    let whole = format!("{{\"redacted\":\"{marker}\"}}");
+                    // A marker holds nothing that would have to be escaped.
+                    if let Ok(whole) = ObjectText::parse(whole) {
+                        call.arguments = whole;
+                    }
+                }
+            }
+            // Calls are clean by now, so nothing is left that could fail.
+            let _ = self.clean_message(message);
+        }
+        messages
+    }
+
     /// True where anything had to be taken out.
     fn clean_result(&self, result: &mut ProtocolAdapterResult) -> bool {
         let mut changed = self.clean_option(&mut result.pointer);

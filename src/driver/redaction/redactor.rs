@@ -168,7 +168,7 @@ impl Redactor {
         }
     }
 
-    fn marker(&self, value: &[u8]) -> String {
+    pub(super) fn marker(&self, value: &[u8]) -> String {
         match &self.marking {
             Marking::Salted(salt) => salt.marker(value),
             Marking::Fixed => SECRET_MARKER.to_owned(),
