@@ -70,9 +70,15 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),
-        Command::Replay(args) => commands::replay::replay(&home, args),
+        Command::Replay(mut args) => {
+            args.run = home.settled(&args.run)?;
+            commands::replay::replay(&home, args)
+        }
         Command::Verify(args) => commands::verify::verify(&home, &args),
-        Command::Show(args) => commands::show::show(&home, &args),
+        Command::Show(mut args) => {
+            args.run = home.settled(&args.run)?;
+            commands::show::show(&home, &args)
+        }
         Command::List(args) => commands::list::list(&home, &args),
         Command::Import(args) => commands::import::import(&home, &args),
         Command::Erase(args) => commands::erase::erase(&home, &args),

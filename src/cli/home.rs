@@ -187,6 +187,14 @@ impl Home {
         }
     }
 
+    /// What is asked for by its full name: a command that looks twice must not find another run the second time.
+    pub(super) fn settled(&self, asked: &str) -> Result<String, CliError> {
+        Ok(match self.source(asked)? {
+            Source::File(_) => asked.to_owned(),
+            Source::Run(run_id, _) => run_id.to_string(),
+        })
+    }
+
     /// The run of that name, or of that unique prefix.
     pub(super) fn run(&self, asked: &str) -> Result<Source, CliError> {
         let none = || StoreError::NoSuchRun {

@@ -26,8 +26,8 @@ pub async fn prepare_fork(
         .collect();
     let mut prepared = prepare_after(request, &answered, cancel).await?;
     if let Start::New { started, .. } = &mut prepared.start {
-        let task = task.map(|task| prepared.redactor.text(&task).into_owned());
-        started.messages = point.opening(&prepared.contract.system, task.as_deref());
+        let opening = point.opening(&prepared.contract.system, task.as_deref());
+        started.messages = prepared.redactor.clean_opening(opening);
         started.parent = Some(ParentRun {
             head: point.head,
             run_id: point.run_id,

@@ -129,9 +129,8 @@ pub(super) async fn exchange(
         }
         Err(mut fault) => {
             fault.detail = redactor.cut_text(&fault.detail);
-            let raw = redactor.cut_bytes(&raw).into_owned();
-            let hash = Digest::of(&raw);
-            (Err(fault), Some(raw), hash)
+            let (raw, hash) = redactor.clean_broken(&raw);
+            (Err(fault), raw, hash)
         }
     };
     Exchange {

@@ -13,7 +13,7 @@ use crate::contract::{
 };
 use crate::kernel::{BringUpFault, EventKind, Resumed, Run, RunStarted};
 use crate::message::{Digest, Role, RunId};
-use crate::replay::{BlobSource, Replayer, Unfinished, first_difference};
+use crate::replay::{BlobSource, ReplayReport, Replayer, Unfinished, first_difference};
 use crate::store::{Invocation, RunLock, Store, StoreReader};
 use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
@@ -74,6 +74,14 @@ pub fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
         });
     }
     let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
+    // Replaying knows nothing of signed checkpoints, indexes and blobs: a run that was cut would do again what it had done.
+    let verified = reader.verify_run(run_id, true)?;
+    if let Some(flaw) = &verified.first_bad {
+        return Err(DriverError::DoesNotReplay {
+            run_id: run_id.clone(),
+            report: Box::new(ReplayReport::default().with_flaw(flaw)),
+        });
+    }
     let mut replayer = Replayer::new(contract.clone(), run_id);
     for entry in &entries {
         replayer.take(entry, &blobs);

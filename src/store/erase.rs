@@ -171,14 +171,17 @@ fn replace(
             let run_id = run_id.clone();
             return Err(EraseError::NotHere { run_id, hash });
         }
-        let runs = vec![run_id.clone()];
-        return Ok(Erased {
-            hash,
-            bytes: None,
-            runs,
-        });
+        if !asked.all_runs || users.is_empty() {
+            let runs = vec![run_id.clone()];
+            return Ok(Erased {
+                hash,
+                bytes: None,
+                runs,
+            });
+        }
     }
-    let mut runs = vec![run_id.clone()];
+    let named = users.contains_key(run_id.as_str());
+    let mut runs: Vec<RunId> = named.then(|| run_id.clone()).into_iter().collect();
     for other in users.keys().filter(|name| *name != run_id.as_str()) {
         let other = RunId::try_from(other.clone()).map_err(|fault| StoreError::Corrupt {
             path: path.to_path_buf(),

@@ -229,6 +229,12 @@ fn verify_all(conn: &Connection) -> rusqlite::Result<Verified> {
     Ok(verified)
 }
 
+/// Makes an empty file that as many may read as the store, and no more.
+fn make_alike(path: &Path, store: &Path) -> io::Result<()> {
+    let file = File::create_new(path)?;
+    file.set_permissions(fs::metadata(store)?.permissions())
+}
+
 /// Copies the store beside itself, synced, under a name that was free.
 fn copy(conn: &Connection, path: &Path, format: i32) -> Result<PathBuf, MigrateError> {
     let partial = beside(path, &format!("format-{format}.partial"));
@@ -245,6 +251,7 @@ fn copy(conn: &Connection, path: &Path, format: i32) -> Result<PathBuf, MigrateE
     let Some(name) = partial.to_str() else {
         return Err(refuse(&partial, "its name is not UTF-8".to_owned()));
     };
+    make_alike(&partial, path).map_err(io)?;
     let copied = conn
         .execute("VACUUM INTO ?1", [name])
         .map_err(|fault| refuse(&partial, fault.to_string()))
@@ -271,9 +278,13 @@ fn copy(conn: &Connection, path: &Path, format: i32) -> Result<PathBuf, MigrateE
                 return Ok(copy);
             }
             Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(fault) => return Err(refuse(&copy, fault.to_string())),
+            Err(fault) => {
+                drop(fs::remove_file(&partial));
+                return Err(refuse(&copy, fault.to_string()));
+            }
         }
     }
+    drop(fs::remove_file(&partial));
     let reason = format!("there are {MOST_COPIES} copies already");
     Err(refuse(path, reason))
 }

@@ -150,6 +150,15 @@ impl LogProof {
             .map_err(|flaw| ("pins", flaw))?;
         if pins > 0 {
             passed(report, "pins", format!("{pins} heads noted earlier"));
+        } else if !trust.pins.is_empty() {
+            let expected = "a head that was noted at one of the sizes of this proof";
+            let flaw = Flaw::new(
+                FlawKind::Incomplete,
+                "pins",
+                expected,
+                "heads of other sizes or logs",
+            );
+            return Err(("pins", flaw));
         } else {
             let why = "pinned heads: none of these sizes was given, and whoever made the proof can have made the log";
             report.not_checked.push(why.to_owned());

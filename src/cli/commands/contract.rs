@@ -136,7 +136,7 @@ fn dry_precheck(preview: &Preview) -> Vec<Check> {
         bring_up: preview.faults.clone(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),
-        messages: Vec::new(),
+        messages: RunStarted::opening(&contract.system, ""),
         parent: None,
         run_id,
         started_unix_ms: 0,

@@ -11,6 +11,7 @@
 //! ```
 
 mod forms;
+mod pieces;
 mod recorded;
 mod redactor;
 mod salt;

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use super::Redactor;
+use super::pieces::joined;
 use crate::adapter::Decoded;
 use crate::kernel::BringUpFault;
 use crate::message::{
@@ -37,15 +38,17 @@ impl Redactor {
                 (Some(kept), decoded)
             }
         };
-        let changed = match &mut decoded {
-            Decoded::Message(result) => self.clean_result(result),
-            Decoded::Fault { fault, .. } => {
-                let message = self.cut_text(&fault.message);
-                let changed = message != fault.message;
-                fault.message = message;
-                changed
-            }
-        };
+        let in_pieces = self.shows_in_pieces(kept.as_deref().unwrap_or(&raw));
+        let changed = in_pieces
+            | match &mut decoded {
+                Decoded::Message(result) => self.clean_result(result),
+                Decoded::Fault { fault, .. } => {
+                    let message = self.cut_text(&fault.message);
+                    let changed = message != fault.message;
+                    fault.message = message;
+                    changed
+                }
+            };
         if changed {
             let raw_hash = self.name_of_dropped(&raw);
             if let Decoded::Message(result) = &mut decoded {
@@ -63,6 +66,45 @@ impl Redactor {
             raw_hash: Digest::of(&raw),
             raw: Some(raw),
         }
+    }
+
+    /// What may be kept of bytes that broke off, and their name.
+    pub(in crate::driver) fn clean_broken(&self, raw: &[u8]) -> (Option<Vec<u8>>, Digest) {
+        let kept = self.cut_bytes(raw);
+        if self.shows_in_pieces(&kept) {
+            return (None, self.name_of_dropped(raw));
+        }
+        let hash = Digest::of(&kept);
+        (Some(kept.into_owned()), hash)
+    }
+
+    /// Whether the strings of an answer show a secret together that no one of them shows.
+    fn shows_in_pieces(&self, raw: &[u8]) -> bool {
+        let shows = |text: &String| self.cut_text(text) != *text;
+        joined(raw).iter().any(shows)
+    }
+
+    /// What a conversation that was recorded elsewhere may be begun with: what is a secret here may have been none there.
+    /// Arguments that would be no object without their secret are replaced as a whole.
+    pub(in crate::driver) fn clean_opening(
+        &self,
+        mut messages: Vec<AgentMessage>,
+    ) -> Vec<AgentMessage> {
+        for message in &mut messages {
+            for call in &mut message.tool_calls {
+                if self.clean_call(call).is_err() {
+                    let marker = self.marker(call.arguments.as_str().as_bytes());
+                    let whole = format!("{{\"redacted\":\"{marker}\"}}");
+                    // A marker holds nothing that would have to be escaped.
+                    if let Ok(whole) = ObjectText::parse(whole) {
+                        call.arguments = whole;
+                    }
+                }
+            }
+            // Calls are clean by now, so nothing is left that could fail.
+            let _ = self.clean_message(message);
+        }
+        messages
     }
 
     /// True where anything had to be taken out.

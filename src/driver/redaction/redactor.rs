@@ -168,7 +168,7 @@ impl Redactor {
         }
     }
 
-    fn marker(&self, value: &[u8]) -> String {
+    pub(super) fn marker(&self, value: &[u8]) -> String {
         match &self.marking {
             Marking::Salted(salt) => salt.marker(value),
             Marking::Fixed => SECRET_MARKER.to_owned(),
@@ -277,11 +277,14 @@ impl Redactor {
         if found.is_empty() {
             return None;
         }
-        for marker in self.markers(text) {
-            for one in &mut found {
-                if one.at.start < marker.end && marker.start < one.at.end {
-                    one.at = one.at.start.min(marker.start)..one.at.end.max(marker.end);
-                }
+        // Markers stand in order and apart, so those that a stretch touches are neighbours.
+        let markers = self.markers(text);
+        for one in &mut found {
+            let first = markers.partition_point(|marker| marker.end <= one.at.start);
+            let behind = markers.partition_point(|marker| marker.start < one.at.end);
+            let touched = markers.get(first..behind).unwrap_or_default();
+            if let (Some(first), Some(last)) = (touched.first(), touched.last()) {
+                one.at = one.at.start.min(first.start)..one.at.end.max(last.end);
             }
         }
         found.sort_by_key(|one| one.at.start);

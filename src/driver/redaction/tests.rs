@@ -163,6 +163,17 @@ fn values_that_overlap_are_one_and_a_value_that_was_cut_goes_too() {
 }
 
 #[test]
+fn bytes_that_broke_off_are_not_kept_where_their_pieces_show_a_value() {
+    let redactor = knowing(&["hunter2-very-secret"], &RedactionTerms::default());
+    let kept = |raw: &str| redactor.clean_broken(raw.as_bytes()).0.is_some();
+    let stream = "data: {\"c\":\"hunter2-\"}\n\ndata: {\"c\":\"very-\"}\n\ndata: {\"c\":\"secret";
+    assert!(!kept(stream));
+    assert!(kept("data: {\"c\":\"nothing \"}\n\ndata: {\"c\":\"to hide"));
+    let (_, name) = redactor.clean_broken(stream.as_bytes());
+    assert_ne!(name, crate::message::Digest::of(stream.as_bytes()));
+}
+
+#[test]
 fn a_commitment_is_of_one_run_and_one_key() {
     let run = |name: &str| RunId::try_from(name.to_owned()).unwrap();
     let of = |key: u8, name: &str| {

@@ -191,6 +191,24 @@ fn what_is_no_blob_of_the_run_or_not_its_alone_is_refused() {
 }
 
 #[test]
+fn bytes_that_came_back_with_another_run_are_erased_for_all() {
+    let (_folder, path) = folder();
+    let (one, two) = (SampleRun::new("r-1"), SampleRun::new("r-2"));
+    write(&open(&path), &one, 1);
+    let blob = Digest::of(b"the whole of a long file").to_string();
+    erase_from(&path, &one, &blob, false).unwrap();
+    write(&open(&path), &two, 2);
+    assert!(holds(&path, b"the whole of a long file"));
+    let erased = erase_from(&path, &one, &blob, true).unwrap();
+    assert_eq!(erased.runs, std::slice::from_ref(&two.run_id));
+    assert!(!holds(&path, b"the whole of a long file"));
+    let mut reader = StoreReader::open(&path).unwrap();
+    for run in [&one, &two] {
+        assert!(reader.verify_run(&run.run_id, false).unwrap().holds());
+    }
+}
+
+#[test]
 fn a_forged_tombstone_is_a_flaw_in_its_table() {
     let check = |sql: &str, kind: FlawKind, table: &str| {
         let (_folder, path) = folder();

@@ -69,6 +69,11 @@ impl Verifier {
             Ok(signers) => signers,
             Err(flaw) => return refuse(flaw),
         };
+        if signers.is_empty() && self.trust.signature_required {
+            let expected = "a tombstone that a given key has signed";
+            let actual = "a signature by others";
+            return refuse(Flaw::new(FlawKind::Unsigned, "tombstone", expected, actual));
+        }
         wanted.erased = true;
         let book = &mut self.erased;
         book.count = book.count.saturating_add(1);
