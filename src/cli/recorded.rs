@@ -240,14 +240,7 @@ impl Source {
                             taken = Some(begin(contract, header.run_id));
                         }
                         (Record::Entry(entry), None, Some(taken)) => {
-                            let entry = SealedEntry {
-                                seq: entry.seq,
-                                state: entry.decoded_action.to,
-                                event: entry.event.to_owned(),
-                                action: entry.action.to_owned(),
-                                hash: entry.hash,
-                            };
-                            take(taken, &entry, &blobs);
+                            take(taken, &sealed(&entry), &blobs);
                         }
                         // A line before the header: there is no transcript to read on.
                         (_, Some(_), None) => return Ok(false),
