@@ -71,6 +71,32 @@ impl Source {
         }
     }
 
+    /// What was erased of the run; whether it was right to is for verification.
+    pub(super) fn tombstones(&mut self) -> Result<Vec<Tombstone>, CliError> {
+        let mut stones = Vec::new();
+        let mut take = |note: &str| {
+            stones.extend(note.parse().ok().and_then(|note| Tombstone::read(&note)));
+        };
+        match self {
+            Self::Run(run_id, reader) => {
+                let notes = reader.read_run(run_id)?.tombstones()?;
+                notes.iter().for_each(|note| take(note));
+            }
+            Self::File(path) => {
+                let mut reader = LineReader::new();
+                each_line(path, |line| {
+                    if line.starts_with(b"{\"tombstone\":")
+                        && let Ok(Record::Tombstone(stone)) = reader.read(line)
+                    {
+                        take(&stone.note);
+                    }
+                    Ok(true)
+                })?;
+            }
+        }
+        Ok(stones)
+    }
+
     /// Hands on each entry in order and holds no more than a page of them; returns the contract.
     pub(super) fn each_entry(
         self,

@@ -80,8 +80,11 @@ fn copy(
 }
 
 /// The trajectory of a run as one JSON document.
-pub(super) fn atif(source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+pub(super) fn atif(mut source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
     let mut trajectory = AtifTrajectory::new();
+    for stone in source.tombstones()? {
+        trajectory.erased(&stone);
+    }
     let contract = source.each_entry(|contract, _, entry| {
         let (action, event) = Recorded::decode(entry)?;
         trajectory.take(contract, &action, event.as_ref(), entry.hash);
