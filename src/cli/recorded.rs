@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::CliError;
+use super::standing::Standing;
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{Action, Event, EventKind, Run};
 use crate::message::{Digest, RunId};
@@ -68,6 +69,17 @@ impl Source {
         match self {
             Self::File(_) => Ok(None),
             Self::Run(run_id, reader) => Ok(reader.lineage(run_id)?),
+        }
+    }
+
+    /// How the run stands that has no end; none of a file, which tells nothing of processes.
+    pub(super) fn standing(&mut self) -> Result<Option<Standing>, CliError> {
+        match self {
+            Self::File(_) => Ok(None),
+            Self::Run(run_id, reader) => {
+                let row = reader.read_run(run_id)?.row().clone();
+                Ok(Standing::of(reader, &row)?)
+            }
         }
     }
 

@@ -59,7 +59,8 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
         let listed = text(&bench.says(args).stdout);
         let row = listed.lines().nth(1).unwrap();
         assert!(
-            row.starts_with("r1 ") && row.ends_with("unfinished"),
+            row.starts_with("r1 ")
+                && row.ends_with("interrupted (monolith resume r1 --store runs.db)"),
             "{row}"
         );
     }
