@@ -154,6 +154,37 @@ impl Source {
         }
     }
 
+    /// The machine after the recorded events, and what the entries add up to; holds no more than a page of them.
+    pub(super) fn fold(self) -> Result<(Run, Ledger), CliError> {
+        let mut ledger = Ledger::new();
+        let mut folded: Option<Run> = None;
+        self.each_entry(|contract, _, entry| {
+            let (action, event) = Recorded::decode(entry)?;
+            ledger.take(contract, &action, event.as_ref(), entry.hash);
+            match (event, &mut folded) {
+                (
+                    Some(Event {
+                        event: EventKind::RunStarted(started),
+                        ..
+                    }),
+                    None,
+                ) => {
+                    let contract = Arc::new(contract.clone());
+                    let validators = Arc::new(Validators::compile(&contract));
+                    folded = Some(Run::start(contract, validators, *started).0);
+                }
+                (Some(event), Some(run)) => drop(run.step(event)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let run = folded.ok_or_else(|| CliError::Entry {
+            seq: 0,
+            flaw: Flaw::tampered("event", "the start of a run", "none"),
+        })?;
+        Ok((run, ledger))
+    }
+
     /// Reads the whole transcript.
     pub(super) fn load(self) -> Result<Recorded, CliError> {
         match self {
@@ -301,36 +332,6 @@ impl Recorded {
         };
         let action = entry.decode_action().map_err(refuse)?;
         Ok((action, entry.decode_event().map_err(refuse)?))
-    }
-
-    /// The machine after the recorded events, and what the entries add up to.
-    pub(super) fn fold(&self) -> Result<(Run, Ledger), CliError> {
-        let contract = Arc::new(self.contract.clone());
-        let mut ledger = Ledger::new();
-        let mut run = None;
-        for entry in &self.entries {
-            let (action, event) = Self::decode(entry)?;
-            ledger.take(&contract, &action, event.as_ref(), entry.hash);
-            match (event, &mut run) {
-                (
-                    Some(Event {
-                        event: EventKind::RunStarted(started),
-                        ..
-                    }),
-                    None,
-                ) => {
-                    let validators = Arc::new(Validators::compile(&contract));
-                    run = Some(Run::start(Arc::clone(&contract), validators, *started).0);
-                }
-                (Some(event), Some(run)) => drop(run.step(event)),
-                _ => {}
-            }
-        }
-        let run = run.ok_or_else(|| CliError::Entry {
-            seq: 0,
-            flaw: Flaw::tampered("event", "the start of a run", "none"),
-        })?;
-        Ok((run, ledger))
     }
 }
 

@@ -76,7 +76,7 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
     if form.json {
-        let (run, ledger) = source.load()?.fold()?;
+        let (run, ledger) = source.fold()?;
         let result = AgentResult::of_run(&run, &ledger);
         home.screen.out_json(&result)?;
         return Ok(Exit(result.exit_code));
