@@ -37,7 +37,7 @@ pub(super) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Run a contract: one line per transition on stderr, the answer on stdout
+    /// Run a contract: the answer on stdout; on stderr each transition where somebody watches, else how it ended
     Run(RunArgs),
     /// Go on with a run whose process died, from where its transcript ends
     Resume(ResumeArgs),

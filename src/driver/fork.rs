@@ -16,8 +16,7 @@ pub async fn prepare_fork(
     mut request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
-    let told = task.as_deref().or(point.task());
-    request.spec.task = told.map(str::to_owned);
+    request.spec.task = point.intent_with(task.as_deref());
     let mut left = point.answered.clone();
     let targets = request.spec.targets.iter();
     // Scripts count by provider: the first target of each stands for all.

@@ -14,6 +14,7 @@
 //!                └── Event ◀── deadline │ Control │ task answers ◀────┘
 //! ```
 
+mod ancestry;
 mod backends;
 mod bring_up;
 mod clock;
@@ -41,6 +42,7 @@ mod tests_protocols;
 #[cfg(test)]
 mod tests_resume;
 
+pub use ancestry::played_from_the_first;
 pub use bring_up::{Prepared, RunRequest, prepare};
 pub use drive::{Control, Finished, Observer, drive};
 pub use environment::Environment;

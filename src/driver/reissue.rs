@@ -19,7 +19,7 @@ use crate::adapter::{Adapter, Decoded};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience};
 use crate::kernel::{CallOrder, EventKind, RunStarted};
-use crate::message::{Role, RunId};
+use crate::message::RunId;
 use crate::replay::{Again, BlobSource, LiveAnswer, LiveReport, LiveScope, Reissuer};
 use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
@@ -32,6 +32,8 @@ pub struct Recording<'r> {
     pub contract: ExecutionContract,
     /// Its entries.
     pub entries: &'r [SealedEntry],
+    /// Whether it may have no seal yet.
+    pub open: bool,
     /// Its name.
     pub run_id: RunId,
 }
@@ -72,7 +74,7 @@ pub async fn reissue(
         reissuer.take(entry, recording.blobs);
     }
     world.down().await;
-    Ok(reissuer.finish())
+    Ok(reissuer.finish(recording.open))
 }
 
 fn line(seq: u64, again: &Again) -> String {
@@ -121,11 +123,19 @@ impl World {
             refuse(reason)
         })?;
         let mut spec = request.spec;
-        let mut said = started.messages.iter().rev();
-        let task = said.find(|message| message.role == Role::User);
-        spec.task = task.map(|message| message.content.clone());
+        spec.task = RunStarted::intent(&started.messages);
         let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
-        if let Some((pointer, recorded, given)) = other_terms(contract, &spec, &sources)? {
+        let other = other_terms(contract, &spec, &sources)?;
+        if let Some((provider, path)) = other
+            .as_ref()
+            .and_then(|(at, ..)| sources.script_at(&spec, at))
+        {
+            return Err(refuse(format!(
+                "the script {} of provider `{provider}` is not the one that it was begun with",
+                path.display()
+            )));
+        }
+        if let Some((pointer, recorded, given)) = other {
             return Err(refuse(format!(
                 "the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
             )));

@@ -34,6 +34,7 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs, live: LiveArg) -> Result<Ex
         blobs: &recorded,
         contract: recorded.contract.clone(),
         entries: &recorded.entries,
+        open: args.open,
         run_id: recorded.run_id.clone(),
     };
     let report = asked(home, recording, request, scope)?;
@@ -76,14 +77,21 @@ fn told(home: &Home, report: &LiveReport) -> String {
         grouped(report.inferences),
         grouped(report.calls)
     );
-    let mut out = if report.same {
+    let mut out = if report.open {
+        let so_far = home.screen.paint_out(Style::Good, "same so far");
+        format!("{so_far}: {asked}; the run has no seal yet\n")
+    } else if report.same {
         let same = home.screen.paint_out(Style::Good, "same");
         format!("{same}: {asked}\n")
     } else {
         let other = home.screen.paint_out(Style::Bad, "not the same");
         format!("{other}: {asked}\n")
     };
-    replay::list_differences(&mut out, &report.differences);
+    if !report.open {
+        replay::list_differences(&mut out, &report.differences);
+    } else if !report.same {
+        out.push_str(replay::HOW_TO_ACCEPT);
+    }
     for note in &report.notes {
         let _ = writeln!(out, "note: {}", line(note));
     }

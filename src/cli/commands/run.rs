@@ -166,7 +166,18 @@ pub(super) fn read_spec(
         .map_err(|fault| refuse(fault.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|fault| {
         let at = fault.utf8_error().valid_up_to();
-        refuse(format!("it is not UTF-8 at byte {at}"))
+        let before = String::from_utf8_lossy(fault.as_bytes().get(..at).unwrap_or_default());
+        let line = before.matches('\n').count() + 1;
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
+        refuse(format!(
+            "it is not UTF-8 at line {line}, column {column} (byte {at})"
+        ))
     })?;
     Ok(ContractSpec::parse(
         &name.display().to_string(),
@@ -299,7 +310,8 @@ async fn drive(
     }
 }
 
-/// The end of a run and what to type next: for whoever watches, and on failure for everybody.
+/// The end of a run, and what to type next: for whoever watches. In a pipe one line says how which run ended; a failure has
+/// its reason and what to type.
 pub(super) fn tell_end(home: &Home, ended: &Ended) {
     let result = &ended.result;
     let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) else {
@@ -307,6 +319,9 @@ pub(super) fn tell_end(home: &Home, ended: &Ended) {
     };
     let brief = home.brief_name(run_id.as_str());
     if !home.screen.is_watched() {
+        let time = seconds(result.counters.elapsed_ms);
+        let end = format!("{time}  {outcome}   run {run_id}\n");
+        home.screen.write_err(&end);
         if let Some(error) = &result.error {
             let next = home.hint(&format!("show {brief}"));
             home.screen.failure(error, next);
