@@ -17,7 +17,7 @@ const MOST_PARENTS: usize = 1_000;
 ///
 /// # Errors
 /// [`DriverError::NoParent`] where a run of the line is not in the store as it was.
-pub(super) fn answered_before(
+pub fn answered_before(
     reader: &mut StoreReader,
     contract: &ExecutionContract,
     started: &RunStarted,

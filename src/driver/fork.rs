@@ -16,6 +16,9 @@ pub async fn prepare_fork(
     mut request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
+    if task.as_ref().is_some_and(|task| task.trim().is_empty()) {
+        return Err(DriverError::NoTask);
+    }
     request.spec.task = point.intent_with(task.as_deref());
     let mut left = point.answered.clone();
     let targets = request.spec.targets.iter();

@@ -41,9 +41,11 @@ mod tests_local;
 mod tests_protocols;
 #[cfg(test)]
 mod tests_resume;
+#[cfg(test)]
+mod tests_time;
 
-pub use ancestry::played_from_the_first;
-pub use bring_up::{Prepared, RunRequest, prepare};
+pub use ancestry::{answered_before, played_from_the_first};
+pub use bring_up::{Prepared, RunRequest, prepare, random_run_id};
 pub use drive::{Control, Finished, Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;

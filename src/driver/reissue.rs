@@ -1,5 +1,6 @@
 //! A recorded run's requests and calls, made again. Nothing is written; what differs is for `replay` to say.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +20,15 @@ use crate::adapter::{Adapter, Decoded};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience};
 use crate::kernel::{CallOrder, EventKind, RunStarted};
-use crate::message::RunId;
+use crate::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
 use crate::replay::{Again, BlobSource, LiveAnswer, LiveReport, LiveScope, Reissuer};
 use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
 
 /// A recorded run whose requests and calls are to be made again.
 pub struct Recording<'r> {
+    /// How many requests each provider had answered where the run began; nothing but for a run that began from another one.
+    pub answered_before: BTreeMap<String, usize>,
     /// Where its blobs are.
     pub blobs: &'r dyn BlobSource,
     /// Its contract.
@@ -143,8 +146,14 @@ impl World {
         let environment = &request.environment;
         let guard = Guard::of(&spec, environment, &sources)?;
         let redactor = guard.redactor(&spec, &request.redaction_key, run_id);
+        let mut before = recording.answered_before.clone();
+        let targets = spec.targets.iter();
+        // Scripts count by provider: the first target of each stands for all.
+        let played: Vec<usize> = targets
+            .map(|target| before.remove(&target.provider).unwrap_or(0))
+            .collect();
         let backends = if scope.inference {
-            backends(&spec, contract, sources, environment, true, &[])?
+            backends(&spec, contract, sources, environment, true, &played)?
         } else {
             Vec::new()
         };
@@ -195,6 +204,9 @@ impl World {
     }
 
     async fn ask(&self, again: Again, cancel: &CancellationToken) -> Asked {
+        if self.ends <= Instant::now() {
+            return Asked::NoTime;
+        }
         match again {
             Again::Inference { body, target, .. } => self.infer(body, target, cancel).await,
             Again::Call(order) => self.call(order, cancel).await,
@@ -215,13 +227,17 @@ impl World {
         let path = adapter.path(model);
         let asked = (adapter, model.model.as_str(), path.as_ref());
         let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
-        self.in_time(asking).await.map_or(Asked::NoTime, |answer| {
-            Asked::Answered(LiveAnswer::Inference(match answer.response {
-                Ok(Decoded::Message(result)) => Ok(result),
-                Ok(Decoded::Fault { fault, .. }) => Err(fault),
-                Err(fault) => Err(fault.into_provider_fault()),
-            }))
-        })
+        let answer = self.in_time(asking).await.map(|answer| answer.response);
+        Asked::Answered(LiveAnswer::Inference(match answer {
+            Some(Ok(Decoded::Message(result))) => Ok(result),
+            Some(Ok(Decoded::Fault { fault, .. })) => Err(fault),
+            Some(Err(fault)) => Err(fault.into_provider_fault()),
+            // The recorded run had its answer by then.
+            None => Err(ProviderFault::new(
+                ProviderFaultClass::Timeout,
+                "total_timeout_ms has passed",
+            )),
+        }))
     }
 
     async fn call(&self, order: CallOrder, cancel: &CancellationToken) -> Asked {
@@ -237,7 +253,7 @@ impl World {
         match self.in_time(calling).await {
             Some(Answer::Call { outcome, .. }) => Asked::Answered(LiveAnswer::Call(outcome)),
             Some(Answer::Probed(_) | Answer::Inference(_)) => Asked::Nobody,
-            None => Asked::NoTime,
+            None => Asked::Answered(LiveAnswer::Call(ToolOutcome::TimedOut)),
         }
     }
 

@@ -45,12 +45,15 @@ pub fn differences(root: &str, expected: &str, actual: &str, most: usize) -> Vec
     found
 }
 
+/// Hears of a place, and of what either document has there.
+pub(super) type Tell<'t> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 't;
+
 /// Tells of each place where two documents differ, with what either has there, in the order of their keys.
 pub(super) fn descend(
     path: &str,
     left: Option<&Value>,
     right: Option<&Value>,
-    tell: &mut dyn FnMut(&str, Option<&Value>, Option<&Value>),
+    tell: &mut Tell<'_>,
 ) {
     if left == right {
         return;

@@ -192,7 +192,8 @@ impl Replayer {
     pub fn finish(mut self, open: bool) -> ReplayReport {
         let is_open = !self.sealed && self.expected.is_empty();
         let same_so_far = self.differences.is_empty() && self.run.is_some();
-        if !self.sealed && !(open && is_open) {
+        let is_whole = self.sealed || (open && is_open);
+        if !is_whole {
             let next = self.expected.front().map_or_else(
                 || "the seal, after what is missing".to_owned(),
                 |draft| format!("an entry {:?}", draft.action.kind),

@@ -140,7 +140,11 @@ fn told(home: &Home, report: &WhatIfReport) -> String {
         outcome.map_or_else(|| none.to_owned(), |outcome| outcome.to_string())
     };
     let recorded = end(report.recorded_outcome, "no end");
-    let verdict = if report.same_outcome {
+    let so_far = report.recorded_outcome.is_none() && report.same_decisions == report.entries;
+    let verdict = if so_far {
+        let same = home.screen.paint_out(Style::Good, "same so far");
+        format!("{same}: the recorded run has no end yet\n")
+    } else if report.same_outcome {
         let same = home.screen.paint_out(Style::Good, "same end");
         format!("{same}: {recorded}\n")
     } else {

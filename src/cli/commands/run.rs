@@ -86,6 +86,9 @@ pub(super) fn tell(
             if json {
                 home.screen.out_json(&ended.result)?;
             }
+            if !home.screen.is_watched() && ended.result.success {
+                tell_outcome(home, &ended.result);
+            }
             tell_end(home, &ended);
             if !json && ended.result.success {
                 let answer = ended.result.final_report.content.trim_end_matches('\n');
@@ -106,6 +109,15 @@ pub(super) fn tell(
             }
             Err(broken.error)
         }
+    }
+}
+
+/// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
+fn tell_outcome(home: &Home, result: &AgentResult) {
+    if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
+        let time = seconds(result.counters.elapsed_ms);
+        let end = format!("{time}  {outcome}   run {run_id}\n");
+        home.screen.write_err(&end);
     }
 }
 
@@ -310,8 +322,7 @@ async fn drive(
     }
 }
 
-/// The end of a run, and what to type next: for whoever watches. In a pipe one line says how which run ended; a failure has
-/// its reason and what to type.
+/// The end of a run and what to type next: for whoever watches, and on failure for everybody.
 pub(super) fn tell_end(home: &Home, ended: &Ended) {
     let result = &ended.result;
     let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) else {
@@ -319,9 +330,6 @@ pub(super) fn tell_end(home: &Home, ended: &Ended) {
     };
     let brief = home.brief_name(run_id.as_str());
     if !home.screen.is_watched() {
-        let time = seconds(result.counters.elapsed_ms);
-        let end = format!("{time}  {outcome}   run {run_id}\n");
-        home.screen.write_err(&end);
         if let Some(error) = &result.error {
             let next = home.hint(&format!("show {brief}"));
             home.screen.failure(error, next);
