@@ -54,10 +54,17 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         RunFilter::All
     };
     let mut rows = Vec::new();
+    let mut exit = Exit::OK;
     if let Some(reader) = home.reader()? {
-        for row in reader.list_runs(args.limit, filter)? {
+        let listing = reader.list(args.limit, filter)?;
+        for row in listing.rows {
             let lineage = reader.lineage(&row.run_id)?;
             rows.push((row, lineage));
+        }
+        for fault in &listing.unreadable {
+            exit = Exit::EVIDENCE;
+            let fault = crate::cli::escape::line(&fault.to_string());
+            home.screen.write_err(&format!("not listed: {fault}\n"));
         }
     }
     if args.json {
@@ -82,7 +89,7 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
             home.screen.note(&text);
         }
     }
-    Ok(Exit::OK)
+    Ok(exit)
 }
 
 fn told(rows: &[(RunRow, Option<Lineage>)]) -> String {
