@@ -36,11 +36,7 @@ impl Columns<'_> {
         text.ok_or_else(|| self.refuse(name, "a text", Type::Null))
     }
 
-    pub(super) fn text_or_null(
-        &self,
-        at: usize,
-        name: &str,
-    ) -> Result<Option<String>, StoreError> {
+    pub(super) fn text_or_null(&self, at: usize, name: &str) -> Result<Option<String>, StoreError> {
         match self.value(at)? {
             ValueRef::Null => Ok(None),
             ValueRef::Text(bytes) => std::str::from_utf8(bytes)
@@ -52,12 +48,14 @@ impl Columns<'_> {
 
     pub(super) fn digest(&self, at: usize, name: &str) -> Result<Digest, StoreError> {
         match self.value(at)? {
-            ValueRef::Blob(bytes) => <[u8; 32]>::try_from(bytes)
-                .map(Digest::from_bytes)
-                .map_err(|_| {
-                    let length = format_args!("{} bytes", bytes.len());
-                    self.refuse(name, "the 32 bytes of a hash", length)
-                }),
+            ValueRef::Blob(bytes) => {
+                <[u8; 32]>::try_from(bytes)
+                    .map(Digest::from_bytes)
+                    .map_err(|_| {
+                        let length = format_args!("{} bytes", bytes.len());
+                        self.refuse(name, "the 32 bytes of a hash", length)
+                    })
+            }
             other => Err(self.refuse(name, "the 32 bytes of a hash", other.data_type())),
         }
     }

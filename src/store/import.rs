@@ -312,5 +312,10 @@ fn not_verified(path: &Path, report: VerifyReport) -> ImportError {
 }
 
 fn list(names: &[String]) -> String {
-    names.iter().take(10).cloned().collect::<Vec<_>>().join(", ")
+    names
+        .iter()
+        .take(10)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ")
 }

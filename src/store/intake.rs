@@ -38,7 +38,10 @@ impl Intake {
             .read_to_end(&mut beginning)
             .map_err(unreadable)?;
         if beginning != BEGINNING {
-            return Err(refuse(path, "it does not begin as a transcript does".to_owned()));
+            return Err(refuse(
+                path,
+                "it does not begin as a transcript does".to_owned(),
+            ));
         }
         let mut intake = Self::copy_beside(path, store)?;
         let copy = |fault: io::Error| refuse(path, format!("copying it beside the store: {fault}"));
@@ -47,7 +50,8 @@ impl Intake {
         let length = io::copy(&mut bounded, &mut intake.file).map_err(copy)?;
         if length >= MAX_SPOOLED_BYTES {
             let gibibytes = MAX_SPOOLED_BYTES >> 30;
-            let reason = format!("more than {gibibytes} GiB came through a pipe; import it from a file");
+            let reason =
+                format!("more than {gibibytes} GiB came through a pipe; import it from a file");
             return Err(refuse(path, reason));
         }
         Ok(intake)

@@ -56,7 +56,9 @@ impl Merge {
     ) -> Result<Self, ImportError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         let mut select = conn
-            .prepare_cached("SELECT id, owner, contract_hash, head_seq, class FROM runs WHERE run_id = ?1")
+            .prepare_cached(
+                "SELECT id, owner, contract_hash, head_seq, class FROM runs WHERE run_id = ?1",
+            )
             .map_err(sql)?;
         let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
         let run_id = run_id.clone();
@@ -245,7 +247,9 @@ impl Merge {
         let linked = conn
             .prepare_cached("INSERT OR IGNORE INTO run_blobs(run, hash) VALUES(?1, ?2)")?
             .execute(params![self.key, hash.as_bytes()])?;
-        self.restored = self.restored.saturating_add(u64::try_from(linked).unwrap_or(0));
+        self.restored = self
+            .restored
+            .saturating_add(u64::try_from(linked).unwrap_or(0));
         Ok(())
     }
 
@@ -268,8 +272,10 @@ impl Merge {
         if here || known.is_some_and(|note| is_vouched(keys, &note)) {
             return Ok(());
         }
-        conn.prepare_cached("INSERT OR REPLACE INTO tombstones(run, hash, note) VALUES(?1, ?2, ?3)")?
-            .execute(params![self.key, hash, record.note])?;
+        conn.prepare_cached(
+            "INSERT OR REPLACE INTO tombstones(run, hash, note) VALUES(?1, ?2, ?3)",
+        )?
+        .execute(params![self.key, hash, record.note])?;
         Ok(())
     }
 
@@ -288,8 +294,10 @@ impl Merge {
         if here.is_some_and(|here| is_vouched(keys, &here) || !is_vouched(keys, &record.note)) {
             return Ok(());
         }
-        conn.prepare_cached("INSERT OR REPLACE INTO checkpoints(run, entries, note) VALUES(?1, ?2, ?3)")?
-            .execute(params![self.key, entries, record.note])?;
+        conn.prepare_cached(
+            "INSERT OR REPLACE INTO checkpoints(run, entries, note) VALUES(?1, ?2, ?3)",
+        )?
+        .execute(params![self.key, entries, record.note])?;
         Ok(())
     }
 

@@ -215,10 +215,7 @@ fn steps(conn: &Connection, from: i32, to: i32) -> rusqlite::Result<Vec<&'static
 }
 
 /// Format 1 to format 2, inside the open transaction.
-fn to_format_2(
-    conn: &Connection,
-    passes: &mut impl FnMut(&'static str),
-) -> rusqlite::Result<()> {
+fn to_format_2(conn: &Connection, passes: &mut impl FnMut(&'static str)) -> rusqlite::Result<()> {
     let had_log = schema::has_log(conn)?;
     // The tables of format 1 were the first of those of format 2.
     let missing = schema::SCHEMA

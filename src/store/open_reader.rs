@@ -75,12 +75,10 @@ const fn may_be_frozen(code: i32) -> bool {
 fn cut_off(path: &Path) -> Option<StoreError> {
     let left = ["-wal", "-journal"].map(|ending| beside(path, ending));
     let holds = |left: &PathBuf| std::fs::metadata(left).is_ok_and(|file| file.len() > 0);
-    left.into_iter()
-        .find(holds)
-        .map(|left| StoreError::CutOff {
-            path: path.to_path_buf(),
-            left,
-        })
+    left.into_iter().find(holds).map(|left| StoreError::CutOff {
+        path: path.to_path_buf(),
+        left,
+    })
 }
 
 fn beside(path: &Path, ending: &str) -> PathBuf {
@@ -133,6 +131,9 @@ mod tests {
             assert_eq!(immutable(Path::new(path)), expect);
         };
         check("/a/runs.db", "file:/a/runs.db?immutable=1");
-        check("/a b/50%?#é.db", "file:/a%20b/50%25%3F%23%C3%A9.db?immutable=1");
+        check(
+            "/a b/50%?#é.db",
+            "file:/a%20b/50%25%3F%23%C3%A9.db?immutable=1",
+        );
     }
 }

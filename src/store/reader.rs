@@ -270,9 +270,14 @@ impl RunReader<'_> {
 
     /// The notes of the run's checkpoints, in the order of their numbers of entries.
     pub fn checkpoints(&self) -> Result<Vec<String>, StoreError> {
-        let kept = schema::has_log(&self.tx).map_err(|fault| StoreError::from_sql(self.path, &fault))?;
+        let kept =
+            schema::has_log(&self.tx).map_err(|fault| StoreError::from_sql(self.path, &fault))?;
         let select = "SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries";
-        if kept { self.notes("checkpoints", select) } else { Ok(Vec::new()) }
+        if kept {
+            self.notes("checkpoints", select)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// The notes of the run's tombstones, in the order of the hashes.
@@ -280,7 +285,11 @@ impl RunReader<'_> {
         let kept = schema::has_tombstones(&self.tx)
             .map_err(|fault| StoreError::from_sql(self.path, &fault))?;
         let select = "SELECT note FROM tombstones WHERE run = ?1 ORDER BY hash";
-        if kept { self.notes("tombstones", select) } else { Ok(Vec::new()) }
+        if kept {
+            self.notes("tombstones", select)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     fn notes(&self, table: &'static str, select: &str) -> Result<Vec<String>, StoreError> {
@@ -338,7 +347,9 @@ impl RunReader<'_> {
         let next = u64::try_from(self.next).unwrap_or(0);
         if !found && next < self.row.length {
             let stated = self.row.length;
-            let what = format_args!("entry {next} is not there, and runs.head_seq states {stated} entries");
+            let what = format_args!(
+                "entry {next} is not there, and runs.head_seq states {stated} entries"
+            );
             return Err(self.refuse("entries", what));
         }
         Ok(())
@@ -359,7 +370,8 @@ impl RunReader<'_> {
         let state = State::ALL.into_iter().find(|s| s.as_str() == name);
         Ok(SealedEntry {
             seq: columns.count(0, "seq")?,
-            state: state.ok_or_else(|| columns.refuse("state", "a state", format_args!("{name:?}")))?,
+            state: state
+                .ok_or_else(|| columns.refuse("state", "a state", format_args!("{name:?}")))?,
             event: columns.text(2, "event")?,
             action: columns.text(3, "action")?,
             hash: columns.digest(4, "hash")?,

@@ -187,7 +187,7 @@ pub(super) fn name(conn: &Connection) -> rusqlite::Result<String> {
 
 /// The hashes of the leaves, in their order.
 pub(super) fn leaf_hashes(conn: &Connection) -> rusqlite::Result<Vec<TreeHash>> {
-    conn.prepare_cached("SELECT CAST(leaf AS BLOB) FROM log_leaves ORDER BY idx")?
+    conn.prepare_cached("SELECT CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves ORDER BY idx")?
         .query_map([], |row| Ok(leaf_hash(&row.get::<_, Vec<u8>>(0)?)))?
         .collect()
 }
@@ -233,8 +233,9 @@ fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
 
 /// Whether leaves are numbered without a gap, and each is that of a run that is still there.
 fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
-    let mut leaves =
-        conn.prepare("SELECT idx, run, CAST(leaf AS BLOB) FROM log_leaves ORDER BY idx")?;
+    let mut leaves = conn.prepare(
+        "SELECT idx, run, CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves ORDER BY idx",
+    )?;
     let mut run = conn.prepare(&format!("{SEALED} WHERE id = ?1"))?;
     let mut rows = leaves.query([])?;
     let mut next = 0_i64;

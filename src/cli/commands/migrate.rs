@@ -104,7 +104,9 @@ fn format_of(path: &Path) -> Result<String, CliError> {
             first.clear();
             let file = File::open(path).map_err(unreadable)?;
             let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
-            file.take(most).read_to_end(&mut first).map_err(unreadable)?;
+            file.take(most)
+                .read_to_end(&mut first)
+                .map_err(unreadable)?;
             Ok(())
         }
         fault => Err(fault),
@@ -127,7 +129,9 @@ fn format_of(path: &Path) -> Result<String, CliError> {
     }
     .map_err(refuse)?;
     let contract = inner.unwrap_or(&document);
-    let targets = contract.get("targets").and_then(|targets| targets.as_array());
+    let targets = contract
+        .get("targets")
+        .and_then(|targets| targets.as_array());
     for target in targets.into_iter().flatten() {
         let asked = text_of(target, "adapter_version");
         if Adapter::by_version(asked).is_err() {
@@ -153,7 +157,10 @@ fn format_of(path: &Path) -> Result<String, CliError> {
 }
 
 fn text_of<'d>(document: &'d serde_json::Value, key: &str) -> &'d str {
-    document.get(key).and_then(|value| value.as_str()).unwrap_or_default()
+    document
+        .get(key)
+        .and_then(|value| value.as_str())
+        .unwrap_or_default()
 }
 
 fn told(path: &Path, done: &Migration, dry_run: bool) -> String {

@@ -8,7 +8,7 @@ use crate::store::{
 };
 use crate::transcript::sample::SampleRun;
 use crate::transcript::{
-    Chain, Link, SealedEntry, SecretKey, Trust, WithheldBlobs, entry_line,
+    Chain, Link, SealedEntry, SecretKey, Trust, WithheldBlobs, blob_line, entry_line,
 };
 
 const NOW: u64 = 1_800_000_000_000;
@@ -62,7 +62,10 @@ fn an_imported_run_is_verified_logged_and_exported_byte_for_byte() {
         entries: 11,
         change: Change::New,
     };
-    assert_eq!(import(&path, &given, false, NOW, &trust()), Ok(imported.clone()));
+    assert_eq!(
+        import(&path, &given, false, NOW, &trust()),
+        Ok(imported.clone())
+    );
     assert_eq!(exported(&path, &run.run_id), file);
     let mut reader = StoreReader::open(&path).unwrap();
     let report = reader.verify_run(&run.run_id, false).unwrap();
@@ -181,21 +184,25 @@ fn later(entry: &SealedEntry, head: Digest, run: &SampleRun) -> SealedEntry {
 
 #[test]
 fn an_imported_beginning_is_extended_by_the_rest_and_by_nothing_else() {
-    let (folder, path, run, file) = scene();
-    let given = folder.path().join("run.jsonl");
+    let (folder, path) = folder();
+    let (run, given) = (SampleRun::new("r-1"), folder.path().join("run.jsonl"));
+    let (lines, file) = (run.lines(), run.lines().concat());
     let take = |bytes: &[u8], open: bool| {
         std::fs::write(&given, bytes).unwrap();
         import(&path, &given, open, NOW, &trust()).map(|done| (done.entries, done.change))
     };
-    let beginning = lines(&file)[..4].concat();
+    let beginning = lines[..4].concat();
     assert_eq!(take(&beginning, true), Ok((3, Change::New)));
-    let more = lines(&file)[..6].concat();
+    // Entry 4 names bytes that no file may leave out.
+    let bytes = b"the whole of a long file";
+    let blob = blob_line(Digest::of(bytes), bytes).into_bytes();
+    let more = [lines[..6].concat(), blob.clone()].concat();
     assert_eq!(take(&more, true), Ok((5, Change::Extended { from: 3 })));
     // A shorter file of the same history has nothing to add.
     assert_eq!(take(&beginning, true), Ok((3, Change::Nothing)));
     let other = later(&run.entries[4], run.entries[3].hash, &run);
-    let head = lines(&file)[..5].concat();
-    let forked = take(&[head, entry_line(&other).into_bytes()].concat(), true);
+    let line = entry_line(&other).into_bytes();
+    let forked = take(&[lines[..5].concat(), line, blob].concat(), true);
     let fork = ImportError::OtherHistory {
         run_id: run.run_id.clone(),
         seq: 4,
