@@ -77,7 +77,7 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     if let Some(mut reader) = home.reader()? {
         for row in reader.list_rows(args.limit, filter)? {
-            match row.map(|row| found(&mut reader, row)) {
+            match row.map(|row| found(&mut reader, &row)) {
                 Ok(Ok(found)) => rows.push(found),
                 Ok(Err(row)) | Err(row) => damaged.push(row),
             }
@@ -120,10 +120,10 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
 }
 
 /// What is known of a run beside its row.
-fn found(reader: &mut StoreReader, row: RunRow) -> Result<Found, DamagedRow> {
+fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
     let run = row.run_id.as_str().to_owned();
     let mut look = || {
-        let standing = Standing::of(reader, &row)?;
+        let standing = Standing::of(reader, row)?;
         let row = match standing {
             Some(_) => row.clone(),
             // It may have ended since the row was read.
