@@ -92,7 +92,9 @@ impl Source {
         match self {
             Self::Run(run_id, reader) => {
                 let notes = reader.read_run(run_id)?.tombstones()?;
-                notes.iter().for_each(|note| take(note));
+                for note in &notes {
+                    take(note);
+                }
             }
             Self::File(path) => {
                 let mut reader = LineReader::new();
