@@ -125,6 +125,9 @@ fn a_changed_byte_is_found_where_it_is() {
         left.stdout
     );
 
+    let whole = "verified at level L1: 16 entries";
+    assert!(left.stdout.contains(whole), "signed by this machine");
+
     // The copy stays, so that anyone may look at it.
     let command = left.stdout.lines().last().unwrap();
     let path = command
@@ -440,6 +443,14 @@ fn no_runs_is_no_fault() {
     let desk = Desk::new();
     let (code, listing) = desk.json(&["list", "--json"]);
     assert_eq!((code, listing), (0, serde_json::json!({"runs": []})));
+    let left = desk.run(&["list"]);
+    assert_eq!((left.code, left.stdout.as_str()), (0, ""));
+    let said = &left.stderr;
+    assert!(
+        said.contains("no runs yet in ") && said.contains("runs.db"),
+        "{said}"
+    );
+    assert!(said.contains("`monolith demo`"), "{said}");
     assert_eq!(desk.run(&["show", "last"]).code, 4);
     assert!(!desk.path().join("home").exists(), "looking makes nothing");
 }

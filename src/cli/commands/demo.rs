@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::run::{Broken, Ended, Job, drive_job, read_spec, tell_end};
 use super::{export, replay, verify};
@@ -12,7 +13,7 @@ use crate::cli::recorded::Source;
 use crate::message::RunId;
 use crate::replay::ReplayReport;
 use crate::store::{Durability, Invocation, RunFilter};
-use crate::transcript::{VerifyOptions, VerifyReport, WithheldBlobs, verify_lines};
+use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 const CONTRACT: &str = "contracts/demo.yaml";
 /// What the name of every demo run begins with.
@@ -185,7 +186,8 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
         &mut file,
         WithheldBlobs::Needed,
     )?;
-    let whole = verify_bytes(&file);
+    let trust = home.trust(&[], &[], &[])?;
+    let whole = verify_bytes(&file, &trust);
     let change = Change::find(&file).ok_or(CliError::NothingTampered)?;
     let (from, to) = (char::from(change.byte), char::from(change.byte ^ CASE));
     if let Some(byte) = file.get_mut(change.at) {
@@ -196,7 +198,7 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
         path: path.clone(),
         reason: fault.to_string(),
     })?;
-    let report = verify_bytes(&file);
+    let report = verify_bytes(&file, &trust);
     let found = Exit::of_verify(&report);
     let mut out = format!("A copy of {run_id}, as it was exported:\n\n");
     out.push_str(&verify::told(home.screen, &whole));
@@ -222,11 +224,14 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
     }
 }
 
-fn verify_bytes(file: &[u8]) -> VerifyReport {
-    verify_lines(
-        file.split_inclusive(|byte| *byte == b'\n'),
-        VerifyOptions::default(),
-    )
+fn verify_bytes(file: &[u8], trust: &Arc<Trust>) -> VerifyReport {
+    let mut verifier = LineVerifier::new(VerifyOptions::default()).trusting(Arc::clone(trust));
+    for line in file.split_inclusive(|byte| *byte == b'\n') {
+        if !verifier.line(line) {
+            break;
+        }
+    }
+    verifier.finish()
 }
 
 /// What tells an upper-case ASCII letter from its lower-case one.
