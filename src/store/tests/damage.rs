@@ -39,7 +39,7 @@ fn damaged(sql: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         "PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON; \
          UPDATE sqlite_schema SET sql = replace(replace(sql, ' STRICT', ''), ' NOT NULL', '') WHERE sql LIKE '%STRICT'; \
          UPDATE sqlite_schema SET sql = replace(replace(replace(sql, ' INTEGER', ' BLOB'), ' TEXT', ' BLOB'), 'id BLOB PRIMARY', 'id INTEGER PRIMARY') \
-         WHERE type = 'table' AND name IN ('runs', 'entries', 'checkpoints', 'log_leaves', 'invocations'); \
+         WHERE type = 'table' AND name IN ('runs', 'entries', 'checkpoints', 'log_leaves', 'invocations', 'tombstones'); \
          UPDATE sqlite_schema SET sql = replace(replace(sql, 'idx BLOB PRIMARY', 'idx INTEGER PRIMARY'), 'run BLOB PRIMARY', 'run INTEGER PRIMARY');",
     )
     .unwrap();
