@@ -65,7 +65,7 @@ const transcript = (() => {
   // The canonical text of RFC 8785, which is JavaScript's own but for the order of keys.
   function dump(value, depth = 1) {
     if (typeof value === "string") {
-      hold(value.isWellFormed?.() ?? true, "half a character in a string");
+      hold(!/\p{Surrogate}/u.test(value), "half a character in a string");
       return JSON.stringify(value);
     }
     if (value === null || typeof value !== "object") return JSON.stringify(value);
@@ -243,15 +243,18 @@ const transcript = (() => {
       hold(toBase64(data) === bytes, "bytes: not in canonical base64");
       const found = hex(blake3.hash(data));
       hold(found === name, () => `bytes: their hash is ${found}, not ${name}`);
+      this.named.get(name).here = true;
       this.blobs.push(name);
     }
 
     // The text of a signed note, and the signatures below it.
     note(note, what) {
-      const cut = note.lastIndexOf("\n\n"), lines = note.slice(cut + 2);
-      hold(cut >= 0 && lines.endsWith("\n"), `${what}: no signed note`);
-      const signatures = lines.slice(0, -1).split("\n").map((line) => {
-        const found = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line);
+      const cut = note.lastIndexOf("\n\n"), lines = note.slice(cut + 2).split("\n");
+      hold(cut >= 0 && lines.pop() === "" && lines.length > 0, `${what}: no signed note`);
+      hold(encoder.encode(note).length <= 65536 && lines.length <= 64, `${what}: too long, or too many signatures`);
+      hold(!/[\0-\t\v-\x1f]/.test(note), `${what}: a control character`);
+      const signatures = lines.map((line) => {
+        const found = /^— ([^\p{White_Space}+]+) ([A-Za-z0-9+/]+=*)$/u.exec(line);
         hold(found, `${what}: no signed note`);
         let signature = new Uint8Array();
         try {
@@ -269,7 +272,7 @@ const transcript = (() => {
       checkKeys(record, "tombstone");
       this.endEntries();
       const [text, signatures] = this.note(record.tombstone, "tombstone");
-      const form = /^monolith tombstone v1\nrun (.+)\nblob ([0-9a-f]{64})\nreason (".*")\ntime (0|[1-9][0-9]*)$/.exec(text);
+      const form = /^monolith tombstone v1\nrun ([^\n]+)\nblob ([0-9a-f]{64})\nreason ("[^\n]*")\ntime (0|[1-9][0-9]*)$/.exec(text);
       hold(form, "tombstone: not in its form");
       const [, runId, name, stated, time] = form;
       let reason;
@@ -281,8 +284,9 @@ const transcript = (() => {
       const exact = typeof reason === "string" && dump(reason) === stated && encoder.encode(reason).length <= 1024;
       hold(exact && Number.isSafeInteger(Number(time)), "tombstone: not in its form");
       hold(runId === this.runId, "tombstone: of another run");
-      const gone = this.named.has(name) && !this.blobs.includes(name);
+      const gone = this.named.has(name) && !this.named.get(name).here;
       hold(gone && name > (this.stones.at(-1)?.name ?? "") && this.notes.length === 0, "tombstone: of no blob that is named and gone");
+      this.named.get(name).here = true;
       this.stones.push({ name, reason, line: this.line, text: encoder.encode(`${text}\n`), signatures });
     }
 
@@ -311,11 +315,10 @@ const transcript = (() => {
     finish() {
       hold(this.head !== null, "no line at all", "incomplete");
       this.endEntries();
-      const present = new Set(this.blobs);
       this.missing = { request: 0, withheld: 0 };
       let first = null;
-      for (const [name, needs] of this.named) {
-        if (present.has(name) || this.stones.some((stone) => stone.name === name)) continue;
+      for (const needs of this.named.values()) {
+        if (needs.here) continue;
         if (needs.needed !== undefined) first = first === null ? needs.needed : Math.min(first, needs.needed);
         else this.missing[needs.withheld === undefined ? "request" : "withheld"] += 1;
       }
@@ -328,7 +331,7 @@ const transcript = (() => {
 
   // A public key as `monolith key show` prints it.
   async function readKey(text) {
-    const found = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim());
+    const found = /^([^\p{White_Space}+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text.trim());
     if (!found) throw new Flaw(`no public key: ${text.trim().slice(0, 80)}`);
     let typed;
     try {
@@ -336,7 +339,7 @@ const transcript = (() => {
     } catch {
       throw new Flaw("the key is not base64");
     }
-    if (typed.length !== 33 || typed[0] !== 1) throw new Flaw("no Ed25519 key");
+    if (typed.length !== 33 || typed[0] !== 1 || toBase64(typed) !== found[3]) throw new Flaw("no Ed25519 key");
     const named = new Uint8Array([...encoder.encode(`${found[1]}\n`), ...typed]);
     const id = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", named)).subarray(0, 4));
     if (id !== found[2]) throw new Flaw(`the id of the key is ${id}, not ${found[2]}`);

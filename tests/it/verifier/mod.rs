@@ -6,6 +6,7 @@
 mod damage;
 mod forge;
 mod node;
+mod notes;
 pub mod python;
 mod signed;
 
