@@ -40,7 +40,7 @@ mod tombstone;
 mod trust;
 mod verify;
 
-pub use blobs::{BlobReference, Presence, blob_references};
+pub use blobs::{BlobReference, Presence, blob_references, is_redacted};
 pub use blocks::BlockError;
 pub use chain::{Chain, Link};
 pub use checkpoint::Checkpoint;
@@ -62,7 +62,7 @@ pub use record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, Record, TombstoneRecord,
 };
 pub use report::{FirstBad, Place, VerifyCheck, VerifyReport};
-pub use run_log::{LogLeaf, TreeHead};
+pub use run_log::{LogLeaf, TreeHead, is_log_name};
 pub use tombstone::{MAX_REASON_BYTES, Tombstone};
 pub use trust::{Pin, Trust};
 pub use verify::{
