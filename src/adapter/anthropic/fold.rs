@@ -124,6 +124,7 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
+            repairs: self.progress.repairs,
             version: VERSION,
         };
         let draft = self.blocks.into_draft(cut, "", FIELDS.arguments);

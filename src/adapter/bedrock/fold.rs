@@ -133,6 +133,7 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: None,
+            repairs: self.progress.repairs,
             version: VERSION,
         };
         let draft = self.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);

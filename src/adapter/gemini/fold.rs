@@ -123,6 +123,7 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
+            repairs: self.progress.repairs,
             version: VERSION,
         };
         self.draft.finish(&FIELDS, &parties)
