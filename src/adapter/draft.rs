@@ -72,6 +72,15 @@ impl Draft {
         }
     }
 
+    /// The output was cut right after the last call: what there is of its arguments proves nothing. `arguments` is where they
+    /// stand below the call.
+    pub(super) fn cut_last_call(&mut self, arguments: &'static str) {
+        if let Some(call) = self.calls.last_mut() {
+            call.flaw
+                .get_or_insert((FailureCode::ArgsInvalidJson, arguments));
+        }
+    }
+
     pub(super) fn has_refusal(&self) -> bool {
         !self.refusal.trim().is_empty()
     }
