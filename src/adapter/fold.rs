@@ -1,4 +1,5 @@
 use super::error_report::ErrorReport;
+use super::json::{Raw, object};
 use super::repair::Repairs;
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
 
@@ -160,4 +161,13 @@ pub(super) fn document<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T
         };
         Failure::new(code, "")
     })
+}
+
+/// Reads a member as an object of the protocol.
+pub(super) fn part<'a, T: serde::Deserialize<'a>>(
+    raw: Raw<'a>,
+    pointer: &str,
+) -> Result<T, Failure> {
+    raw.and_then(|raw| object(raw.get()))
+        .ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer))
 }

@@ -202,6 +202,8 @@ impl CliError {
                 | DriverError::UnknownSemantics { .. }
                 | DriverError::DoesNotReplay { .. }
                 | DriverError::OtherContract { .. }
+                | DriverError::OtherScript { .. }
+                | DriverError::NoParent { .. }
                 | DriverError::OtherWorkspace { .. }
                 | DriverError::ServerDown { .. } => "resume_refused",
                 _ => "contract_invalid",
@@ -246,6 +248,12 @@ impl CliError {
                 "monolith replay RUN shows every difference"
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
+            Self::Driver(DriverError::OtherScript { .. }) => {
+                "a run goes on with the script that it was begun with: put that one back"
+            }
+            Self::Driver(DriverError::NoParent { .. }) => {
+                "its script is played on from where that run had come: monolith import takes its transcript"
+            }
             Self::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. }) => {
                 "monolith show RUN lists the entries"
             }

@@ -183,6 +183,8 @@ impl From<&DriverError> for Exit {
             | DriverError::NothingRecorded { .. }
             | DriverError::UnknownSemantics { .. }
             | DriverError::OtherContract { .. }
+            | DriverError::OtherScript { .. }
+            | DriverError::NoParent { .. }
             | DriverError::OtherWorkspace { .. }
             | DriverError::CannotAskAgain { .. } => Self::USAGE,
             DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. } => Self::SETUP,
@@ -246,6 +248,7 @@ mod tests {
             entries: 4,
             first_difference: Some(difference.clone()),
             differences: vec![difference],
+            open: false,
             not_compared: Vec::new(),
         }
     }

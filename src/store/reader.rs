@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use super::{RunFilter, RunRow, StoreError, schema};
+use super::{DamagedRow, RunFilter, RunRow, StoreError, schema};
 use crate::contract::ExecutionContract;
 use crate::kernel::State;
 use crate::message::{Digest, RunId};
@@ -17,7 +17,7 @@ const CANDIDATES: usize = 10;
 /// How long a lock is waited for; readers meet one only while the file is made or closed.
 const BUSY: Duration = Duration::from_secs(5);
 
-const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code \
+const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id \
                    FROM runs";
 
 /// Reads a store on a connection of its own that cannot write.
@@ -50,7 +50,21 @@ impl StoreReader {
     }
 
     /// The newest runs first, at most `limit`.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] where one of the rows cannot be read.
     pub fn list_runs(&self, limit: usize, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        let rows = self.list_rows(limit, filter)?.into_iter();
+        rows.map(|row| row.map_err(|damaged| damaged.fault))
+            .collect()
+    }
+
+    /// The newest runs first, at most `limit`, and among them what cannot be read as one.
+    pub fn list_rows(
+        &self,
+        limit: usize,
+        filter: RunFilter,
+    ) -> Result<Vec<Result<RunRow, DamagedRow>>, StoreError> {
         let (open, sealed, class) = match filter {
             RunFilter::All => (true, true, None),
             RunFilter::Open => (true, false, None),
@@ -71,7 +85,7 @@ impl StoreReader {
             .map_err(sql)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(sql)? {
-            found.push(run_row(row, &self.path)?);
+            found.push(run_row(row, &self.path).map_err(|fault| damaged(row, fault)));
         }
         Ok(found)
     }
@@ -314,6 +328,13 @@ fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> {
         head: digest(row, 6, path, "runs.head_hash")?,
         outcome,
     })
+}
+
+fn damaged(row: &Row<'_>, fault: StoreError) -> DamagedRow {
+    let name = row.get::<_, String>(0);
+    let number = || row.get::<_, i64>(9).unwrap_or_default();
+    let run = name.unwrap_or_else(|_| format!("in row {}", number()));
+    DamagedRow { run, fault }
 }
 
 fn sealed_entry(row: &Row<'_>, path: &Path) -> Result<SealedEntry, StoreError> {
