@@ -114,8 +114,16 @@ impl From<&CliError> for Exit {
             | CliError::FileInsteadOfRun { .. }
             | CliError::NotConfirmed
             | CliError::Version { .. }
+            | CliError::UnknownPart { .. }
+            | CliError::NoFormat { .. }
+            | CliError::StoreInsteadOfFile { .. }
             | CliError::BrokenProof { .. }
-            | CliError::Import(ImportError::Unreadable { .. } | ImportError::OtherHistory { .. })
+            | CliError::Import(
+                ImportError::Unreadable { .. }
+                | ImportError::OtherHistory { .. }
+                | ImportError::OtherContract { .. }
+                | ImportError::OwnRun { .. },
+            )
             | CliError::Erase(
                 EraseError::NotNamed { .. }
                 | EraseError::Ambiguous { .. }
@@ -142,7 +150,7 @@ impl From<&CliError> for Exit {
             | CliError::NotVerified { .. }
             | CliError::ExportNotVerified { .. }
             | CliError::NothingTampered
-            | CliError::Import(ImportError::NotVerified { .. })
+            | CliError::Import(ImportError::NotVerified { .. } | ImportError::Tombstone { .. })
             | CliError::Erase(EraseError::Entry { .. })
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }
@@ -207,6 +215,7 @@ impl From<&StoreError> for Exit {
             | StoreError::Ambiguous { .. } => Self::USAGE,
             StoreError::Corrupt { .. } => Self::EVIDENCE,
             StoreError::CannotOpen { .. }
+            | StoreError::CutOff { .. }
             | StoreError::ReadOnly { .. }
             | StoreError::Locked { .. }
             | StoreError::DiskFull { .. }
