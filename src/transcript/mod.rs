@@ -22,6 +22,8 @@ mod document;
 mod entry;
 mod file;
 mod flaw;
+#[cfg(test)]
+mod jcs_tests;
 mod key_ring;
 mod log_proof;
 mod merkle;
