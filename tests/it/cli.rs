@@ -153,14 +153,14 @@ fn the_result_of_a_stored_run_is_the_one_that_it_printed() {
 }
 
 #[test]
-fn the_answer_goes_to_stdout_and_a_pipe_hears_nothing_else() {
+fn the_answer_goes_to_stdout_and_a_pipe_hears_in_one_line_how_it_ended() {
     let desk = Desk::new();
     desk.script("", &[&says("Hello.\n")]);
-    let left = desk.run(&["run", "--contract", "c.yaml"]);
-    assert_eq!(
-        (left.code, left.stdout.as_str(), left.stderr.as_str()),
-        (0, "Hello.\n", "")
-    );
+    let left = desk.run(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    assert_eq!((left.code, left.stdout.as_str()), (0, "Hello.\n"));
+    let (time, end) = left.stderr.split_once("  ").unwrap();
+    assert!(time.ends_with('s'), "{}", left.stderr);
+    assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)   run r1\n");
 }
 
 #[test]
