@@ -71,10 +71,8 @@ fn library(case: &Evidence) -> String {
         return json!(bad.kind).as_str().unwrap().replace('_', " ");
     }
     let count = |what: &str| {
-        let told = report
-            .not_checked
-            .iter()
-            .find_map(|n| n.strip_prefix(what)?.split(' ').next()?.parse().ok());
+        let mut notes = report.not_checked.iter();
+        let told = notes.find_map(|note| note.strip_prefix(what)?.split(' ').next()?.parse().ok());
         told.unwrap_or(0_u64)
     };
     let (stones, unknown) = (count("tombstones: "), count("unknown signatures: "));
@@ -99,7 +97,7 @@ fn cosigned(text: &str, seed: u8) -> (String, String) {
         use base64::Engine as _;
         base64::engine::general_purpose::STANDARD.encode(bytes)
     };
-    let id = u32::from_be_bytes([id[0], id[1], id[2], id[3]]);
+    let id = u32::from_be_bytes(id[..4].try_into().unwrap());
     let note = format!("{text}\n— witness {}\n", encode(&line));
     (note, format!("witness+{id:08x}+{}", encode(&typed)))
 }
