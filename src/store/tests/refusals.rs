@@ -290,12 +290,12 @@ fn a_full_disk_is_named_and_leaves_no_half_batch() {
 fn a_failed_sync_stops_the_store_for_good() {
     let (_folder, path) = folder();
     let run = SampleRun::new("r-1");
-    let failing = std::sync::atomic::AtomicBool::new(false);
+    let failing = AtomicBool::new(false);
     let failing = std::sync::Arc::new(failing);
     let switch = std::sync::Arc::clone(&failing);
     let busy = Duration::from_secs(5);
     let store = Store::open_with(&path, Durability::Full, busy, move |conn| {
-        if switch.load(std::sync::atomic::Ordering::SeqCst) {
+        if switch.load(Ordering::SeqCst) {
             let fault = ffi::Error::new(ffi::SQLITE_IOERR_FSYNC);
             return Err(rusqlite::Error::SqliteFailure(fault, None));
         }
@@ -303,7 +303,7 @@ fn a_failed_sync_stops_the_store_for_good() {
     })
     .unwrap();
     let mut handle = create(&store, &run, 1);
-    let set = |on| failing.store(on, std::sync::atomic::Ordering::SeqCst);
+    let set = |on| failing.store(on, Ordering::SeqCst);
     set(true);
     let batch = run.entries[..1].to_vec();
     let failed = wait(store.append(&mut handle, batch.clone(), Vec::new()));
