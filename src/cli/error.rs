@@ -9,7 +9,7 @@ use super::known;
 use crate::conformance::CaseError;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
-use crate::inference::ModelStoreError;
+use crate::inference::{ModelStoreError, PullError};
 use crate::message::{RunId, VersionFault};
 use crate::replay::ForkFault;
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
@@ -73,8 +73,8 @@ pub(super) enum CliError {
     #[error(transparent)]
     Erase(#[from] EraseError),
     /// The caller: nobody said yes.
-    #[error("erase: nobody confirmed it")]
-    NotConfirmed,
+    #[error("{what}: nobody confirmed it")]
+    NotConfirmed { what: &'static str },
     /// A file was not imported.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -117,6 +117,9 @@ pub(super) enum CliError {
     /// The store of models.
     #[error("use the store of models: {0}")]
     ModelStore(#[from] ModelStoreError),
+    /// A model was not fetched or not stored.
+    #[error("get the model: {0}")]
+    GetModel(#[from] PullError),
     /// The caller: no model of that name is known.
     #[error("pull the model {name}: only {known} can be pulled by name")]
     NoKnownModel { name: String, known: String },
@@ -276,7 +279,7 @@ impl CliError {
             Self::Erase(EraseError::Unfinished { .. }) => {
                 "end what reads the store, and give the same command again"
             }
-            Self::NotConfirmed => "--yes says so where nobody can be asked",
+            Self::NotConfirmed { .. } => "--yes says so where nobody can be asked",
             Self::Import(ImportError::OtherHistory { .. }) => {
                 "name another store with --store, and compare the two"
             }
@@ -298,7 +301,11 @@ impl CliError {
                 "the other lines are judged; docs/conformance.md has the format"
             }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
-            Self::NoKnownModel { .. } => "monolith model add NAME FILE takes any GGUF file",
+            Self::NoKnownModel { .. } => {
+                "monolith model pull hf:OWNER/REPO/FILE.gguf fetches another, monolith model add NAME FILE takes any GGUF file"
+            }
+            Self::GetModel(fault) => return pull_help(fault),
+            Self::ModelStore(fault) => return model_help(fault),
             Self::NothingTampered | Self::Panic { .. } => {
                 "this is a bug in monolith: please report it"
             }
@@ -388,6 +395,42 @@ pub(super) fn shown(message: &str, help: Option<String>, color: bool) -> String 
         help,
     };
     Report(&Plain { color }, &shown).to_string()
+}
+
+fn pull_help(fault: &PullError) -> Option<String> {
+    let text = match fault {
+        PullError::Gated {
+            had_token: true, ..
+        } => "accept its terms on its page with the account that HF_TOKEN belongs to",
+        PullError::Gated { .. } => {
+            "accept its terms on its page, and set HF_TOKEN to a token of that account"
+        }
+        PullError::CutOff { .. } => "what came is kept: the same command goes on from there",
+        PullError::Unreachable { .. } => {
+            "--hub URL or HF_ENDPOINT names another hub; monolith model add NAME FILE takes a file that was fetched otherwise"
+        }
+        PullError::Address { .. } => {
+            "--hub, MONOLITH_HUB and HF_ENDPOINT are where it may come from"
+        }
+        PullError::Busy { .. } => "wait for it; the same command then says that the model is here",
+        PullError::NoRoom { .. } => {
+            "make room, or name a folder on another disk with MONOLITH_HOME"
+        }
+        PullError::Store(fault) => return model_help(fault),
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+fn model_help(fault: &ModelStoreError) -> Option<String> {
+    let text = match fault {
+        ModelStoreError::Unknown(_) => "monolith model list names what is here",
+        ModelStoreError::NameTaken { .. } => {
+            "give another name, or monolith model remove NAME first"
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 fn store_help(fault: &StoreError) -> Option<String> {

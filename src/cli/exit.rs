@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
+use crate::inference::PullError;
 use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
 use crate::transcript::VerifyReport;
@@ -112,7 +113,7 @@ impl From<&CliError> for Exit {
             | CliError::RecordsUnreadable { .. }
             | CliError::RecordsNotJudged { .. }
             | CliError::FileInsteadOfRun { .. }
-            | CliError::NotConfirmed
+            | CliError::NotConfirmed { .. }
             | CliError::Version { .. }
             | CliError::BrokenProof { .. }
             | CliError::Import(ImportError::Unreadable { .. } | ImportError::OtherHistory { .. })
@@ -127,6 +128,7 @@ impl From<&CliError> for Exit {
                 | MigrateError::UnknownTarget { .. }
                 | MigrateError::Empty { .. },
             ) => Self::USAGE,
+            CliError::GetModel(fault) => Self::from(fault),
             CliError::ModelPull { .. } | CliError::ModelUnavailable { .. } => Self::SETUP,
             CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
@@ -162,6 +164,27 @@ impl From<&CliError> for Exit {
             | CliError::Randomness { .. }
             | CliError::Panic { .. }
             | CliError::Export(ExportError::Io(_)) => Self::FAILED,
+        }
+    }
+}
+
+impl From<&PullError> for Exit {
+    fn from(error: &PullError) -> Self {
+        match error {
+            PullError::Reference { .. } | PullError::Address { .. } | PullError::Store(_) => {
+                Self::USAGE
+            }
+            PullError::NoRoom { .. } => Self::FAILED,
+            PullError::NotFound { .. }
+            | PullError::Gated { .. }
+            | PullError::Status { .. }
+            | PullError::Unreachable { .. }
+            | PullError::Redirect { .. }
+            | PullError::NoLength { .. }
+            | PullError::CutOff { .. }
+            | PullError::Length { .. }
+            | PullError::Sha256 { .. }
+            | PullError::Busy { .. } => Self::SETUP,
         }
     }
 }

@@ -25,6 +25,7 @@ mod live;
 mod log;
 mod narrator;
 mod numbers;
+mod progress;
 mod recorded;
 mod screen;
 

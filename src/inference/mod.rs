@@ -28,7 +28,10 @@ pub use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]
 pub use local::{LocalBackend, LocalOptions, engine_identity};
 pub use model_hash::ModelHash;
-pub use model_store::{KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, StoredModel};
+pub use model_store::{
+    Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
+    Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_room, free_bytes,
+};
 pub use scripted::ScriptedBackend;
 pub use secret::Secret;
 pub use unavailable::UnavailableBackend;
