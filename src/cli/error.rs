@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use miette::{Diagnostic, ReportHandler};
 
+use super::commands::init::ways_out;
 use super::escape;
+use super::exit::Exit;
 use super::known;
 use crate::conformance::CaseError;
 use crate::contract::SpecErrors;
@@ -117,6 +119,19 @@ pub(super) enum CliError {
     /// The store of models.
     #[error("use the store of models: {0}")]
     ModelStore(#[from] ModelStoreError),
+    /// The operator: nothing here could answer.
+    #[error("find something that answers{}", asked.as_ref().map_or(String::new(), |asked| format!(" as {asked:?}")))]
+    NothingToUse { asked: Option<String> },
+    /// The caller: there are several ways, and nobody said which.
+    #[error("choose what is to answer: nobody said which")]
+    NobodyChose,
+    /// The contract that would have been written does not hold.
+    #[error("write a contract for {way}: {why}")]
+    ContractOfInit {
+        exit: Exit,
+        way: String,
+        why: String,
+    },
     /// A model was not fetched or not stored.
     #[error("get the model: {0}")]
     GetModel(#[from] PullError),
@@ -303,6 +318,11 @@ impl CliError {
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
             Self::NoKnownModel { .. } => {
                 "monolith model pull hf:OWNER/REPO/FILE.gguf fetches another, monolith model add NAME FILE takes any GGUF file"
+            }
+            Self::NothingToUse { .. } => return Some(ways_out()),
+            Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",
+            Self::ContractOfInit { .. } => {
+                "nothing was written; --use and --model choose another way"
             }
             Self::GetModel(fault) => return pull_help(fault),
             Self::ModelStore(fault) => return model_help(fault),

@@ -106,6 +106,7 @@ impl From<&CliError> for Exit {
             | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
             | CliError::NoSuchCase { .. }
             | CliError::NoKnownModel { .. }
+            | CliError::NobodyChose
             | CliError::ModelStore(_)
             | CliError::ModelTrial { .. }
             | CliError::NoSuchProfile { .. }
@@ -128,6 +129,8 @@ impl From<&CliError> for Exit {
                 | MigrateError::UnknownTarget { .. }
                 | MigrateError::Empty { .. },
             ) => Self::USAGE,
+            CliError::ContractOfInit { exit, .. } => *exit,
+            CliError::NothingToUse { .. } => Self::SETUP,
             CliError::GetModel(fault) => Self::from(fault),
             CliError::ModelPull { .. } | CliError::ModelUnavailable { .. } => Self::SETUP,
             CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),

@@ -18,6 +18,7 @@ mod commands;
 mod error;
 mod escape;
 mod exit;
+mod found;
 mod home;
 mod html;
 mod known;

@@ -2,15 +2,18 @@
 
 mod adapters;
 mod ask;
+mod checkup;
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
 mod diff;
+pub(super) mod doctor;
 pub(super) mod erase;
 pub(super) mod export;
 mod exported;
 mod follow;
 pub(super) mod import;
+pub(super) mod init;
 pub(super) mod key;
 pub(super) mod list;
 mod live;
