@@ -12,6 +12,7 @@ pub(super) use self::replay::{LiveArg, ReplayArgs};
 use super::commands::doctor::DoctorArgs;
 use super::commands::init::InitArgs;
 use super::commands::model::ModelCommand;
+use super::commands::profile::ProfileCommand;
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
 
@@ -76,6 +77,9 @@ pub(super) enum Command {
     /// Fetch, store and try embedded models
     #[command(subcommand)]
     Model(ModelCommand),
+    /// What is known of families of models: windows, forms of calls, defaults
+    #[command(subcommand)]
+    Profile(ProfileCommand),
     /// Write a contract that works with what this machine has: a model server, a stored model, a key
     Init(InitArgs),
     /// Say what is here, what is missing, and how to get it

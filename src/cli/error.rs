@@ -119,6 +119,9 @@ pub(super) enum CliError {
     /// The store of models.
     #[error("use the store of models: {0}")]
     ModelStore(#[from] ModelStoreError),
+    /// The caller: no shipped profile has that id.
+    #[error("show the model profile {got:?}: this build has {known}")]
+    NoProfile { got: String, known: String },
     /// The operator: nothing here could answer.
     #[error("find something that answers{}", asked.as_ref().map_or(String::new(), |asked| format!(" as {asked:?}")))]
     NothingToUse { asked: Option<String> },

@@ -107,6 +107,7 @@ impl From<&CliError> for Exit {
             | CliError::NoSuchCase { .. }
             | CliError::NoKnownModel { .. }
             | CliError::NobodyChose
+            | CliError::NoProfile { .. }
             | CliError::ModelStore(_)
             | CliError::ModelTrial { .. }
             | CliError::NoSuchProfile { .. }

@@ -24,6 +24,7 @@ pub(super) mod migrate;
 pub(super) mod model;
 mod model_pull;
 mod overview;
+pub(super) mod profile;
 pub(super) mod replay;
 mod replay_contract;
 mod replay_fork;
