@@ -117,8 +117,16 @@ impl From<&CliError> for Exit {
             | CliError::FileInsteadOfRun { .. }
             | CliError::NotConfirmed { .. }
             | CliError::Version { .. }
+            | CliError::UnknownPart { .. }
+            | CliError::NoFormat { .. }
+            | CliError::StoreInsteadOfFile { .. }
             | CliError::BrokenProof { .. }
-            | CliError::Import(ImportError::Unreadable { .. } | ImportError::OtherHistory { .. })
+            | CliError::Import(
+                ImportError::Unreadable { .. }
+                | ImportError::OtherHistory { .. }
+                | ImportError::OtherContract { .. }
+                | ImportError::OwnRun { .. },
+            )
             | CliError::Erase(
                 EraseError::NotNamed { .. }
                 | EraseError::Ambiguous { .. }
@@ -131,9 +139,10 @@ impl From<&CliError> for Exit {
                 | MigrateError::Empty { .. },
             ) => Self::USAGE,
             CliError::ContractOfInit { exit, .. } => *exit,
-            CliError::NothingToUse { .. } => Self::SETUP,
             CliError::GetModel(fault) => Self::from(fault),
-            CliError::ModelPull { .. } | CliError::ModelUnavailable { .. } => Self::SETUP,
+            CliError::ModelPull { .. }
+            | CliError::ModelUnavailable { .. }
+            | CliError::NothingToUse { .. } => Self::SETUP,
             CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
             CliError::Erase(EraseError::Store(fault))
@@ -148,7 +157,7 @@ impl From<&CliError> for Exit {
             | CliError::NotVerified { .. }
             | CliError::ExportNotVerified { .. }
             | CliError::NothingTampered
-            | CliError::Import(ImportError::NotVerified { .. })
+            | CliError::Import(ImportError::NotVerified { .. } | ImportError::Tombstone { .. })
             | CliError::Erase(EraseError::Entry { .. })
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }
@@ -210,6 +219,8 @@ impl From<&DriverError> for Exit {
             | DriverError::NothingRecorded { .. }
             | DriverError::UnknownSemantics { .. }
             | DriverError::OtherContract { .. }
+            | DriverError::OtherScript { .. }
+            | DriverError::NoParent { .. }
             | DriverError::OtherWorkspace { .. }
             | DriverError::CannotAskAgain { .. } => Self::USAGE,
             DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. } => Self::SETUP,
@@ -232,6 +243,7 @@ impl From<&StoreError> for Exit {
             | StoreError::Ambiguous { .. } => Self::USAGE,
             StoreError::Corrupt { .. } => Self::EVIDENCE,
             StoreError::CannotOpen { .. }
+            | StoreError::CutOff { .. }
             | StoreError::ReadOnly { .. }
             | StoreError::Locked { .. }
             | StoreError::DiskFull { .. }
@@ -273,6 +285,7 @@ mod tests {
             entries: 4,
             first_difference: Some(difference.clone()),
             differences: vec![difference],
+            open: false,
             not_compared: Vec::new(),
         }
     }

@@ -29,5 +29,6 @@ mod numbers;
 mod progress;
 mod recorded;
 mod screen;
+mod standing;
 
 pub use app::main;

@@ -339,7 +339,7 @@ fn models(folder: &Path) -> Vec<Finding> {
                     format!(
                         "{}: {} MiB, its hash is right",
                         model.name,
-                        model.bytes >> 20
+                        model.bytes.saturating_add(1 << 19) >> 20
                     ),
                 ),
                 Err(fault) => wrong(

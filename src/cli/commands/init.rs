@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::ask::answer;
-use super::contract::{code_of, judge};
+use super::check_report::code_of;
+use super::contract::judge;
 use super::run::runtime;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;

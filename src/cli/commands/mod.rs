@@ -2,6 +2,7 @@
 
 mod adapters;
 mod ask;
+mod check_report;
 mod checkup;
 pub(super) mod contract;
 pub(super) mod corpus;
@@ -24,6 +25,7 @@ pub(super) mod migrate;
 pub(super) mod model;
 mod model_pull;
 mod overview;
+mod pin_file;
 pub(super) mod profile;
 pub(super) mod replay;
 mod replay_contract;

@@ -72,13 +72,13 @@ pub(super) fn pull(home: &Home, args: &PullArgs) -> Result<Pulled, CliError> {
 
 fn pull_from_hub(home: &Home, store: &ModelStore, args: &PullArgs) -> Result<Pulled, CliError> {
     let reference: HubReference = args.model.parse()?;
-    let usual = reference.usual_name();
-    let name = args.name.as_deref().unwrap_or(&usual);
+    let own_name = reference.usual_name();
+    let name = args.name.as_deref().unwrap_or(&own_name);
     let base = args.hub.clone();
     let base = base.or_else(|| home.environment.get("MONOLITH_HUB"));
     let base = base.or_else(|| home.environment.get("HF_ENDPOINT"));
-    let token = home.environment.get("HF_TOKEN").map(Secret::new);
-    let hub = Hub::new(base.as_deref().unwrap_or(USUAL_HUB), token)?;
+    let secret = home.environment.get("HF_TOKEN").map(Secret::new);
+    let hub = Hub::new(base.as_deref().unwrap_or(USUAL_HUB), secret)?;
     let runtime = runtime()?;
     let file = runtime.block_on(hub.describe(&reference))?;
     let source = file.source();
