@@ -245,7 +245,7 @@ fn notes_with_random_changes_are_judged_alike() {
         .collect();
     let whole = cases.iter().filter(|case| case.holds).count();
     assert!(
-        whole >= 20 && whole <= 500,
+        (20..=500).contains(&whole),
         "{whole} of {} hold",
         cases.len()
     );
