@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
-use crate::inference::PullError;
+use crate::inference::{ModelStoreError, PullError};
 use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
 use crate::transcript::VerifyReport;
@@ -184,10 +184,10 @@ impl From<&CliError> for Exit {
 impl From<&PullError> for Exit {
     fn from(error: &PullError) -> Self {
         match error {
+            PullError::NoRoom { .. } | PullError::Store(ModelStoreError::Io { .. }) => Self::FAILED,
             PullError::Reference { .. } | PullError::Address { .. } | PullError::Store(_) => {
                 Self::USAGE
             }
-            PullError::NoRoom { .. } => Self::FAILED,
             PullError::NotFound { .. }
             | PullError::Gated { .. }
             | PullError::Status { .. }

@@ -16,7 +16,7 @@ pub(super) const MAX_ERROR_BODY_BYTES: u64 = 1024 * 1024;
 const MAX_PROBE: Duration = Duration::from_secs(10);
 /// How long an embedded model may take to load: a file of gigabytes from a slow disk, on a machine that has other work.
 #[cfg(feature = "local")]
-const MAX_LOAD: Duration = Duration::from_mins(5);
+const MAX_LOAD: Duration = Duration::from_secs(300);
 
 /// Something that answers requests with bytes.
 #[derive(Debug)]
