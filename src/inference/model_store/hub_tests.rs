@@ -179,7 +179,10 @@ async fn answer(
     let mut headers = format!("content-length: {}\r\n", body.len());
     if let Some(from) = from {
         let range = format!("bytes {from}-{}/{}", file.len() - 1, file.len());
-        headers += &format!("content-range: {}\r\n", manner.range.unwrap_or(&range));
+        headers = format!(
+            "{headers}content-range: {}\r\n",
+            manner.range.unwrap_or(&range)
+        );
     }
     let status = if from.is_some() { 206 } else { 200 };
     stream.write_all(head(status, &headers).as_bytes()).await?;
