@@ -24,6 +24,7 @@ mod html;
 mod known;
 mod live;
 mod log;
+mod model_help;
 mod narrator;
 mod numbers;
 mod progress;
