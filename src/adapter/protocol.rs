@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use super::repair::Repairs;
+use super::unsent::unsent;
 use super::{
     AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
     local_hermes, ollama, openai_chat, openai_responses,
@@ -157,6 +158,16 @@ impl Adapter {
         let wire = self.protocol.version();
         let layered = self.profile.and_then(|profile| profile.over(wire));
         layered.unwrap_or(wire)
+    }
+
+    /// The keys of a target's `sampling` that its requests do not carry, because the protocol has no field for them or takes
+    /// none beside another; sorted.
+    ///
+    /// # Errors
+    /// [`AdapterError`] where there is no such target, or none of its version.
+    pub fn unsent(terms: &Terms, index: usize) -> Result<Vec<&'static str>, AdapterError> {
+        let protocol = Self::of_target(terms, index)?.protocol;
+        Ok(unsent(protocol, terms, target(terms, index)?))
     }
 
     /// What recordings and scripts call the protocol.

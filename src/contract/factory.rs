@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::execution_contract::canonical;
 use super::redaction::{recorded_url, variables_of};
+use super::sampling::{Layers, model_of};
 use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
     ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
     McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, Sampling, SamplingDefaults, SamplingSpec, ServerCapability, ServerKind,
-    ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
-    ToolProof, ToolTerms, ToolTransport,
+    SEMANTICS_VERSION, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms,
+    Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -213,12 +213,11 @@ fn targets(
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
         let defined = spec.providers.get(provider);
-        let provider_type = defined
-            .ok_or_else(|| FactoryError::ProviderUndefined {
-                provider: provider.clone(),
-                target: index,
-            })?
-            .provider_type;
+        let given = defined.ok_or_else(|| FactoryError::ProviderUndefined {
+            provider: provider.clone(),
+            target: index,
+        })?;
+        let provider_type = given.provider_type;
         let wire = adapter_of(provider_type);
         let named = target
             .model_profile_id
@@ -235,11 +234,21 @@ fn targets(
         let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
         let context_window = target
             .context_window
+            .or(model_of(target, given).and_then(|model| model.context_window))
             .or(found.and_then(|t| t.context_window))
             .or(spec.context_budget.context_window)
             .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
         let stated = found.and_then(|t| t.adapter_version.clone());
+        let layers = Layers::of(target, given, &spec.sampling);
+        let sampling = layers.resolved(target, given, &profile.sampling);
+        let bounded = matches!(provider_type, ProviderType::Anthropic | ProviderType::Local);
+        if bounded && sampling.max_output_tokens_unsent {
+            return Err(FactoryError::OutputUnbounded {
+                provider_type,
+                target: index,
+            });
+        }
         Ok(TargetTerms {
             adapter_version: stated
                 .filter(|_| provider_type == ProviderType::Scripted)
@@ -250,32 +259,10 @@ fn targets(
                 .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),
             model_profile_id: profile.id.clone(),
             provider: provider.clone(),
-            sampling: sampling(&target.sampling, &spec.sampling, &profile.sampling),
+            sampling,
         })
     };
     spec.targets.iter().enumerate().map(one).collect()
-}
-
-fn sampling(target: &SamplingSpec, file: &SamplingSpec, usual: &SamplingDefaults) -> Sampling {
-    let caching = target.caching.as_ref().or(file.caching.as_ref());
-    let max_output_tokens = target.max_output_tokens.or(file.max_output_tokens);
-    let max_output_tokens = max_output_tokens.or(usual.max_output_tokens);
-    let either = |profile: Option<f64>, usual| Some(profile.unwrap_or(usual));
-    Sampling {
-        caching: caching.map_or_else(|| "full".to_owned(), Clone::clone),
-        max_output_tokens: max_output_tokens.unwrap_or(4096),
-        reasoning: target.reasoning.clone().over(file.reasoning.clone(), None),
-        reasoning_tokens: target.reasoning_tokens.over(file.reasoning_tokens, None),
-        repeat_penalty: target
-            .repeat_penalty
-            .over(file.repeat_penalty, either(usual.repeat_penalty, 1.1)),
-        seed: BigCount(target.seed.or(file.seed).unwrap_or(0)),
-        stream: target.stream.or(file.stream).unwrap_or(false),
-        temperature: target
-            .temperature
-            .over(file.temperature, either(usual.temperature, 0.7)),
-        top_p: target.top_p.over(file.top_p, either(usual.top_p, 1.0)),
-    }
 }
 
 fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget {
@@ -318,6 +305,7 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
             file: given.file.clone(),
             header_names: given.headers.keys().cloned().collect(),
             header_variables: variables_of(&given.headers),
+            provider_options: given.provider_options.clone(),
             provider_type,
         };
         (name.clone(), terms)

@@ -22,6 +22,7 @@ mod intent;
 mod manifest;
 mod profile;
 mod redaction;
+mod sampling;
 mod schema_bounds;
 mod server_name;
 mod spec;
@@ -53,10 +54,11 @@ pub use redaction::{
 pub use schema_bounds::inexact_integer_at;
 pub use server_name::check_server_name;
 pub use spec::{
-    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
-    SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,
+    ReasoningMap, SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec,
+    ToolsSpec,
 };
-pub use targets::{ProviderTerms, ProviderType, Sampling, TargetTerms};
+pub use targets::{ProviderTerms, ProviderType, ReasoningValue, Sampling, TargetTerms};
 pub use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
     CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,

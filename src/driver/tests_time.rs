@@ -60,6 +60,127 @@ async fn a_model_that_says_nothing_costs_an_attempt_each_llm_timeout() {
     assert_eq!(at_ms, 3_000);
 }
 
+/// An answer of status 429 with that header.
+fn limited_by(name: &str, value: &str) -> String {
+    let headers = serde_json::json!({ name: value });
+    format!(r#"{{"proto":"openai-chat","status":429,"headers":{headers},"response":"slow down"}}"#)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_means_nothing_is_replaced_by_the_backoff() {
+    for value in [
+        "-5",
+        "0",
+        "",
+        "soon",
+        "NaN",
+        "Sun, 06 Nov 1994 08:49:37 GMT",
+        "1,5",
+        "7 seconds",
+    ] {
+        let script = [
+            limited_by("Retry-After", value),
+            limited_by("retry-after", value),
+            say("Done."),
+        ];
+        let (end, at_ms) = ends(&script, &["tool_policy=optional"], Watcher::default()).await;
+        assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)", "{value}");
+        assert_eq!(at_ms, 1_000 + 2_000, "{value}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_without_end_ends_at_the_deadline() {
+    for value in [
+        "1e9",
+        "99999999999999999999",
+        "1e300",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+    ] {
+        let script = [limited_by("retry-after", value), say("Too late.")];
+        let sets = ["tool_policy=optional", "total_timeout_ms=9000"];
+        let (end, at_ms) = ends(&script, &sets, Watcher::default()).await;
+        let expect = ("FAILED_TIMEOUT (total_timeout)", 9_001);
+        assert_eq!((end.as_str(), at_ms), expect, "{value}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backoff_doubles_up_to_a_minute() {
+    let mut script: Vec<String> = vec![limited_by("x", "y"); 9];
+    script.push(say("Done."));
+    let sets = ["tool_policy=optional", "max_attempts_per_turn=10"];
+    let (end, at_ms) = ends(&script, &sets, Watcher::default()).await;
+    assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)");
+    assert_eq!(at_ms, (1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 + 60) * 1_000);
+}
+
+const TWO: &str = "targets=[{provider: demo, model: script}, {provider: demo, model: other}]";
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_is_no_rate_limit_goes_to_the_next_target_at_once() {
+    let refused = r#"{"proto":"openai-chat","fault":"refused"}"#.to_owned();
+    let reset =
+        r#"{"proto":"openai-chat","status":200,"response":"{}","fault":"reset","after_bytes":1}"#;
+    let broken = r#"{"proto":"openai-chat","status":500,"response":"oh no"}"#.to_owned();
+    let slow = r#"{"proto":"openai-chat","status":504,"response":"too slow"}"#.to_owned();
+    for fault in [refused, reset.to_owned(), broken, slow] {
+        let script = [limited(7), fault.clone(), say("Done.")];
+        let sets = ["tool_policy=optional", TWO];
+        let (end, at_ms) = ends(&script, &sets, Watcher::default()).await;
+        assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)", "{fault}");
+        assert_eq!(at_ms, 0, "{fault}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cycle_that_was_limited_whole_waits_once_for_the_longest() {
+    let script = [limited(3), limited(11), say("Done.")];
+    let sets = ["tool_policy=optional", TWO];
+    let (end, at_ms) = ends(&script, &sets, Watcher::default()).await;
+    assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)");
+    assert_eq!(at_ms, 11_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_key_or_a_used_up_quota_asks_no_other_target() {
+    let auth = r#"{"proto":"openai-chat","status":401,"response":"no such key"}"#;
+    let quota = r#"{"proto":"openai-chat","status":429,"response":"{\"error\":{\"code\":\"insufficient_quota\",\"message\":\"used up\"}}"}"#;
+    for (body, code) in [(auth, "provider_auth"), (quota, "provider_quota")] {
+        let first = [body.to_owned(), say("Never asked.")];
+        let (before, at_ms) = ends(&first, &[TWO], Watcher::default()).await;
+        assert_eq!((before, at_ms), (format!("FAILED_PREFLIGHT ({code})"), 0));
+        let second = [
+            call("read_file", r#"{"path":"LICENSE"}"#),
+            body.to_owned(),
+            say("Never asked."),
+        ];
+        let (after, _) = ends(&second, &[TWO], Watcher::default()).await;
+        assert_eq!(after, format!("FAILED_BUDGET_EXHAUSTED ({code})"));
+    }
+}
+
+#[tokio::test]
+async fn an_abort_and_a_second_stop_end_the_run_from_every_state() {
+    for (asked, code) in [
+        (&[Control::Abort] as &'static [Control], "abort"),
+        (&[Control::Stop, Control::Stop], "abort"),
+    ] {
+        for state in [
+            State::Precheck,
+            State::Infer,
+            State::ValidateCalls,
+            State::Execute,
+            State::Observe,
+            State::Commit,
+        ] {
+            let script = [call("read_file", r#"{"path":"LICENSE"}"#), HANGS.to_owned()];
+            let (end, _) = ends(&script, &[], Watcher::asking(state, asked)).await;
+            assert_eq!(end, format!("INTERRUPTED ({code})"), "{state}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stop_ends_a_wait_at_once() {
     let script = [limited(120), say("So far: nothing.")];

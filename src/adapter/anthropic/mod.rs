@@ -22,7 +22,7 @@ mod fold;
 mod version;
 mod wire;
 
-pub(super) use encoder::Encoder;
+pub(super) use encoder::{Encoder, thinks};
 pub(super) use fold::Fold;
 pub(super) use version::{PATH, VERSION};
 

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, ModelProfile, Page, ProviderType, RedactionTerms,
-    TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, ModelProfile, Page, ProviderType, ReasoningValue,
+    RedactionTerms, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -104,7 +104,7 @@ pub struct TargetSpec {
 }
 
 /// One entry of `providers`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct ProviderSpec {
     /// The variable that holds the key, where the author names one.
     pub api_key_env: Option<String>,
@@ -114,8 +114,46 @@ pub struct ProviderSpec {
     pub file: Option<String>,
     /// Extra headers with their values, unexpanded.
     pub headers: BTreeMap<String, String>,
+    /// What differs for models of that name here.
+    pub models: BTreeMap<String, ModelSpec>,
+    /// What differs from the file's `sampling` for every model here.
+    pub overrides: SamplingSpec,
+    /// Members of every request, as JSON text.
+    pub provider_options: Option<String>,
     /// The wire protocol.
     pub provider_type: ProviderType,
+    /// What each level of reasoning is here.
+    pub reasoning: Option<ReasoningMap>,
+}
+
+/// One entry of `providers.<name>.models` (001 §6).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelSpec {
+    /// The model's window.
+    pub context_window: Option<u64>,
+    /// What differs for this model.
+    pub overrides: SamplingSpec,
+    /// What each level of reasoning is for it.
+    pub reasoning: Option<ReasoningMap>,
+}
+
+/// What the levels minimal, low, medium and high are; None switches one off (001 §6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasoningMap(pub [Option<ReasoningValue>; 4]);
+
+impl ReasoningMap {
+    /// What a level is; None where it is off.
+    #[must_use]
+    pub fn of(&self, level: &str) -> Option<&ReasoningValue> {
+        let Self([minimal, low, medium, high]) = self;
+        let value = match level {
+            "minimal" => minimal,
+            "low" => low,
+            "medium" => medium,
+            _ => high,
+        };
+        value.as_ref()
+    }
 }
 
 impl fmt::Debug for ProviderSpec {
@@ -125,7 +163,11 @@ impl fmt::Debug for ProviderSpec {
             .field("base_url", &self.base_url)
             .field("file", &self.file)
             .field("headers", &Names(&self.headers))
+            .field("models", &self.models)
+            .field("overrides", &self.overrides)
+            .field("provider_options", &self.provider_options)
             .field("provider_type", &self.provider_type)
+            .field("reasoning", &self.reasoning)
             .finish()
     }
 }
@@ -210,17 +252,6 @@ pub enum Setting<T> {
     Value(T),
 }
 
-impl<T> Setting<T> {
-    /// The outermost setting that says something, `default` where none does.
-    pub(crate) fn over(self, below: Self, default: Option<T>) -> Option<T> {
-        match (self, below) {
-            (Self::Value(value), _) | (Self::Unset, Self::Value(value)) => Some(value),
-            (Self::Off, _) | (Self::Unset, Self::Off) => None,
-            (Self::Unset, Self::Unset) => default,
-        }
-    }
-}
-
 /// The section `sampling`, of the file or of one target. Numbers are clamped already (001 §2).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(
@@ -228,12 +259,15 @@ impl<T> Setting<T> {
     reason = "each field is the field of that name in Sampling"
 )]
 pub struct SamplingSpec {
-    pub caching: Option<String>,
-    pub max_output_tokens: Option<u64>,
+    pub caching: Setting<String>,
+    /// What of it an override of the command line says; it comes before every other.
+    pub commanded: Option<Box<SamplingSpec>>,
+    pub max_output_tokens: Setting<u64>,
     pub reasoning: Setting<String>,
     pub reasoning_tokens: Setting<u64>,
     pub repeat_penalty: Setting<f64>,
-    pub seed: Option<u64>,
+    pub seed: Setting<u64>,
+    pub stop: Setting<Vec<String>>,
     pub stream: Option<bool>,
     pub temperature: Setting<f64>,
     pub top_p: Setting<f64>,

@@ -1,8 +1,8 @@
 use super::contract_spec::{
-    ContextBudgetSpec, ContractSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
+    ContextBudgetSpec, ContractSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
 use super::reach::{read_providers, read_redact, read_tools};
-use super::reader::{Big, Choice, Out, Read, Section, plain};
+use super::reader::{Big, Choice, Out, Read, Section};
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::contract::{
@@ -218,72 +218,4 @@ impl Read for CycleException {
             })
         })?
     }
-}
-
-impl Read for SamplingSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |section| Self {
-            caching: section.get::<Caching>("caching").map(|c| c.0.to_owned()),
-            max_output_tokens: section.get("max_output_tokens"),
-            reasoning: setting(section, "reasoning", |node, out| {
-                Reasoning::read(node, out).map(|word| word.0.to_owned())
-            }),
-            reasoning_tokens: setting(section, "reasoning_tokens", |node, out| {
-                if plain(node) == Some("disabled") {
-                    return Some(0);
-                }
-                u64::read(node, out)
-            }),
-            repeat_penalty: number(section, "repeat_penalty", f64::MAX),
-            seed: section.get("seed").map(|Big(n)| n),
-            stream: section.get("stream"),
-            temperature: number(section, "temperature", 2.0),
-            top_p: number(section, "top_p", 1.0),
-        })
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Caching(&'static str);
-
-impl Choice for Caching {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("full", Self("full")), ("none", Self("none"))];
-}
-
-#[derive(Clone, Copy)]
-struct Reasoning(&'static str);
-
-impl Choice for Reasoning {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("minimal", Self("minimal")),
-        ("low", Self("low")),
-        ("medium", Self("medium")),
-        ("high", Self("high")),
-    ];
-}
-
-/// A parameter that null and the words of 001 §2 switch off.
-fn setting<T>(
-    section: &mut Section<'_, '_>,
-    key: &'static str,
-    read: impl FnOnce(&Node, &Out<'_>) -> Option<T>,
-) -> Setting<T> {
-    let Some(node) = section.node(key) else {
-        return Setting::Unset;
-    };
-    let off = matches!(&node.kind, Kind::Scalar { text, .. }
-        if matches!(text.as_str(), "off" | "none" | "unset" | "default"));
-    if off || node.is_null() {
-        return Setting::Off;
-    }
-    read(node, &section.out.below(key)).map_or(Setting::Unset, Setting::Value)
-}
-
-/// A number clamped to 0..=max (001 §2).
-fn number(section: &mut Section<'_, '_>, key: &'static str, max: f64) -> Setting<f64> {
-    // `+ 0.0` turns the −0 that clamp lets pass into 0.
-    setting(section, key, |node, out| {
-        f64::read(node, out).map(|n| n.clamp(0.0, max) + 0.0)
-    })
 }
