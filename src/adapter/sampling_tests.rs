@@ -342,7 +342,7 @@ fn options_of_the_provider_are_in_every_request_as_they_are_written() {
     for writer in WRITERS.into_iter().filter(|(_, kind)| *kind != "local") {
         let sampling = json!({"temperature": 0.7, "reasoning": "low"});
         let stated = with_provider(writer, &sampling, |p| {
-            p["provider_options"] = json!(options)
+            p["provider_options"] = json!(options);
         });
         for exposure in [
             ToolExposure::Auto,

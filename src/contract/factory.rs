@@ -9,8 +9,8 @@ use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
     ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
     McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms,
-    Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    QueueTerms, SEMANTICS_VERSION, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec,
+    TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -99,6 +99,7 @@ impl ContractFactory {
             parent_contract_hash: parent,
             policy_decision,
             providers: providers(spec),
+            queues: queues(spec),
             redact: spec.redact.clone(),
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
@@ -313,6 +314,28 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     spec.providers.iter().map(one).collect()
 }
 
+/// The queue of every server that names none, and how many calls it runs at once where the author does not say.
+const DEFAULT_QUEUE: &str = "default";
+const DEFAULT_CONCURRENT: u32 = 16;
+
+/// Whether the author speaks of queues at all. Where not, calls wait for nothing.
+fn has_queues(spec: &ContractSpec) -> bool {
+    let named = spec.tools.mcp.values().any(|server| server.queue.is_some());
+    named || !spec.queues.is_empty()
+}
+
+/// The author's queues, and the default one where they lack it (000 §7).
+fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
+    let mut queues = spec.queues.clone();
+    if has_queues(spec) {
+        let usual = QueueTerms {
+            concurrent: DEFAULT_CONCURRENT,
+        };
+        queues.entry(DEFAULT_QUEUE.to_owned()).or_insert(usual);
+    }
+    queues
+}
+
 /// The origin of tools inside monolith, and the name of their server.
 const BUILTIN: &str = "builtin";
 
@@ -339,10 +362,12 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
                 let tools = server.tools.iter().filter(|tool| asked(&tool.name));
                 ToolPin::of_server(tools.map(|tool| ToolPin::of(BUILTIN, tool)).collect())
             }),
+            queue: None,
             url: None,
         };
         servers.insert(BUILTIN.to_owned(), terms);
     }
+    let queued = has_queues(spec);
     for (name, given) in &spec.tools.mcp {
         let found = manifest.servers.get(name).filter(|s| s.available);
         let none = BTreeMap::new();
@@ -375,6 +400,10 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
             header_variables: variables_of(headers),
             kind,
             pin: found.map(|server| server.pin(&mcp_origin(name))),
+            queue: queued.then(|| {
+                let named = given.queue.as_deref();
+                named.unwrap_or(DEFAULT_QUEUE).to_owned()
+            }),
             url,
         };
         servers.insert(name.clone(), terms);

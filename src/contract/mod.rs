@@ -61,8 +61,8 @@ pub use spec::{
 pub use targets::{ProviderTerms, ProviderType, ReasoningValue, Sampling, TargetTerms};
 pub use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,
-    Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    CycleException, Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerKind,
+    ServerTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub use text_profile::TextProfile;
 pub use validators::{ArgumentFault, Validators};

@@ -225,6 +225,14 @@ pub struct PolicyDecision {
     pub rules_version: u32,
 }
 
+/// A queue of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueTerms {
+    /// Calls of its servers that run at once.
+    pub concurrent: u32,
+}
+
 /// How a tool server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -265,6 +273,9 @@ pub struct ServerTerms {
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
     #[schemars(with = "Option<HexDigest>")]
     pub pin: Option<Digest>,
+    /// The queue that its calls wait in; left out where the contract has no queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// Its address; of a query the names alone.
     pub url: Option<String>,
 }
@@ -364,6 +375,9 @@ pub struct Terms {
     pub policy_decision: PolicyDecision,
     /// Providers by name.
     pub providers: BTreeMap<String, ProviderTerms>,
+    /// Queues of calls by name; left out where there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queues: BTreeMap<String, QueueTerms>,
     /// What is taken out of the transcript beside what always is; left out where the author asks for nothing.
     #[serde(default, skip_serializing_if = "RedactionTerms::is_empty")]
     pub redact: RedactionTerms,

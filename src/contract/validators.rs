@@ -90,8 +90,7 @@ impl Validators {
             .by_tool
             .get(tool)
             .ok_or_else(|| whole("no usable input schema is known for this tool".to_owned()))?;
-        let value: Value = serde_json::from_str(arguments.as_str())
-            .map_err(|_| whole("a number is out of range".to_owned()))?;
+        let value = arguments.to_value();
         if depth(&value) > compiled.max_depth {
             let max = compiled.max_depth;
             return Err(whole(format!("nested deeper than {max} levels")));
@@ -258,7 +257,19 @@ mod tests {
         check(
             &schema,
             r#"{"path": "", "list": [1e400]}"#,
-            Err(("", "a number is out of range")),
+            Err(("/list/0", "type: value is not of type \"string\"")),
+        );
+        // A number that no double holds is judged as the largest that one does.
+        let bounded = json!({"properties": {"n": {"maximum": 9}, "m": {"type": "integer"}}});
+        check(
+            &bounded,
+            r#"{"n": -1e400, "m": 1e400, "o": [{"p": 1e999}]}"#,
+            Ok(()),
+        );
+        check(
+            &bounded,
+            r#"{"n": 1e400}"#,
+            Err(("/n", "maximum: value is greater than the maximum of 9")),
         );
     }
 

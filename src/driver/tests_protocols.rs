@@ -211,9 +211,6 @@ fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, String)> {
     let ollama = format!(
         r#"{{"message":{{"content":"","tool_calls":[{{"function":{{"name":"{name}","arguments":{arguments}}}}}]}},"done":true,"done_reason":"stop"}}"#
     );
-    let bedrock = format!(
-        r#"{{"output":{{"message":{{"role":"assistant","content":[{{"toolUse":{{"toolUseId":"c","name":"{name}","input":{arguments}}}}}]}}}},"stopReason":"tool_use"}}"#
-    );
     vec![
         ("openai-chat", chat.clone()),
         ("openai-chat", object),
@@ -223,7 +220,6 @@ fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, String)> {
         ("anthropic-messages", anthropic),
         ("gemini", gemini),
         ("ollama-chat", ollama),
-        ("bedrock-converse", bedrock),
     ]
 }
 

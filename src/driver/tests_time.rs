@@ -1,9 +1,10 @@
 //! Waits, deadlines and requests to end, in the real driver. Where nothing but time is waited for, time is paused: it goes on by
 //! itself to the next timer, so moments are exact.
 
-use super::Control;
-use super::tests::{Watcher, call, end, replay, run, say};
+use super::tests::{Watcher, call, chat, end, replay, run, say};
+use super::{Control, Finished};
 use crate::kernel::State;
+use crate::message::Role;
 
 const HANGS: &str = r#"{"proto":"openai-chat","status":200,"response":"","fault":"hang"}"#;
 
@@ -225,4 +226,59 @@ async fn a_shutdown_ends_the_run_from_every_state() {
     let asked = Watcher::asking(State::Terminate, &[Control::Shutdown]);
     let (end, _) = ends(&script, &[], asked).await;
     assert_eq!(end, "COMPLETED_WITH_TOOLS (final_message)", "it has ended");
+}
+
+/// Two calls of a tool that never answers, in one message; the second must wait for the first.
+fn two_calls_that_never_end() -> String {
+    let one = |id: &str| {
+        serde_json::json!({"id": id, "type": "function",
+            "function": {"name": "s__never", "arguments": "{}"}})
+    };
+    let calls = serde_json::json!({"role": "assistant", "content": null, "tool_calls": [one("a"), one("b")]});
+    chat(&calls, "tool_calls")
+}
+
+#[tokio::test]
+async fn a_call_that_waits_in_its_queue_has_its_whole_time_and_a_stop_lets_it_not_begin() {
+    let python = std::process::Command::new("python3")
+        .arg("--version")
+        .output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no python3 to run the tool server with");
+        return;
+    }
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
+    let tools = format!("tools.mcp.s={{command: python3, args: ['{server}'], queue: one}}");
+    let sets = [
+        tools.as_str(),
+        "queues.one.concurrent=1",
+        "parallel_tool_calls=true",
+        "parallel_safe=[s__never]",
+        "tool_policy=optional",
+        "tool_timeout_ms=300",
+    ];
+    let said = |finished: &Finished| -> Vec<String> {
+        let talk = finished.run.conversation().iter();
+        let observed = talk.filter(|message| message.role == Role::Tool);
+        observed.map(|message| message.content.clone()).collect()
+    };
+    let script = [two_calls_that_never_end(), say("Neither answered.")];
+    let folder = tempfile::tempdir().expect("a folder");
+    let finished = run(folder.path(), &script, &sets, Watcher::default()).await;
+    assert_eq!(said(&finished), ["(tool failed: timeout)"; 2]);
+    assert!(finished.elapsed_ms >= 600, "{}", finished.elapsed_ms);
+    assert!(replay(folder.path(), &finished).same);
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = Watcher::asking(State::Execute, &[Control::Stop]);
+    let finished = run(folder.path(), &script, &sets, asked).await;
+    assert_eq!(
+        said(&finished),
+        [
+            "(tool failed: timeout)",
+            "(tool failed: not started: stop requested)"
+        ]
+    );
+    assert_eq!(end(&finished), "COMPLETED_CHAT_ONLY (synthesis)");
+    assert!(replay(folder.path(), &finished).same);
 }

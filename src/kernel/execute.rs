@@ -84,10 +84,16 @@ impl Machine {
         with_result.new = exact_sum(with_result.new, tokens);
         let overflows = result.is_some() && with_result.projected(schema) > fits;
         let dropped = holds(Guard::ResultFit, overflows);
-        call.slot = Slot::Ended {
-            call: returned.call,
-            outcome: Box::new(outcome),
-            dropped,
+        // The driver cancels no running call at a stop, only one that still waits in its queue.
+        let never_started = self.stop_requested && matches!(outcome, ToolOutcome::Cancelled);
+        call.slot = if never_started {
+            Slot::Answered(FailedReason::NotStartedStop)
+        } else {
+            Slot::Ended {
+                call: returned.call,
+                outcome: Box::new(outcome),
+                dropped,
+            }
         };
         if dropped {
             self.context_tripped = true;

@@ -233,9 +233,11 @@ struct Parameters<'a> {
 #[serde(rename_all = "camelCase")]
 struct Thinking<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking_budget: Option<u64>,
+    #[serde(rename = "thinkingBudget")]
+    budget: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking_level: Option<&'a str>,
+    #[serde(rename = "thinkingLevel")]
+    level: Option<&'a str>,
     include_thoughts: bool,
 }
 
@@ -243,12 +245,12 @@ impl<'a> Thinking<'a> {
     /// A count, the author's own word for the level, or a count of 0 that switches it off; none where nothing is said.
     fn of(sampling: &'a Sampling) -> Option<Self> {
         let off = sampling.reasoning_off().then_some(0);
-        let thinking_budget = off.or(reasoning_budget(sampling, 1));
+        let budget = off.or(reasoning_budget(sampling, 1));
         let word = sampling.reasoning_own_word();
-        let thinking_level = word.filter(|_| thinking_budget.is_none());
-        (thinking_budget.is_some() || thinking_level.is_some()).then_some(Self {
-            thinking_budget,
-            thinking_level,
+        let level = word.filter(|_| budget.is_none());
+        (budget.is_some() || level.is_some()).then_some(Self {
+            budget,
+            level,
             include_thoughts: off.is_none(),
         })
     }

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, ModelProfile, Page, ProviderType, ReasoningValue,
-    RedactionTerms, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, ModelProfile, Page, ProviderType, QueueTerms,
+    ReasoningValue, RedactionTerms, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -46,6 +46,7 @@ pub struct ContractSpec {
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
+    pub queues: BTreeMap<String, QueueTerms>,
     pub redact: RedactionTerms,
     pub require_approval: Vec<String>,
     pub sampling: SamplingSpec,
@@ -188,6 +189,8 @@ pub struct ToolsSpec {
 pub struct McpSpec {
     /// The server pin that the author demands.
     pub pin: Option<Digest>,
+    /// The queue that its calls wait in, where the author names one.
+    pub queue: Option<String>,
     /// How it is reached.
     pub transport: McpTransport,
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
@@ -6,9 +8,12 @@ use super::reader::{Big, Choice, Out, Read, Section};
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, CycleException, Page, TextProfile, ToolPolicy,
-    ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, CycleException, Page, QueueTerms, TextProfile,
+    ToolPolicy, ToolProof, ToolTransport,
 };
+
+/// The queue of every server that names none; it is there by itself.
+const DEFAULT_QUEUE: &str = "default";
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
@@ -95,6 +100,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),
             providers,
+            queues: read_queues(file),
             redact: file.section("redact", read_redact),
             require_approval: file.get("require_approval").unwrap_or_default(),
             sampling: file.get("sampling").unwrap_or_default(),
@@ -115,6 +121,52 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             total_timeout_ms: file.get("total_timeout_ms"),
         }
     })
+}
+
+/// The queues; a server that names another than these or `default` is refused (000 §7).
+fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
+    let names: Vec<String> = match file.peek("queues").map(|node| &node.kind) {
+        Some(Kind::Map(entries)) => entries.iter().map(|(key, _)| key.text.clone()).collect(),
+        Some(Kind::Scalar { .. } | Kind::List(_)) | None => Vec::new(),
+    };
+    let child = |node: &Node, key: &str| match &node.kind {
+        Kind::Map(entries) => {
+            let found = entries.iter().find(|(known, _)| known.text == key);
+            found.map(|(_, node)| node.clone())
+        }
+        Kind::Scalar { .. } | Kind::List(_) => None,
+    };
+    let servers = file.peek("tools").and_then(|tools| child(tools, "mcp"));
+    if let Some(Kind::Map(servers)) = servers.map(|node| node.kind) {
+        for (server, node) in &servers {
+            let Some(asked) = child(node, "queue") else {
+                continue;
+            };
+            let Kind::Scalar { text, .. } = &asked.kind else {
+                continue;
+            };
+            if asked.is_null() || text == DEFAULT_QUEUE || names.contains(text) {
+                continue;
+            }
+            let rule = format!("no queue `{text}` stands under `queues`");
+            let help = suggest(text, names.iter().map(String::as_str));
+            let out = file.out.below("tools").below("mcp").below(&server.text);
+            out.below("queue").refuse(&asked, rule, help);
+        }
+    }
+    file.get("queues").unwrap_or_default()
+}
+
+impl Read for QueueTerms {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, |section| {
+            let concurrent: u32 = section.required("concurrent")?;
+            if concurrent == 0 {
+                section.refuse_key("concurrent", "a queue runs at least 1 call", None);
+            }
+            Some(Self { concurrent })
+        })?
+    }
 }
 
 fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetSpec> {

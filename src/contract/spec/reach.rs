@@ -251,6 +251,7 @@ impl Read for McpSpec {
             let url = section.get::<Url>("url").map(|url| url.0);
             let headers = section.get::<Headers>("headers").unwrap_or_default().0;
             let pin = section.nullable("pin");
+            let queue = section.nullable("queue");
             if env.keys().any(|name| !is_env_name(name)) {
                 let rule = "expected names of environment variables";
                 section.refuse_key("env", rule, None);
@@ -288,7 +289,11 @@ impl Read for McpSpec {
                         .collect(),
                 }
             };
-            Some(Self { pin, transport })
+            Some(Self {
+                pin,
+                queue,
+                transport,
+            })
         })?
     }
 }

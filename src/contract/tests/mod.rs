@@ -3,6 +3,7 @@
 mod check;
 mod factory;
 mod fixture;
+mod queues;
 mod sampling;
 mod schema_bounds;
 

@@ -168,6 +168,9 @@ impl Oracle {
             }
             ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
             ToolOutcome::ConnectionLost { .. } => Slot::Said(failed("connection lost")),
+            ToolOutcome::Cancelled if self.facts.stop => {
+                Slot::Said(failed("not started: stop requested"))
+            }
             ToolOutcome::Cancelled => Slot::Said(failed("interrupted, effect unknown")),
             ToolOutcome::ToolChanged => Slot::Said(failed(&format!("TOOL_NOT_FOUND: {name}"))),
         };
