@@ -38,7 +38,7 @@
     $("outcome").className = !outcome ? "" : good ? "good" : "bad";
     $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume goes on with it."
       : about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
-    $("facts").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry").replace("entrys", "entries")} · ${(run.total / 1000).toFixed(3)}\u00a0s`);
+    $("facts").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")} · ${(run.total / 1000).toFixed(3)}\u00a0s`);
   }
 
   function tellTerms() {
