@@ -65,11 +65,15 @@ impl Sources {
                 adapter_version: None,
                 context_window: model.context_window,
                 fingerprint: model.fingerprint.clone(),
+                prompt_layout: model.prompt_layout,
+                vocabulary: model.vocabulary,
             },
             (None, Some((script, digest))) => TargetCapability {
                 adapter_version: script.adapter.map(|adapter| adapter.version().to_owned()),
                 context_window: None,
                 fingerprint: Some(format!("scripted:{digest}")),
+                prompt_layout: None,
+                vocabulary: None,
             },
             (None, None) => TargetCapability::default(),
         };

@@ -192,7 +192,7 @@ fn the_engine_reads_both_grammars_and_refuses_what_they_refuse() {
 #[test]
 fn llama_cpp_reads_the_strict_grammar_and_takes_what_it_takes() {
     let Some(path) = model_file() else { return };
-    let model = load(&path).unwrap();
+    let model = load(&path, Arc::default()).unwrap();
     let takes = |grammar: &str, text: &str| {
         let mut sampler = LlamaSampler::grammar(&model, grammar, "root").unwrap();
         let tokens = model.vocab().tokenize(text.as_bytes(), false, false);
@@ -252,12 +252,14 @@ fn options(path: PathBuf, reuse: bool) -> LocalOptions {
         logits_mask: None,
         path,
         reuse,
+        template: None,
         threads: 1,
     }
 }
 
 fn request(segments: Vec<Segment>, seed: u64) -> LocalRequest {
     LocalRequest {
+        chat: None,
         closing_tokens: 0,
         gate: GatePhase::Open,
         grammar: None,
@@ -311,8 +313,8 @@ fn infer(engine: &mut Engine<'_>, request: &LocalRequest) -> (String, Ended) {
 #[test]
 fn text_never_becomes_a_control_token_and_only_control_segments_do() {
     let Some(path) = model_file() else { return };
-    let model = load(&path).unwrap();
-    let engine = Engine::new(&model, &options(path, true)).unwrap();
+    let model = load(&path, Arc::default()).unwrap();
+    let engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
     let control = |name: &str| engine.tokens(&[Segment::Control(name.to_owned())]).unwrap();
     let (start, end) = (control("<|im_start|>"), control("<|im_end|>"));
     assert_eq!((start.len(), end.len()), (1, 1));
@@ -342,9 +344,10 @@ fn text_never_becomes_a_control_token_and_only_control_segments_do() {
 #[test]
 fn what_is_kept_between_requests_changes_no_byte() {
     let Some(path) = model_file() else { return };
-    let model = load(&path).unwrap();
+    let model = load(&path, Arc::default()).unwrap();
     let mut conversation = vec!["system\nBe brief.", "user\nName a colour and an animal."];
-    let engine = |reuse| Engine::new(&model, &options(path.clone(), reuse)).unwrap();
+    let engine =
+        |reuse| Engine::new(&model, &options(path.clone(), reuse), Arc::default()).unwrap();
     let mut keeping = engine(true);
     let (first, ended) = infer(&mut keeping, &request(turns(&conversation), 3));
     assert!(ended.usage.output > 0 && !first.is_empty());
@@ -362,10 +365,47 @@ fn what_is_kept_between_requests_changes_no_byte() {
 }
 
 #[test]
+fn wherever_two_prompts_part_what_they_share_changes_no_byte() {
+    let Some(path) = model_file() else { return };
+    let model = load(&path, Arc::default()).unwrap();
+    let engine =
+        |reuse| Engine::new(&model, &options(path.clone(), reuse), Arc::default()).unwrap();
+    let (mut keeping, mut forgetting) = (engine(true), engine(false));
+    for words in [0, 1, 2, 3, 5, 8, 13, 40, 130, 127] {
+        let text = format!("user\n{}and what then?", "one more word ".repeat(words));
+        let asked = request(turns(&["system\nBe brief.", &text]), 9);
+        let kept = infer(&mut keeping, &asked);
+        assert_eq!(kept, infer(&mut forgetting, &asked), "{words} times");
+    }
+}
+
+#[test]
+fn a_control_token_of_a_prompt_is_never_written_where_no_grammar_says_what_is() {
+    let Some(path) = model_file() else { return };
+    let model = load(&path, Arc::default()).unwrap();
+    let start = model.vocab().tokenize(b"<|im_start|>", false, true)[0].0;
+    // Every other token is banned: what is left is what may not be written, and the end.
+    let mask: Arc<[f64]> = (0..model.vocab().n_tokens())
+        .map(|id| if id == start { 1e9 } else { -1e9 })
+        .collect();
+    let options = LocalOptions {
+        logits_mask: Some(mask),
+        ..options(path, true)
+    };
+    let mut engine = Engine::new(&model, &options, Arc::default()).unwrap();
+    let mut asked = request(turns(&["user\nHi"]), 1);
+    asked.sampling.temperature = Some(0.0);
+    let (text, ended) = infer(&mut engine, &asked);
+    // A control token is no text: written, it would leave an answer of many tokens without a character.
+    let said_something = !text.is_empty() || ended.usage.output == 0;
+    assert!(said_something, "{ended:?}");
+}
+
+#[test]
 fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
     let Some(path) = model_file() else { return };
-    let model = load(&path).unwrap();
-    let mut engine = Engine::new(&model, &options(path, true)).unwrap();
+    let model = load(&path, Arc::default()).unwrap();
+    let mut engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
     let mut broken = request(turns(&["user\nHi"]), 1);
     let mut fails = |request: &LocalRequest, expect: &str| {
         let mut gather = Gather::default();
@@ -387,8 +427,8 @@ fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
 #[test]
 fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long_is_refused() {
     let Some(path) = model_file() else { return };
-    let model = load(&path).unwrap();
-    let mut engine = Engine::new(&model, &options(path, true)).unwrap();
+    let model = load(&path, Arc::default()).unwrap();
+    let mut engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
     let mut gather = Gather {
         stop_after: Some(3),
         ..Gather::default()
