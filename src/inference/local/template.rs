@@ -471,8 +471,8 @@ mod tests {
     fn a_template_sees_messages_tools_calls_and_the_time_of_the_runs_beginning() {
         let template = "{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}\
             {%- for m in messages %}{{ m.role }}: {{ m.content.strip() }}\
-            {% for call in m.tool_calls %}{{ call.function.name }}{{ call.function.arguments | tojson }}{% endfor %}\n\
-            {% endfor %}{{ strftime_now('%d %b %Y, %A') }}{% if add_generation_prompt %} >{% endif %}";
+            {% for call in m.tool_calls %}{{ call.function.name }}{{ call.function.arguments | tojson }}{% endfor %}{{ '\\n' }}\
+            {%- endfor %}{{ strftime_now('%d %b %Y, %A') }}{% if add_generation_prompt %} >{% endif %}";
         let text = render(template, &chat()).unwrap();
         let expect = "{\"type\": \"function\", \"function\": {\"name\": \"find\"}}\n\
             user: Hi <b>\nassistant: find{\"b\": 1, \"a\": \"<|im_end|>\"}\n\
