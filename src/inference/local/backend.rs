@@ -64,6 +64,8 @@ impl GateCost {
 pub struct LocalBackend {
     gate_cost: Arc<GateCost>,
     options: LocalOptions,
+    /// Whether header and template are good, and the weights are being read or have been.
+    weights: Arc<AtomicBool>,
     worker: Mutex<Option<Worker>>,
 }
 
@@ -73,6 +75,12 @@ struct Worker {
     /// Set where loading is to end before the model is whole.
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+}
+
+/// What the thread and whoever waits for it tell each other while it loads.
+struct Loading {
+    stop: Arc<AtomicBool>,
+    weights: Arc<AtomicBool>,
 }
 
 enum Job {
@@ -99,6 +107,7 @@ impl LocalBackend {
         Self {
             gate_cost: Arc::default(),
             options,
+            weights: Arc::default(),
             worker: Mutex::new(None),
         }
     }
@@ -109,8 +118,8 @@ impl LocalBackend {
         Arc::clone(&self.gate_cost)
     }
 
-    /// Loads the model, where that has not happened, and says whether it can answer. A large model may take longer than a
-    /// probe: then its header has been found good, and the first request waits for the rest.
+    /// Loads the model, where that has not happened, and says whether it can answer. The weights of a large model may take
+    /// longer than a probe: then its header and template have been found good, and the first request waits for the rest.
     pub(in crate::inference) async fn probe(&self, patience: &Patience) -> Probe {
         let (reply, answer) = oneshot::channel();
         let asked = self.ask(Job::Probe(reply));
@@ -118,12 +127,18 @@ impl LocalBackend {
             asked?;
             answer.await.map_err(|_| gone())
         });
-        probe.await.unwrap_or_else(|fault| Probe {
-            responsive: fault.kind == TransportFaultKind::Timeout,
-            detail: match fault.kind {
-                TransportFaultKind::Timeout => named(&self.options.path, "it is still being read"),
-                _ => fault.detail,
-            },
+        probe.await.unwrap_or_else(|fault| {
+            let late = fault.kind == TransportFaultKind::Timeout;
+            let responsive = late && self.weights.load(Ordering::Relaxed);
+            let detail = match (late, responsive) {
+                (true, true) => named(&self.options.path, "its weights are still being read"),
+                (true, false) => {
+                    let late = "whether it can be used was not found out in time";
+                    named(&self.options.path, late)
+                }
+                (false, _) => fault.detail,
+            };
+            Probe { detail, responsive }
         })
     }
 
@@ -161,11 +176,14 @@ impl LocalBackend {
             let (jobs, received) = channel();
             let options = self.options.clone();
             let stop = Arc::new(AtomicBool::new(false));
-            let stopped = Arc::clone(&stop);
+            let loading = Loading {
+                stop: Arc::clone(&stop),
+                weights: Arc::clone(&self.weights),
+            };
             let cost = Arc::clone(&self.gate_cost);
             let thread = std::thread::Builder::new()
                 .name("local model".to_owned())
-                .spawn(move || serve(&options, &received, &stopped, cost))
+                .spawn(move || serve(&options, &received, &loading, cost))
                 .map_err(|fault| engine_fault(format!("no thread for the model: {fault}")))?;
             *worker = Some(Worker { jobs, stop, thread });
         }
@@ -212,13 +230,8 @@ fn engine_fault(detail: String) -> TransportFault {
 }
 
 /// The thread: loads the model, then answers until nobody can ask any more.
-fn serve(
-    options: &LocalOptions,
-    jobs: &Receiver<Job>,
-    stop: &Arc<AtomicBool>,
-    cost: Arc<GateCost>,
-) {
-    match prepare(options, stop) {
+fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: Arc<GateCost>) {
+    match prepare(options, loading) {
         Ok(model) => match Engine::new(&model, options, cost) {
             Ok(mut engine) => {
                 let file = options
@@ -251,7 +264,7 @@ fn named(path: &Path, reason: &str) -> String {
 /// The model, where processor and file allow it. The file's header and template are judged before llama.cpp sees them.
 fn prepare(
     options: &LocalOptions,
-    stop: &Arc<AtomicBool>,
+    loading: &Loading,
 ) -> Result<Arc<llama_cpp_2::model::LlamaModel>, String> {
     if let Some(fault) = processor_fault() {
         return Err(fault);
@@ -260,7 +273,8 @@ fn prepare(
     if let Some(template) = &options.template {
         template.try_out()?;
     }
-    load(&options.path, Arc::clone(stop))
+    loading.weights.store(true, Ordering::Relaxed);
+    load(&options.path, Arc::clone(&loading.stop))
 }
 
 /// Answers everything with why nothing can be answered.

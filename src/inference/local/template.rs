@@ -29,7 +29,7 @@ const MAX_INPUT_BYTES: u64 = 64 << 20;
 /// The most memory that the process may take beside what it has at its beginning.
 const MAX_MEMORY_BYTES: u64 = 256 << 20;
 /// The most processor time of the process.
-const MAX_SECONDS: u64 = 5;
+const MAX_SECONDS: u64 = 2;
 /// The most instructions of a template.
 const FUEL: u64 = 10_000_000;
 /// How deeply a template's blocks and calls may lie in one another.

@@ -58,7 +58,7 @@ fn contract(sets: &[&str]) -> ExecutionContract {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let spec = ContractSpec::parse("c.yaml", file, &sets).unwrap();
     let tool = ToolCapability {
-        annotations: serde_json::Value::Null,
+        annotations: Value::Null,
         description: "Searches.".to_owned(),
         input_schema: schema,
         name: "find".to_owned(),
