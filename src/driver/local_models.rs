@@ -220,6 +220,10 @@ mod engine {
 
     pub(super) use crate::inference::engine_identity as identity;
 
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a build without the engine refuses here"
+    )]
     pub(super) fn backend(
         path: &Path,
         contract: &ExecutionContract,

@@ -23,7 +23,10 @@ mod draw;
 mod engine;
 mod gate;
 mod identity;
+#[cfg(test)]
+mod prompt_tests;
 mod template;
+mod template_functions;
 #[cfg(test)]
 mod tests;
 
