@@ -37,8 +37,10 @@ fn main() {
     };
     let threads = std::env::var("MONOLITH_LOCAL_THREADS").ok();
     let threads = threads.and_then(|text| text.parse().ok()).unwrap_or(1);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all();
-    let runtime = { runtime }.build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     let before = memory();
     let local = LocalBackend::new(LocalOptions {
         context_window: WINDOW,
