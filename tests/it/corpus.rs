@@ -242,13 +242,7 @@ fn replay(file: &[u8]) -> ReplayReport {
                 let contract = ExecutionContract::decode(header.contract).unwrap();
                 replayer = Some(Replayer::new(contract, &header.run_id));
             }
-            Record::Entry(entry) => entries.push(SealedEntry {
-                seq: entry.seq,
-                state: entry.decoded_action.to,
-                event: entry.event.to_owned(),
-                action: entry.action.to_owned(),
-                hash: entry.hash,
-            }),
+            Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
             Record::Checkpoint(_) | Record::Tombstone(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_owned());

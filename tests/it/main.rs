@@ -39,6 +39,8 @@ mod recorded;
 #[cfg(test)]
 mod replay_modes;
 #[cfg(test)]
+mod replay_open;
+#[cfg(test)]
 mod resume;
 #[cfg(test)]
 mod semantics;

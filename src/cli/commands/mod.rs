@@ -1,6 +1,7 @@
 //! The commands, one file each: arguments in, output and an exit code out.
 
 mod adapters;
+mod check_report;
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
@@ -20,6 +21,7 @@ pub(super) mod migrate;
 pub(super) mod model;
 mod model_pull;
 mod overview;
+mod pin_file;
 pub(super) mod replay;
 mod replay_contract;
 mod replay_fork;

@@ -1,11 +1,13 @@
 //! What the store promises: durable, fenced, intact, and refusing by name.
 
 mod append;
+mod damage;
 mod erase;
 mod evidence;
 mod fixture;
 mod import;
 mod migrate;
 mod refusals;
+mod schema;
 
 use fixture::{bytes_of, create, folder, held, kept, open, write};
