@@ -249,8 +249,10 @@ fn targets(
             model_fingerprint: fingerprint
                 .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),
             model_profile_id: profile.id.clone(),
+            prompt_layout: found.and_then(|t| t.prompt_layout),
             provider: provider.clone(),
             sampling: sampling(&target.sampling, &spec.sampling, &profile.sampling),
+            vocabulary: found.and_then(|t| t.vocabulary),
         })
     };
     spec.targets.iter().enumerate().map(one).collect()

@@ -56,7 +56,7 @@ pub use spec::{
     BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
     SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
-pub use targets::{ProviderTerms, ProviderType, Sampling, TargetTerms};
+pub use targets::{PromptLayout, ProviderTerms, ProviderType, Sampling, TargetTerms};
 pub use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
     CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,

@@ -141,6 +141,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
         model: model.to_owned(),
         model_fingerprint: format!("scripted:{model}"),
         model_profile_id: "scripted".to_owned(),
+        prompt_layout: None,
         provider: "demo".to_owned(),
         sampling: Sampling {
             caching: "full".to_owned(),
@@ -153,6 +154,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
             temperature: None,
             top_p: None,
         },
+        vocabulary: None,
     }
 }
 

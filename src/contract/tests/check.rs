@@ -174,6 +174,12 @@ fn what_is_not_built_is_incompatible_and_says_so() {
         &["grammar=x", "grammar_profile=g"],
         &["grammar_profile g: targets.0, profile scripted, supports none of it"],
     );
+    let gbnf = "grammar_profile=gbnf/1";
+    let none = "grammar_profile gbnf/1: targets.0, profile scripted, supports none of it; it needs text_profile hermes or qwen";
+    check(&[gbnf], &[none]);
+    check(&[gbnf, "targets.0.text_profile=llama3"], &[none]);
+    check(&[gbnf, "targets.0.text_profile=qwen"], &[]);
+    check(&[gbnf, "page=null", "tool_policy=forbidden"], &[]);
     let small = "model_profile_id=smollm2-135m";
     check(
         &[small, "targets.0.text_profile=none"],
