@@ -6,14 +6,15 @@
   const CARDS = 200;
   const narrow = matchMedia("(max-width: 760px)");
   let run, bytes, shown = [], selected = -1, filter = "all", query = "", tab = "timeline", machine, charts, report;
-  let given = {}, chosen = false;
+  let chosen = false;
+  const given = {};
 
-  function start(given) {
-    bytes = given;
+  // What the reader has pasted stays for the next transcript.
+  function start(file) {
+    bytes = file;
     const lines = [...transcript.lines(bytes)];
     run = readRun(lines);
     machine = charts = undefined;
-    given = {};
     chosen = location.hash !== "";
     report = { state: "checking" };
     document.title = `${run.runId ?? "no run"} · monolith`;
