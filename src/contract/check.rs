@@ -6,7 +6,7 @@ use super::factory::adapter_of;
 use super::grammar::grammar_faults;
 use super::schema_bounds::{SchemaFault, inexact_integer_at};
 use super::{
-    Completion, GrammarLanguage, ModelProfile, ProviderType, TargetTerms, Terms, TextProfile,
+    Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms, TextProfile,
     ToolPolicy, ToolTransport, Validators,
 };
 
@@ -97,6 +97,30 @@ pub fn structure_faults(terms: &Terms) -> Vec<String> {
             "model_profile_id is not the first target's".to_owned(),
         );
     }
+    if let Some(report) = &terms.final_report {
+        rule(
+            terms.completion != Completion::FinalReport,
+            "final_report needs completion final_report".to_owned(),
+        );
+        rule(
+            report.schema.is_some() && report.format != ReportFormat::Json,
+            format!("final_report.schema needs format json, got {}", report.format),
+        );
+        if let Some(fault) = report.schema.as_ref().and_then(Validators::fault_of) {
+            let (pointer, why) = (fault.pointer, fault.rule);
+            rule(true, format!("final_report.schema at {pointer:?}: {why}"));
+        }
+    } else {
+        rule(
+            terms.completion == Completion::FinalReport,
+            "completion final_report says nothing of the report".to_owned(),
+        );
+    }
+    rule(
+        terms.tool_transport == ToolTransport::XmlFinal
+            && terms.completion != Completion::FinalReport,
+        "tool_transport xml-final needs completion final_report".to_owned(),
+    );
     rule(
         terms.policy_decision.policy != terms.tool_policy,
         "tool_policy is not what policy_decision says".to_owned(),
@@ -179,10 +203,6 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             faults.push(text);
         }
     };
-    rule(
-        terms.completion == Completion::FinalReport,
-        "completion final_report: not built yet".to_owned(),
-    );
     rule(
         terms.tool_transport != ToolTransport::Native,
         "tool_transport xml-final and xml: not built yet".to_owned(),

@@ -4,11 +4,12 @@ use serde_json::Value;
 
 use super::execution_contract::canonical;
 use super::redaction::{recorded_url, variables_of};
+use super::session_tools::session_tools;
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
-    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting,
+    BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
+    ExecutionContract, FINAL_REPORT, FactoryError, FinalReportTerms, GateGrammar, GrammarLanguage, IntentPolicyResolver,
+    McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
+    ReportFormat, SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting,
     TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms,
     ToolTransport,
 };
@@ -61,14 +62,22 @@ impl ContractFactory {
             .or(profile.map(|p| p.max_format_retries))
             .unwrap_or(1);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        let completion = spec.completion.unwrap_or(Completion::Message);
+        let final_report = final_report(spec, completion);
+        let session_tools = session_tools(
+            final_report.as_ref(),
+            spec.progress_report.unwrap_or(false),
+            spec.batch.unwrap_or(false),
+        );
         let mut terms = Terms {
             adapter_version,
             allowed_tools: spec.allowed_tools.clone(),
             approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
             checkpoint_every: spec.checkpoint_every.unwrap_or(256),
-            completion: spec.completion.unwrap_or(Completion::Message),
+            completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
+            final_report,
             format: CONTRACT_FORMAT.to_owned(),
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
@@ -99,6 +108,7 @@ impl ContractFactory {
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec, manifest),
+            session_tools,
             speculative_exec: spec.speculative_exec.unwrap_or(false),
             step_timeout_ms: spec.step_timeout_ms.unwrap_or(1_800_000),
             strict_mode,
@@ -124,6 +134,17 @@ impl ContractFactory {
         }
         Ok(ExecutionContract::seal(terms))
     }
+}
+
+/// What the report must be: as written, Markdown where nothing is. One that stands beside another completion is kept, and
+/// PRECHECK refuses it.
+fn final_report(spec: &ContractSpec, completion: Completion) -> Option<FinalReportTerms> {
+    let given = &spec.final_report;
+    let stated = given.format.is_some() || given.schema.is_some();
+    (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
+        format: given.format.unwrap_or(ReportFormat::Markdown),
+        schema: given.schema.as_ref().map(|schema| settled(&canonical(schema))),
+    })
 }
 
 /// The language of the gate's grammar: as given, and for an embedded model what the embedded engine reads.
@@ -419,6 +440,13 @@ fn tools(
             pin: ToolPin::of(origin, tool).0,
             schema_tokens: exact(tool.schema_tokens),
         };
+        if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
+            return Err(FactoryError::ToolNameTwice {
+                first: "session".to_owned(),
+                name,
+                second: origin.to_owned(),
+            });
+        }
         match tools.insert(name.clone(), terms) {
             None => Ok(()),
             Some(first) => Err(FactoryError::ToolNameTwice {

@@ -1,7 +1,7 @@
 //! Context accounting (semantics §5; 000 §2): pure arithmetic on recorded token counts.
 
 use super::ContextAccount;
-use crate::contract::{Terms, ToolPolicy};
+use crate::contract::Terms;
 use crate::message::{MAX_EXACT, exact_sum};
 
 /// The counters of 000 §2.
@@ -36,13 +36,10 @@ impl ContextLedger {
     }
 }
 
-/// Tokens of the definitions that a request carries: none in the closing turn.
+/// Tokens of the definitions that a request carries: in the closing turn none but that of the final report.
 pub(super) fn schema_tokens(terms: &Terms, closing: bool) -> u64 {
-    if closing || terms.tool_policy == ToolPolicy::Forbidden {
-        return 0;
-    }
     terms
-        .exposed_tools()
+        .offered_tools(closing)
         .fold(0, |sum, tool| exact_sum(sum, tool.schema_tokens))
 }
 

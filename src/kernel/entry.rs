@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Outcome, Predicate, State};
-use crate::contract::PolicyDecision;
+use crate::contract::{PolicyDecision, ReportFormat};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
 /// One transcript entry as the machine decided it, before the transcript chains it.
@@ -76,6 +76,9 @@ pub struct Action {
     /// The predicate of semantics §2 that fired, on entries that leave COMMIT or PRECHECK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<Predicate>,
+    /// The final report of the run, on the entry that ends it well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<ReportRecord>,
     /// The entry's number, from 0.
     pub seq: u64,
     /// Digest of the whole machine after this entry.
@@ -86,6 +89,33 @@ pub struct Action {
     pub target: u32,
     /// The state after: the `state` of the chain.
     pub to: State,
+}
+
+/// What an entry says of the run's final report; the words stand in the response that it came in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportRecord {
+    /// Size of its content in bytes.
+    pub bytes: u64,
+    /// The form that the contract asks for.
+    pub format: ReportFormat,
+    /// BLAKE3 over its content.
+    pub hash: Digest,
+    /// How it was given.
+    pub source: ReportSource,
+    /// What monolith changed or overlooked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// How a final report was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportSource {
+    /// As text of the closing turn.
+    Text,
+    /// With `agent__final_report`.
+    Tool,
 }
 
 /// One check of PRECHECK.

@@ -15,6 +15,7 @@ use super::guard::{Guard, holds};
 use super::judge::CallHistory;
 use super::outbox::Outbox;
 use super::proof::Proof;
+use super::session::Report;
 use super::turn::{Failure, Turn};
 use super::{
     Check, ClosingReason, Counters, Event, EventKind, Interrupter, LostEffect, Outcome,
@@ -42,6 +43,8 @@ pub(super) enum Verdict {
     Failed(Failure),
     /// The attempt succeeded and the turn is over: tools ran, calls were answered, or only reasoning came.
     Advanced,
+    /// The turn is over, and the final report that it brought failed: the next one is the closing turn.
+    ReportFailed,
     /// A terminal response stands in the conversation, or is withheld.
     Terminal,
     /// The contract was broken.
@@ -67,6 +70,8 @@ pub(super) struct Machine {
     pub(super) validators: Arc<Validators>,
     pub(super) at_ms: u64,
     pub(super) events: Digest,
+    /// `H_0` of the run.
+    pub(super) genesis: Digest,
     pub(super) seq: u64,
     pub(super) counters: Counters,
     pub(super) conversation: Conversation,
@@ -85,6 +90,7 @@ pub(super) struct Machine {
     pub(super) gate_open: bool,
     pub(super) proof: Option<Proof>,
     pub(super) history: CallHistory,
+    pub(super) report: Report,
     pub(super) tools_changed: BTreeSet<String>,
     pub(super) checks: Vec<Check>,
     pub(super) intent_words: Vec<String>,

@@ -4,7 +4,7 @@
 use super::machine::Machine;
 use super::{
     Action, CallOrder, Check, ContextAccount, Effect, EffectRecord, EntryDraft, EntryKind, Event,
-    InferRequest, Outcome, PolicyRecord, Predicate, State, ToolExposure,
+    InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, State, ToolExposure,
 };
 use crate::message::Digest;
 
@@ -19,6 +19,7 @@ pub(super) struct Outbox {
     pub(super) predicate: Option<Predicate>,
     pub(super) context: Option<ContextAccount>,
     pub(super) note: Option<String>,
+    pub(super) report: Option<ReportRecord>,
 }
 
 impl Outbox {
@@ -158,6 +159,7 @@ impl Outbox {
             outcome: machine.outcome,
             policy: self.policy.take(),
             predicate: self.predicate.take(),
+            report: self.report.take(),
             seq: machine.seq,
             state_digest: machine.state_digest(to),
             step_id: machine.turn.number,

@@ -5,7 +5,6 @@ use super::context::{above_ratio, limit, schema_tokens};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::proof::{required_success, unproven_success};
-use super::texts::FINAL_INSTRUCTION;
 use super::turn::{Failure, Rejection, target_of};
 use super::{
     AgentOutcome, ClosingReason, Interrupter, Outcome, OutcomeCode, Predicate, PredicateName,
@@ -137,6 +136,7 @@ impl Machine {
             Verdict::Failed(failure) => failure,
             Verdict::None
             | Verdict::Advanced
+            | Verdict::ReportFailed
             | Verdict::Terminal
             | Verdict::Violation(_)
             | Verdict::Limit(_)
@@ -191,6 +191,13 @@ impl Machine {
         if !used_up {
             return None;
         }
+        if *failure == Failure::Report && holds(Guard::ReportAttempts, self.closing.is_some()) {
+            return end(
+                PredicateName::FinalReportFailed,
+                AgentOutcome::FailedValidation,
+                OutcomeCode::FinalReportSchema,
+            );
+        }
         if holds(Guard::ProviderAttempts, self.turn.only_provider_errors()) {
             return end(
                 PredicateName::AttemptsExhausted,
@@ -218,11 +225,7 @@ impl Machine {
         if self.verdict != Verdict::Terminal {
             return None;
         }
-        let code = if self.closing.is_some() {
-            OutcomeCode::Synthesis
-        } else {
-            OutcomeCode::FinalMessage
-        };
+        let code = self.success_code();
         let outcome = match (self.contract.tool_policy, &self.proof) {
             (ToolPolicy::Required, Some(proof)) => required_success(proof.clone(), code),
             // Item 3 has decided this already; without a proof there is no success to return.
@@ -248,6 +251,7 @@ impl Machine {
             Verdict::None
             | Verdict::Failed(_)
             | Verdict::Advanced
+            | Verdict::ReportFailed
             | Verdict::Terminal
             | Verdict::Violation(_)
             | Verdict::Limit(_)
@@ -282,6 +286,14 @@ impl Machine {
                     && holds(Guard::ClosingSpent, true)
                 {
                     return Self::closing_spent(reason);
+                }
+                let failed = self.verdict == Verdict::ReportFailed;
+                if holds(Guard::ReportFailed, failed) {
+                    if let Some(end) = self.closing_without_proof(7) {
+                        return end;
+                    }
+                    let closing = Next::Closing(ClosingReason::FinalReportFailed);
+                    return self.within_budgets(7, PredicateName::FinalReportFailed, closing);
                 }
                 let is_last = self.turn.number.saturating_add(1) >= self.contract.max_turns;
                 if holds(Guard::LastTurn, is_last) {
@@ -398,7 +410,7 @@ impl Machine {
         let closing = self.closing.is_some() || matches!(next, Next::Closing(_));
         // The final instruction replaces the notices.
         let words = match next {
-            Next::Closing(_) => estimate_tokens(FINAL_INSTRUCTION),
+            Next::Closing(_) => estimate_tokens(self.final_instruction()),
             Next::Again | Next::Retry | Next::Turn => self
                 .notices
                 .iter()
@@ -434,6 +446,8 @@ const fn fatal_code(failure: &Failure) -> Option<OutcomeCode> {
         | Failure::Blank
         | Failure::Cut
         | Failure::Refused(_)
+        | Failure::Prose
+        | Failure::Report
         | Failure::WithheldCalls => None,
     }
 }

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, TextProfile,
+    CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, ReportFormat,
+    TextProfile,
     ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
@@ -18,10 +19,13 @@ pub struct ContractSpec {
     pub adapter_version: Option<String>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval_timeout_ms: Option<u64>,
+    /// Whether `agent__batch` is offered.
+    pub batch: Option<bool>,
     pub checkpoint_every: Option<u64>,
     pub completion: Option<Completion>,
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
+    pub final_report: FinalReportSpec,
     pub grammar: Option<String>,
     pub grammar_profile: Option<String>,
     pub idempotent: Vec<String>,
@@ -43,6 +47,8 @@ pub struct ContractSpec {
     pub page: Option<Page>,
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
+    /// Whether `agent__progress_report` is offered.
+    pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
     pub redact: RedactionTerms,
     pub require_approval: Vec<String>,
@@ -64,6 +70,15 @@ pub struct ContractSpec {
     pub tool_transport: Option<ToolTransport>,
     pub tools: ToolsSpec,
     pub total_timeout_ms: Option<u64>,
+}
+
+/// The section `final_report`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FinalReportSpec {
+    /// The form of the report.
+    pub format: Option<ReportFormat>,
+    /// JSON Schema of a report in JSON.
+    pub schema: Option<serde_json::Value>,
 }
 
 /// One entry of `targets`.

@@ -22,7 +22,8 @@ pub(in crate::contract) mod tests;
 mod tree;
 
 pub use contract_spec::{
-    ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec, SamplingSpec, Setting,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport, ProviderSpec,
+    SamplingSpec, Setting,
     TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
 pub use error::{SpecError, SpecErrors};
