@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
 use super::slot::{FINAL, FINAL_REPORT, PROGRESS, PROGRESS_REPORT, XmlTerms, numbered};
-use super::tag::{Extent, Opening, extent};
+use super::tag::{Extent, MAX_TAG_BYTES, Opening, extent};
 use crate::message::StopReason;
 
 /// The most opening tags of one text that are read.
@@ -105,13 +105,15 @@ impl XmlScanner {
         let from = self.reading.text.len();
         while let Some(inside) = self.inside.take() {
             let ended = matches!(stop, StopReason::End | StopReason::Unknown);
+            let payload = self.without_fragment(&inside.close);
             match inside.what {
-                Ok(Purpose::FinalReport { format }) if ended && !self.pending.trim().is_empty() => {
+                Ok(Purpose::FinalReport { format }) if ended && !payload.trim().is_empty() => {
                     self.reading.final_report = Some(XmlFinalReport {
                         closed: false,
                         format,
-                        payload: std::mem::take(&mut self.pending),
+                        payload: payload.to_owned(),
                     });
+                    self.pending.clear();
                 }
                 _ => self.ignore(&inside.slot, XmlFlaw::Unclosed),
             }
@@ -127,6 +129,23 @@ impl XmlScanner {
         }
         let text = self.reading.text.get(from..).unwrap_or_default().to_owned();
         (text, self.reading)
+    }
+
+    /// What is pending, without a closing tag that it ends with: one that was begun and cut, or one that closes nothing.
+    fn without_fragment(&self, close: &str) -> &str {
+        let pending = self.pending.as_str();
+        let Some((payload, _)) = pending.rsplit_once("</ai-agent-") else {
+            return pending;
+        };
+        let fragment = pending.get(payload.len()..).unwrap_or_default();
+        let fragment = fragment.trim_end();
+        let tag = fragment.strip_suffix('>').unwrap_or(fragment);
+        let closes_nothing = fragment.starts_with(&self.closing) && !tag.contains('>');
+        if close.starts_with(fragment) || (closes_nothing && fragment.len() <= MAX_TAG_BYTES) {
+            payload
+        } else {
+            pending
+        }
     }
 
     fn ignore(&mut self, slot: &str, flaw: XmlFlaw) {

@@ -177,6 +177,26 @@ fn only_a_final_report_may_be_unclosed_and_only_where_the_model_ended_it() {
     check("<N-0004 tool=\"f", "\"\" Unclosed(0004)");
     check("MIT <N-00", "\"MIT \" Unclosed(00)");
     check("MIT <ai-agent-0a1b", "\"MIT \"");
+    // A closing tag that was begun, or closes another slot, is no part of the report; what is no tag of ours is.
+    for end in [
+        "</ai-agent-",
+        "</N-FIN",
+        "</N-FINAL",
+        "</N-FINAL >",
+        "</N-0004>\n",
+    ] {
+        check_ended(&format!("{report}{end}"), StopReason::End, accepted);
+    }
+    let opening = "<N-FINAL tool=\"agent__final_report\">";
+    check(
+        &format!("{opening}a </b> </"),
+        "\"\" report - \"a </b> </\" unclosed",
+    );
+    check(
+        &format!("{opening}</N-0004>a"),
+        "\"\" report - \"</ai-agent-0a1b2c3d-0004>a\" unclosed",
+    );
+    check(&format!("{opening}</N-"), "\"\" Unclosed(FINAL)");
     // What comes after an unclosed tag is read, and nobody's text.
     check(
         "a<N-0004 tool=\"f\">{} b <N-0005 tool=\"g\">{}</N-0005> c",
@@ -325,6 +345,23 @@ proptest! {
         shown += &rest;
         prop_assert_eq!(&shown, &whole.text);
         prop_assert_eq!(&reading, &whole);
+    }
+
+    #[test]
+    fn two_pieces_cut_anywhere_are_read_as_one(
+        text in tagged_text(),
+        stop in proptest::sample::select([StopReason::End, StopReason::Length].as_slice()),
+    ) {
+        let whole = read_tags(&turn(), &text, stop);
+        for (at, _) in text.char_indices() {
+            let (head, tail) = text.split_at(at);
+            let mut scanner = XmlScanner::new(turn());
+            let mut shown = scanner.push(head) + &scanner.push(tail);
+            let (rest, reading) = scanner.finish(stop);
+            shown += &rest;
+            prop_assert_eq!(&shown, &whole.text, "cut at {}", at);
+            prop_assert_eq!(&reading, &whole, "cut at {}", at);
+        }
     }
 
     #[test]
