@@ -1,10 +1,11 @@
 use std::borrow::Cow;
 
+use super::request::{under, wire};
+use super::xml::XmlTransport;
 use super::{
     AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
     local_hermes, ollama, openai_chat, openai_responses,
 };
-use super::request::{under, wire};
 use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
 
 /// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its

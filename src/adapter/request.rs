@@ -118,10 +118,6 @@ pub(super) fn wire(
 }
 
 /// The same with calls in the text.
-pub(super) fn under(
-    profile: TextProfile,
-    terms: &Terms,
-    wire: Box<dyn Encode>,
-) -> Box<dyn Encode> {
+pub(super) fn under(profile: TextProfile, terms: &Terms, wire: Box<dyn Encode>) -> Box<dyn Encode> {
     Box::new(text::Encoder::new(profile, terms, wire))
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::played::Played;
-use crate::contract::{ToolPolicy, Validators};
+use crate::contract::{FINAL_REPORT, ToolPolicy, Validators};
 use crate::kernel::{
     AgentOutcome, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind, Run, State,
 };
-use crate::message::Role;
+use crate::message::{Role, ToolInvocation};
 use crate::transcript::Chain;
 
 /// Everything that is wrong; empty is good.
@@ -64,6 +64,7 @@ pub(super) fn broken(played: &Played) -> Vec<String> {
 
 fn every_call_is_answered(played: &Played) -> bool {
     let mut open: BTreeSet<&str> = BTreeSet::new();
+    let mut last: &[ToolInvocation] = &[];
     for message in played.run.conversation() {
         match message.role {
             Role::Tool => {
@@ -74,11 +75,16 @@ fn every_call_is_answered(played: &Played) -> bool {
             }
             Role::System | Role::User | Role::Assistant if !open.is_empty() => return false,
             Role::System | Role::User | Role::Assistant => {
-                open = message.tool_calls.iter().map(|c| c.id.as_str()).collect();
+                last = &message.tool_calls;
+                open = last.iter().map(|c| c.id.as_str()).collect();
             }
         }
     }
-    open.is_empty()
+    // An accepted final report answers itself (§12).
+    let reported = played.run.final_report().is_some();
+    let reports = last.iter().filter(|call| call.name == FINAL_REPORT);
+    let reports: BTreeSet<&str> = reports.map(|call| call.id.as_str()).collect();
+    open.is_empty() || (reported && open == reports)
 }
 
 fn accounts_add_up(drafts: &[EntryDraft]) -> bool {

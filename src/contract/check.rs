@@ -6,8 +6,8 @@ use super::factory::adapter_of;
 use super::grammar::grammar_faults;
 use super::schema_bounds::{SchemaFault, inexact_integer_at};
 use super::{
-    Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms, TextProfile,
-    ToolPolicy, ToolTransport, Validators,
+    Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms,
+    TextProfile, ToolPolicy, ToolTransport, Validators,
 };
 
 /// Why the pinned tools cannot be used (semantics §3).
@@ -104,7 +104,10 @@ pub fn structure_faults(terms: &Terms) -> Vec<String> {
         );
         rule(
             report.schema.is_some() && report.format != ReportFormat::Json,
-            format!("final_report.schema needs format json, got {}", report.format),
+            format!(
+                "final_report.schema needs format json, got {}",
+                report.format
+            ),
         );
         if let Some(fault) = report.schema.as_ref().and_then(Validators::fault_of) {
             let (pointer, why) = (fault.pointer, fault.rule);
@@ -203,10 +206,6 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             faults.push(text);
         }
     };
-    rule(
-        terms.tool_transport != ToolTransport::Native,
-        "tool_transport xml-final and xml: not built yet".to_owned(),
-    );
     rule(
         terms.speculative_exec,
         "speculative_exec true: not built yet".to_owned(),
@@ -311,10 +310,10 @@ fn alignment_fault(
             text.as_str()
         )),
         // The embedded model's own protocol has calls, whatever the model.
-        None if transport == ToolTransport::Native
+        None if transport != ToolTransport::Xml
             && provider_type != ProviderType::Local
             && !profile.supports_native_tools
-            && terms.exposed_tools().next().is_some() =>
+            && terms.native_tools(false).next().is_some() =>
         {
             Some(format!(
                 "tool_transport native: targets.{n}, profile {id}, has no calls of its own"

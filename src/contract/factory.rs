@@ -7,11 +7,11 @@ use super::redaction::{recorded_url, variables_of};
 use super::session_tools::session_tools;
 use super::{
     BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FINAL_REPORT, FactoryError, FinalReportTerms, GateGrammar, GrammarLanguage, IntentPolicyResolver,
-    McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    ReportFormat, SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting,
-    TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms,
-    ToolTransport,
+    ExecutionContract, FINAL_REPORT, FactoryError, FinalReportTerms, GateGrammar, GrammarLanguage,
+    IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
+    ProviderSpec, ProviderTerms, ProviderType, ReportFormat, SEMANTICS_VERSION, Sampling,
+    SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms,
+    Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -143,7 +143,10 @@ fn final_report(spec: &ContractSpec, completion: Completion) -> Option<FinalRepo
     let stated = given.format.is_some() || given.schema.is_some();
     (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
         format: given.format.unwrap_or(ReportFormat::Markdown),
-        schema: given.schema.as_ref().map(|schema| settled(&canonical(schema))),
+        schema: given
+            .schema
+            .as_ref()
+            .map(|schema| settled(&canonical(schema))),
     })
 }
 
@@ -226,7 +229,10 @@ fn targets(
     tool_policy: ToolPolicy,
 ) -> Result<Vec<TargetTerms>, FactoryError> {
     let allows_none = spec.allowed_tools.as_ref().is_some_and(Vec::is_empty);
-    let offers_tools = tool_policy != ToolPolicy::Forbidden && !allows_none;
+    let reports = spec.completion == Some(Completion::FinalReport);
+    let own = reports || spec.progress_report == Some(true);
+    let offers_tools = own || (tool_policy != ToolPolicy::Forbidden && !allows_none);
+    let in_tags = spec.tool_transport == Some(ToolTransport::Xml);
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
         let defined = spec.providers.get(provider);
@@ -249,6 +255,8 @@ fn targets(
             id: named.cloned().unwrap_or_default(),
         })?;
         let found = manifest.targets.get(index);
+        // A model that calls in tags needs no other form of calls in its text.
+        let offers_tools = offers_tools && !(in_tags && target.text_profile == Setting::Unset);
         let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
         let context_window = target
             .context_window

@@ -54,10 +54,13 @@ pub use redaction::{
 };
 pub use schema_bounds::inexact_integer_at;
 pub use server_name::check_server_name;
+#[cfg(test)]
+pub(crate) use session_tools::session_tools;
 pub use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
 pub use spec::{
-    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport, ProviderSpec,
-    SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport,
+    ProviderSpec, SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec,
+    ToolsSpec,
 };
 pub use targets::{ProviderTerms, ProviderType, Sampling, TargetTerms};
 pub use terms::{

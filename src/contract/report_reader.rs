@@ -179,7 +179,9 @@ impl FinalReportTerms {
             }
             repaired = true;
             let place = format!("{at}{}", broken.pointer);
-            warnings.push(format!("the text at {place:?} was read as the JSON it holds"));
+            warnings.push(format!(
+                "the text at {place:?} was read as the JSON it holds"
+            ));
         }
         let rule = format!("more than {MAX_REPAIRS} fields are text that holds JSON");
         Err(fault(at, rule))
@@ -220,8 +222,11 @@ fn messages_of(
         }
         Err(_) => text,
     };
-    let list = serde_json::from_str::<Wrapped<'_>>(text)
-        .map_or(text, |wrapped| wrapped.messages.get());
+    // A list would be read as an object, field by field.
+    let wrapped = text
+        .starts_with('{')
+        .then(|| serde_json::from_str::<Wrapped<'_>>(text).ok());
+    let list = wrapped.flatten().map_or(text, |held| held.messages.get());
     let messages: Vec<Value> = serde_json::from_str(list)
         .map_err(|_| fault(at, "type: the messages are not of type \"array\""))?;
     if messages.is_empty() {
@@ -229,7 +234,10 @@ fn messages_of(
     }
     if let Some(n) = messages.iter().position(|message| !message.is_object()) {
         let pointer = format!("{at}/{n}");
-        return Err(fault(&pointer, "type: the message is not of type \"object\""));
+        return Err(fault(
+            &pointer,
+            "type: the message is not of type \"object\"",
+        ));
     }
     Ok(ReportContent::Messages(list.to_owned()))
 }
@@ -325,10 +333,21 @@ mod tests {
 
     #[test]
     fn base64_is_decoded_before_use() {
-        let given = |encoding: &str, text: &str| json!({"encoding": encoding, "report_content": text});
+        let given =
+            |encoding: &str, text: &str| json!({"encoding": encoding, "report_content": text});
         let markdown = ReportFormat::Markdown;
-        check(markdown, None, &given("base64", "TUlUIOKCrA=="), Ok("MIT €"));
-        check(markdown, None, &given("base64", "TUlU\nIOKCrA"), Ok("MIT €"));
+        check(
+            markdown,
+            None,
+            &given("base64", "TUlUIOKCrA=="),
+            Ok("MIT €"),
+        );
+        check(
+            markdown,
+            None,
+            &given("base64", "TUlU\nIOKCrA"),
+            Ok("MIT €"),
+        );
         check(markdown, None, &given("raw", "TUlU"), Ok("TUlU"));
         let at = "/report_content";
         let bad = "encoding: the report is not valid base64";
@@ -338,7 +357,12 @@ mod tests {
         let bad = "enum: value is not one of \"raw\" or \"base64\"";
         check(markdown, None, &given("gzip", "x"), Err(("/encoding", bad)));
         let json = ReportFormat::Json;
-        check(json, None, &given("base64", "eyJhIjoxfQ=="), Ok("{\"a\":1}"));
+        check(
+            json,
+            None,
+            &given("base64", "eyJhIjoxfQ=="),
+            Ok("{\"a\":1}"),
+        );
     }
 
     #[test]
@@ -358,19 +382,28 @@ mod tests {
             json,
             Some(schema.clone()),
             &json!({"content_json": {"licence": 5}}),
-            Err(("/content_json/licence", "type: value is not of type \"string\"")),
+            Err((
+                "/content_json/licence",
+                "type: value is not of type \"string\"",
+            )),
         );
         check(
             json,
             Some(schema),
             &json!({"content_json": {}}),
-            Err(("/content_json", "required: \"licence\" is a required property")),
+            Err((
+                "/content_json",
+                "required: \"licence\" is a required property",
+            )),
         );
         check(
             json,
             None,
             &json!({"content_json": [1]}),
-            Err(("/content_json", "type: the report is not of type \"object\"")),
+            Err((
+                "/content_json",
+                "type: the report is not of type \"object\"",
+            )),
         );
     }
 
@@ -394,7 +427,10 @@ mod tests {
             json,
             Some(schema.clone()),
             &json!({"content_json": {"files": "many"}}),
-            Err(("/content_json/files", "type: value is not of type \"array\"")),
+            Err((
+                "/content_json/files",
+                "type: value is not of type \"array\"",
+            )),
         );
         let folded: Vec<String> = (0..17).map(|_| "{}".to_owned()).collect();
         let rule = "more than 16 fields are text that holds JSON";
@@ -406,18 +442,43 @@ mod tests {
     fn slack_takes_a_list_of_messages() {
         let slack = ReportFormat::SlackBlockKit;
         let list = json!([{"blocks": []}]);
-        check(slack, None, &json!({"messages": list}), Ok(r#"[{"blocks":[]}]"#));
+        check(
+            slack,
+            None,
+            &json!({"messages": list}),
+            Ok(r#"[{"blocks":[]}]"#),
+        );
         let text = json!({"report_content": "{\"messages\": [{\"blocks\":[]}]}"});
         check(slack, None, &text, Ok(r#"[{"blocks":[]}]"#));
         let text = json!({"messages": "[{}]"});
         check(slack, None, &text, Ok("[{}]"));
         let rule = "minItems: there is no message";
-        check(slack, None, &json!({"messages": []}), Err(("/messages", rule)));
+        check(
+            slack,
+            None,
+            &json!({"messages": []}),
+            Err(("/messages", rule)),
+        );
         let rule = "type: the message is not of type \"object\"";
-        check(slack, None, &json!({"messages": [{}, "hi"]}), Err(("/messages/1", rule)));
+        check(
+            slack,
+            None,
+            &json!({"messages": [{}, "hi"]}),
+            Err(("/messages/1", rule)),
+        );
         let rule = "type: the messages are not of type \"array\"";
-        check(slack, None, &json!({"messages": {}}), Err(("/messages", rule)));
-        check(slack, None, &json!({}), Err(("", "required: \"messages\" is missing")));
+        check(
+            slack,
+            None,
+            &json!({"messages": {}}),
+            Err(("/messages", rule)),
+        );
+        check(
+            slack,
+            None,
+            &json!({}),
+            Err(("", "required: \"messages\" is missing")),
+        );
     }
 
     #[test]
@@ -433,11 +494,17 @@ mod tests {
     #[test]
     fn text_in_place_of_a_report_must_pass_the_format() {
         let (json, validators) = terms(ReportFormat::Json, None);
-        assert_eq!(json.read_text(" {\"a\": 1}\n", &validators).unwrap().text(), "{\"a\": 1}");
+        assert_eq!(
+            json.read_text(" {\"a\": 1}\n", &validators).unwrap().text(),
+            "{\"a\": 1}"
+        );
         let fault = json.read_text("It is MIT.", &validators).unwrap_err();
         assert_eq!(fault.rule, "not valid JSON: line 1, column 1");
         let (text, validators) = terms(ReportFormat::Text, None);
-        assert_eq!(text.read_text("It is MIT.", &validators).unwrap().text(), "It is MIT.");
+        assert_eq!(
+            text.read_text("It is MIT.", &validators).unwrap().text(),
+            "It is MIT."
+        );
         assert!(text.read_text(" ", &validators).is_err());
     }
 }

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::execution_contract::canonical;
 use super::{
-    FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin, ToolPolicy,
-    ToolTerms, ToolTransport,
+    FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin, ToolPolicy, ToolTerms,
+    ToolTransport,
 };
 use crate::message::estimate_tokens;
 
@@ -56,26 +56,26 @@ impl Terms {
     pub fn offered_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
         let exposed = self.exposed_tools().filter(move |_| !closing);
         let calls = self.exposed_tools().next().is_some();
-        let own = self.session_tools.iter().filter(move |tool| {
-            match SessionTool::by_name(&tool.name) {
-                Some(SessionTool::FinalReport) => true,
-                Some(SessionTool::ProgressReport) => !closing,
-                Some(SessionTool::Batch) => !closing && calls,
-                None => false,
-            }
-        });
+        let own =
+            self.session_tools
+                .iter()
+                .filter(move |tool| match SessionTool::by_name(&tool.name) {
+                    Some(SessionTool::FinalReport) => true,
+                    Some(SessionTool::ProgressReport) => !closing,
+                    Some(SessionTool::Batch) => !closing && calls,
+                    None => false,
+                });
         exposed.chain(own)
     }
 
     /// What of [`Self::offered_tools`] the provider is told of as tools of its own protocol.
     pub fn native_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
-        self.offered_tools(closing).filter(move |tool| {
-            match self.tool_transport {
+        self.offered_tools(closing)
+            .filter(move |tool| match self.tool_transport {
                 ToolTransport::Native => true,
                 ToolTransport::XmlFinal => tool.name != FINAL_REPORT,
                 ToolTransport::Xml => false,
-            }
-        })
+            })
     }
 
     /// These terms as the encoder of one kind of request is to see them: its tools are all that there are.
@@ -96,7 +96,7 @@ impl Terms {
 }
 
 /// The definitions of the session's own tools.
-pub(super) fn session_tools(
+pub(crate) fn session_tools(
     report: Option<&FinalReportTerms>,
     progress: bool,
     batch: bool,
@@ -116,7 +116,11 @@ pub(super) fn session_tools(
             "required": ["progress"],
             "additionalProperties": false,
         });
-        define(PROGRESS_REPORT, "Tell how far you are, beside other calls.", schema)
+        define(
+            PROGRESS_REPORT,
+            "Tell how far you are, beside other calls.",
+            schema,
+        )
     });
     let batch = batch.then(|| {
         let schema = json!({
@@ -171,7 +175,10 @@ fn report_schema(terms: &FinalReportTerms) -> Value {
     let mut definitions = Map::new();
     let (content, schema) = match terms.format {
         ReportFormat::Json => {
-            let mut schema = terms.schema.clone().unwrap_or_else(|| json!({"type": "object"}));
+            let mut schema = terms
+                .schema
+                .clone()
+                .unwrap_or_else(|| json!({"type": "object"}));
             // References in the schema are to the root of the whole, so its definitions stand there.
             if let Some(map) = schema.as_object_mut() {
                 for key in ["$defs", "definitions"] {
@@ -238,10 +245,17 @@ mod tests {
 
     #[test]
     fn references_of_the_authors_schema_still_find_their_definitions() {
-        let schema = json!({"$defs": {"x": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/x"}}});
+        let schema =
+            json!({"$defs": {"x": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/x"}}});
         let tool = report(ReportFormat::Json, Some(schema));
-        assert_eq!(tool.input_schema.pointer("/$defs/x/type"), Some(&json!("string")));
-        assert_eq!(tool.input_schema.pointer("/properties/content_json/$defs"), None);
+        assert_eq!(
+            tool.input_schema.pointer("/$defs/x/type"),
+            Some(&json!("string"))
+        );
+        assert_eq!(
+            tool.input_schema.pointer("/properties/content_json/$defs"),
+            None
+        );
     }
 
     #[test]
@@ -250,6 +264,9 @@ mod tests {
         let names = |tools: Vec<ToolTerms>| -> Vec<String> {
             tools.into_iter().map(|tool| tool.name).collect()
         };
-        assert_eq!(names(session_tools(None, true, true)), [BATCH, PROGRESS_REPORT]);
+        assert_eq!(
+            names(session_tools(None, true, true)),
+            [BATCH, PROGRESS_REPORT]
+        );
     }
 }

@@ -5,14 +5,15 @@ use serde::Serialize;
 use super::ReportSource;
 use super::batch::Slot;
 use super::edges::{FromObserve, Reply};
-use super::machine::{Machine, Phase, Verdict};
 use super::guard::{Guard, holds};
+use super::machine::{Machine, Phase, Verdict};
 use super::proof::Proof;
 use super::session::Report;
 use super::texts::FailedReason;
+use crate::contract::ToolTransport;
 use crate::message::{
-    AgentMessage, EnvelopeStatus, ToolEnvelope, ToolOutcome, cut_to_limit, estimate_tokens,
-    exact_sum,
+    AgentMessage, EnvelopeStatus, Observed, ObservedStatus, ToolEnvelope, ToolOutcome,
+    cut_to_limit, estimate_tokens, exact_sum,
 };
 
 impl Machine {
@@ -32,6 +33,7 @@ impl Machine {
         let mut seen: Vec<Seen> = Vec::with_capacity(batch.calls.len());
         for call in batch.calls {
             let name = call.invocation.name;
+            let observed = self.observed(&call.slot);
             let (text, tokens) = match call.slot {
                 Slot::Answered(reason) => counted(reason.observation()),
                 Slot::Said(text) => counted(text),
@@ -47,6 +49,7 @@ impl Machine {
             seen.push(Seen {
                 id: call.invocation.id,
                 name,
+                observed,
                 part: call.part,
                 text,
                 tokens,
@@ -76,16 +79,53 @@ impl Machine {
             (Counted::Report, Some(reason)) => counted(reason.observation()),
             (tokens, _) => (seen.text, tokens),
         };
+        let observation = |tokens| AgentMessage {
+            observed: seen.observed,
+            ..AgentMessage::observation(seen.id, text, tokens)
+        };
         match tokens {
-            Counted::Already(tokens) => {
-                self.conversation
-                    .push(AgentMessage::observation(seen.id, text, tokens));
-            }
-            Counted::Now(tokens) => {
-                self.append_pending(AgentMessage::observation(seen.id, text, tokens));
-            }
+            Counted::Already(tokens) => self.conversation.push(observation(tokens)),
+            Counted::Now(tokens) => self.append_pending(observation(tokens)),
             Counted::Report => {}
         }
+    }
+
+    /// How a call ended, where results are told in text.
+    fn observed(&self, slot: &Slot) -> Option<Observed> {
+        let failed = |duration_ms| Observed {
+            duration_ms,
+            status: ObservedStatus::Failed,
+        };
+        let observed = match slot {
+            Slot::Said(_) => Observed {
+                duration_ms: 0,
+                status: ObservedStatus::Ok,
+            },
+            Slot::Ended {
+                outcome, dropped, ..
+            } => match outcome.as_ref() {
+                ToolOutcome::Returned(envelope)
+                    if envelope.status == EnvelopeStatus::Ok && !dropped =>
+                {
+                    Observed {
+                        duration_ms: envelope.duration_ms,
+                        status: ObservedStatus::Ok,
+                    }
+                }
+                ToolOutcome::Returned(envelope) => failed(envelope.duration_ms),
+                ToolOutcome::Malformed { .. }
+                | ToolOutcome::ConnectionLost { .. }
+                | ToolOutcome::TimedOut
+                | ToolOutcome::Cancelled
+                | ToolOutcome::ToolChanged => failed(0),
+            },
+            Slot::Answered(_)
+            | Slot::Report
+            | Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Running(_) => failed(0),
+        };
+        (self.contract.tool_transport == ToolTransport::Xml).then_some(observed)
     }
 
     /// The observation of a container: what came of each call in it. The whole is never cut; its parts were.
@@ -114,8 +154,22 @@ impl Machine {
         self.context.new = exact_sum(self.context.new, fresh);
         let tokens = exact_sum(fresh, already);
         let text = rendered(|part| &part.text);
-        self.conversation
-            .push(AgentMessage::observation(container, text, tokens));
+        // The container took as long as its parts, and failed where one of them did.
+        let observed = parts
+            .iter()
+            .filter_map(|part| part.observed)
+            .reduce(|a, b| Observed {
+                duration_ms: exact_sum(a.duration_ms, b.duration_ms),
+                status: if a.status == ObservedStatus::Ok {
+                    b.status
+                } else {
+                    a.status
+                },
+            });
+        self.conversation.push(AgentMessage {
+            observed,
+            ..AgentMessage::observation(container, text, tokens)
+        });
     }
 
     /// Decides what the report of the message comes to, now that the calls beside it have ended; why its calls are answered, where
@@ -210,6 +264,7 @@ pub fn observation_text(envelope: &ToolEnvelope, limit: u64, marker: &str) -> St
 struct Seen {
     id: String,
     name: String,
+    observed: Option<Observed>,
     part: Option<(String, String)>,
     text: String,
     tokens: Counted,

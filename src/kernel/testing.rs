@@ -11,9 +11,10 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, Grounds, PolicyDecision, ProviderTerms, ProviderType, RedactionTerms,
-    SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget,
-    ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators,
+    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
+    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms,
+    TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    Validators, session_tools,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -131,6 +132,20 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         tool_transport: ToolTransport::Native,
         tools: vec![tool("outside"), tool("read"), tool("write")],
         total_timeout_ms: 3_600_000,
+    }
+}
+
+/// The same where a run ends with a report in Markdown; progress and batches are offered, too.
+pub(super) fn reporting(terms: Terms) -> Terms {
+    let report = FinalReportTerms {
+        format: ReportFormat::Markdown,
+        schema: None,
+    };
+    Terms {
+        completion: Completion::FinalReport,
+        session_tools: session_tools(Some(&report), true, true),
+        final_report: Some(report),
+        ..terms
     }
 }
 

@@ -86,9 +86,11 @@ impl FailedReason {
     /// The code and the place that a rejection notice names, and what is wrong, for people.
     pub(super) fn as_rejection(&self) -> (&'static str, &str, String) {
         match self {
-            Self::Invalid { pointer, rule } => {
-                ("FINAL_REPORT_INVALID", pointer, format!("{pointer}: {rule}"))
-            }
+            Self::Invalid { pointer, rule } => (
+                "FINAL_REPORT_INVALID",
+                pointer,
+                format!("{pointer}: {rule}"),
+            ),
             other => ("FINAL_REPORT_INVALID", "/", other.observation()),
         }
     }

@@ -221,7 +221,8 @@ impl Machine {
                 self.verdict = Verdict::Advanced;
             }
             Judgement::Calls(_)
-                if self.units(&message).is_empty() && self.report_unproven(&message)
+                if self.units(&message).is_empty()
+                    && self.report_unproven(&message)
                     && holds(Guard::ReportProof, true) =>
             {
                 self.notices.push(texts::unproven_notice());

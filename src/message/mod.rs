@@ -25,7 +25,7 @@ mod usage;
 mod version;
 
 pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, Repair, StopReason, Withheld};
-pub use agent_message::{AgentMessage, Role, ToolInvocation};
+pub use agent_message::{AgentMessage, Observed, ObservedStatus, Role, ToolInvocation};
 pub use cut::{Cut, DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::{Digest, DigestParseError, framed};
 pub use envelope::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, ToolOutcome};

@@ -145,6 +145,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
         outcome: None,
         policy: None,
         predicate: None,
+        report: None,
         seq,
         state_digest: Digest::of(&seq.to_le_bytes()),
         step_id: u32::from(seq > 1),

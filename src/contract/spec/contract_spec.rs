@@ -3,8 +3,7 @@ use std::fmt;
 
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, ReportFormat,
-    TextProfile,
-    ToolPolicy, ToolProof, ToolTransport,
+    TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 

@@ -1,5 +1,6 @@
 use super::contract_spec::{
-    ContextBudgetSpec, ContractSpec, FinalReportSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, SamplingSpec, Setting, TargetSpec,
+    ToolOutputBudgetSpec,
 };
 use super::reach::{read_providers, read_redact, read_tools};
 use super::reader::{Big, Choice, Out, Read, Section, plain};

@@ -23,8 +23,7 @@ mod tree;
 
 pub use contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport, ProviderSpec,
-    SamplingSpec, Setting,
-    TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
 pub use error::{SpecError, SpecErrors};
 pub use reach::BUILTIN_TOOLS;
