@@ -1,11 +1,78 @@
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::calls::GatheredCall;
 use super::draft::{Draft, MAX_PARTS, too_many_parts};
-use super::fold::Failure;
+use super::fold::{Failure, Progress, part};
+use super::json::{Raw, elements, object, string};
+use super::usage::UsageReport;
 use crate::message::FailureCode;
+
+/// What Anthropic and Bedrock alike keep of a message while it arrives.
+#[derive(Debug)]
+pub(super) struct BlockMessage {
+    pub blocks: Blocks,
+    pub progress: Progress,
+    pub saw_message: bool,
+    pub stop_reason: Option<String>,
+    usage: UsageReport,
+}
+
+impl BlockMessage {
+    /// A message whose blocks stand at `pointer`.
+    pub(super) fn at(pointer: &'static str) -> Self {
+        Self {
+            blocks: Blocks::at(pointer),
+            progress: Progress::default(),
+            saw_message: false,
+            stop_reason: None,
+            usage: UsageReport::default(),
+        }
+    }
+
+    /// The blocks of a message, or of the beginning of one, are given whole.
+    pub(super) fn take_whole<'a, B: Deserialize<'a>>(
+        &mut self,
+        content: Raw<'a>,
+        kind_of: impl Fn(&B) -> BlockKind,
+    ) -> Result<(), Failure> {
+        let pointer = self.blocks.pointer;
+        let shape = || Failure::new(FailureCode::BodyShape, pointer);
+        let (blocks, more) = content
+            .and_then(|content| elements(content, MAX_PARTS))
+            .ok_or_else(shape)?;
+        if more {
+            return Err(too_many_parts(pointer));
+        }
+        self.saw_message = true;
+        for (index, raw) in (0..).zip(blocks) {
+            let block: B = part(Some(raw), &format!("{pointer}/{index}"))?;
+            self.blocks.start(index, kind_of(&block))?;
+            self.blocks.stop(index);
+        }
+        Ok(())
+    }
+
+    /// Takes why the model stopped, where it says so; the last word counts.
+    pub(super) fn stopped(&mut self, reason: Raw<'_>) {
+        if let Some(reason) = string(reason).filter(|reason| !reason.is_empty()) {
+            self.stop_reason = Some(reason);
+        }
+    }
+
+    /// Takes a report of usage. Numbers of a stream grow; the last of each counts.
+    pub(super) fn meter<'a, W: Deserialize<'a>>(
+        &mut self,
+        raw: Raw<'a>,
+        note: impl FnOnce(&mut UsageReport, &W),
+    ) {
+        if let Some(wire) = raw.and_then(|raw| object::<W>(raw.get())) {
+            note(&mut self.usage, &wire);
+            self.progress.usage = self.usage.usage();
+        }
+    }
+}
 
 /// The content blocks of a message, as Anthropic and Bedrock send them: each started, continued and stopped under its
 /// index, or given whole.
@@ -67,7 +134,7 @@ enum Signed<'a> {
 }
 
 impl Blocks {
-    pub(super) const fn at(pointer: &'static str) -> Self {
+    const fn at(pointer: &'static str) -> Self {
         Self {
             list: Vec::new(),
             open: BTreeMap::new(),

@@ -1,4 +1,5 @@
 use super::error_report::ErrorReport;
+use super::json::{Raw, object};
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
 
 /// The first rule that a response broke, and where.
@@ -142,4 +143,13 @@ pub(super) fn document<'a, T: serde::Deserialize<'a>>(text: &'a str) -> Result<T
         };
         Failure::new(code, "")
     })
+}
+
+/// Reads a member as an object of the protocol.
+pub(super) fn part<'a, T: serde::Deserialize<'a>>(
+    raw: Raw<'a>,
+    pointer: &str,
+) -> Result<T, Failure> {
+    raw.and_then(|raw| object(raw.get()))
+        .ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer))
 }

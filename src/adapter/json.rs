@@ -76,6 +76,15 @@ pub(super) fn floored(number: f64) -> Option<u64> {
     whole
 }
 
+/// The members of `value`, an object that is not empty, and its closing brace, after a comma: what ends a body whose other
+/// members stand before it.
+pub(super) fn members(value: &impl Serialize) -> Vec<u8> {
+    let mut out = b",".to_vec();
+    put(&mut out, value);
+    out.remove(1);
+    out
+}
+
 /// Appends the JSON text of `value`. It cannot fail: wire values have string keys and no fallible parts, and a vector takes
 /// every write.
 pub(super) fn put(out: &mut Vec<u8>, value: &impl Serialize) {

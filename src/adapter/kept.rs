@@ -38,7 +38,7 @@ impl Side {
 impl Kept {
     /// Brings the rendered messages up to `conversation`: keeps the common beginning, renders the rest. `render` is given the
     /// messages before the one to render.
-    pub(super) fn keep(
+    fn keep(
         &mut self,
         conversation: &[Arc<AgentMessage>],
         render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
@@ -60,10 +60,54 @@ impl Kept {
         }
     }
 
+    /// What one request says: the conversation, and the notices that only this request has.
+    pub(super) fn said(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+        notices: &[AgentMessage],
+        render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
+    ) -> Said<'_> {
+        self.keep(conversation, &render);
+        let notices = notices.iter().map(|notice| Chunk {
+            bytes: render(conversation, notice),
+            side: Side::of(notice.role),
+        });
+        Said {
+            notices: notices.collect(),
+            kept: self,
+        }
+    }
+}
+
+/// What one request says, rendered.
+#[derive(Debug)]
+pub(super) struct Said<'k> {
+    kept: &'k Kept,
+    notices: Vec<Chunk>,
+}
+
+impl Said<'_> {
     /// The rendered messages that say something.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        let chunks = self.0.iter().map(|(_, chunk)| chunk);
-        chunks.filter(|chunk| !chunk.bytes.is_empty())
+        let kept = self.kept.0.iter().map(|(_, chunk)| chunk);
+        let all = kept.chain(&self.notices);
+        all.filter(|chunk| !chunk.bytes.is_empty())
+    }
+
+    /// Those of the contract's instructions.
+    pub(super) fn of_system(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks().filter(|chunk| chunk.side == Side::System)
+    }
+
+    /// Those of the two sides that talk.
+    pub(super) fn of_both_sides(&self) -> impl Iterator<Item = &Chunk> {
+        self.chunks().filter(|chunk| chunk.side != Side::System)
+    }
+
+    /// All of them, joined by commas.
+    pub(super) fn joined(&self) -> Vec<u8> {
+        let chunks: Vec<&[u8]> = self.chunks().map(|chunk| chunk.bytes.as_slice()).collect();
+        chunks.join(&b',')
     }
 }
 

@@ -29,6 +29,7 @@ mod error;
 mod error_report;
 mod fold;
 mod frames;
+mod function_tool;
 mod gemini;
 mod json;
 mod kept;

@@ -106,14 +106,14 @@ pub(super) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T,
 
 /// Help and version are answers; anything else is a bad argument, for which clap's own code is 2 and ours is 4.
 fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
-    let printed = fault.print();
     if !fault.use_stderr() {
-        return if printed.is_ok() {
-            Exit::OK
-        } else {
-            Exit::FAILED
+        return match fault.print() {
+            Ok(()) => Exit::OK,
+            Err(_) => Exit::FAILED,
         };
     }
+    // What was typed stands in it, and may hold anything.
+    screen.write_err(&super::escape::text(&fault.render().to_string()));
     let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
     if (has("run") || has("resume") || has("--fork-at")) && has("--json") {
         let said = fault.render().to_string();

@@ -37,7 +37,7 @@ pub(super) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Run a contract: one line per transition on stderr, the answer on stdout
+    /// Run a contract: the answer on stdout; on stderr each transition where somebody watches, else how it ended
     Run(RunArgs),
     /// Go on with a run whose process died, from where its transcript ends
     Resume(ResumeArgs),
@@ -338,7 +338,7 @@ pub(super) enum ExportFormat {
 #[derive(Debug, Subcommand)]
 pub(super) enum ContractCommand {
     /// Find what is wrong with a contract file
-    Check(ContractArgs),
+    Check(ContractCheckArgs),
     /// Print the contract that the file gives, with every default filled in
     Show(ContractArgs),
     /// Print the hash of that contract
@@ -356,6 +356,15 @@ pub(super) struct ContractArgs {
     /// Start the file's tool servers to pin what they offer
     #[arg(long)]
     pub(super) start_servers: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ContractCheckArgs {
+    #[command(flatten)]
+    pub(super) contract: ContractArgs,
+    /// Print one JSON document, also where the file is faulty
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -84,6 +84,20 @@ pub(super) enum CliError {
     /// The caller: the file is of a version that this build does not read.
     #[error("read {}: {fault}", path.display())]
     Version { path: PathBuf, fault: VersionFault },
+    /// The caller: what the file names is of a version that this build does not have.
+    #[error("read {}: its {what} is {found:?}, and this build knows {known}", path.display())]
+    UnknownPart {
+        path: PathBuf,
+        what: &'static str,
+        found: String,
+        known: String,
+    },
+    /// The caller: a file without a version.
+    #[error("read {}: it states no format, so it is neither a transcript nor a contract as monolith contract show prints it", path.display())]
+    NoFormat { path: PathBuf },
+    /// The caller: a store where a transcript or a contract is meant.
+    #[error("read {}: it is a database, not a transcript or a contract", path.display())]
+    StoreInsteadOfFile { path: PathBuf },
     /// The caller: the file holds no proof of the log.
     #[error("read the proof {}: {flaw}", path.display())]
     BrokenProof { path: PathBuf, flaw: Flaw },
@@ -202,6 +216,8 @@ impl CliError {
                 | DriverError::UnknownSemantics { .. }
                 | DriverError::DoesNotReplay { .. }
                 | DriverError::OtherContract { .. }
+                | DriverError::OtherScript { .. }
+                | DriverError::NoParent { .. }
                 | DriverError::OtherWorkspace { .. }
                 | DriverError::ServerDown { .. } => "resume_refused",
                 _ => "contract_invalid",
@@ -246,6 +262,12 @@ impl CliError {
                 "monolith replay RUN shows every difference"
             }
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
+            Self::Driver(DriverError::OtherScript { .. }) => {
+                "a run goes on with the script that it was begun with: put that one back"
+            }
+            Self::Driver(DriverError::NoParent { .. }) => {
+                "its script is played on from where that run had come: monolith import takes its transcript"
+            }
             Self::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. }) => {
                 "monolith show RUN lists the entries"
             }
@@ -277,12 +299,23 @@ impl CliError {
                 "end what reads the store, and give the same command again"
             }
             Self::NotConfirmed => "--yes says so where nobody can be asked",
-            Self::Import(ImportError::OtherHistory { .. }) => {
+            Self::Import(ImportError::OtherHistory { .. } | ImportError::OtherContract { .. }) => {
                 "name another store with --store, and compare the two"
+            }
+            Self::Import(ImportError::OwnRun { .. }) => {
+                "name another store with --store for the file; here monolith resume RUN goes on"
+            }
+            Self::Import(ImportError::Tombstone { .. }) => {
+                "--key takes the key of whoever erased it, if you trust it: monolith key show on their machine"
             }
             Self::Migrate(MigrateError::NoRoom { .. }) => "nothing was changed; make room",
             Self::Migrate(MigrateError::Downgrade { .. } | MigrateError::UnknownTarget { .. })
-            | Self::Version { .. } => "monolith migrate --list names what this build knows",
+            | Self::Version { .. }
+            | Self::UnknownPart { .. } => "monolith migrate --list names what this build knows",
+            Self::StoreInsteadOfFile { .. } => "monolith migrate --store FILE migrates a store",
+            Self::NoFormat { .. } => {
+                "the file that an author writes has no version: monolith contract check FILE reads it"
+            }
             Self::BrokenProof { .. } => "monolith log prove and log consistency print proofs",
             Self::NoSuchEntry { .. } => "monolith show RUN lists them",
             Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
@@ -398,9 +431,20 @@ fn store_help(fault: &StoreError) -> Option<String> {
         StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
             "name another file with --store; this one was left as it is"
         }
-        StoreError::CannotOpen { .. } => "the folder must exist and be yours to write",
+        StoreError::CannotOpen { .. } => {
+            "the folder must exist and be yours to write; to read a store elsewhere, it must be yours to read"
+        }
         StoreError::ReadOnly { .. } => {
             "make the file and its folder writable, or name another with --store"
+        }
+        StoreError::CutOff { .. } => {
+            "monolith list by somebody who may write there does it; or copy both files to a folder of your own"
+        }
+        StoreError::DiskFull { .. } => {
+            "make room: what was acknowledged is kept, and monolith resume RUN goes on"
+        }
+        StoreError::Io { .. } => {
+            "look at the disk; what was acknowledged is kept, and monolith resume RUN goes on"
         }
         StoreError::Locked { .. } => {
             "wait for the other process, or name another file with --store"

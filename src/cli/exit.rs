@@ -114,8 +114,16 @@ impl From<&CliError> for Exit {
             | CliError::FileInsteadOfRun { .. }
             | CliError::NotConfirmed
             | CliError::Version { .. }
+            | CliError::UnknownPart { .. }
+            | CliError::NoFormat { .. }
+            | CliError::StoreInsteadOfFile { .. }
             | CliError::BrokenProof { .. }
-            | CliError::Import(ImportError::Unreadable { .. } | ImportError::OtherHistory { .. })
+            | CliError::Import(
+                ImportError::Unreadable { .. }
+                | ImportError::OtherHistory { .. }
+                | ImportError::OtherContract { .. }
+                | ImportError::OwnRun { .. },
+            )
             | CliError::Erase(
                 EraseError::NotNamed { .. }
                 | EraseError::Ambiguous { .. }
@@ -142,7 +150,7 @@ impl From<&CliError> for Exit {
             | CliError::NotVerified { .. }
             | CliError::ExportNotVerified { .. }
             | CliError::NothingTampered
-            | CliError::Import(ImportError::NotVerified { .. })
+            | CliError::Import(ImportError::NotVerified { .. } | ImportError::Tombstone { .. })
             | CliError::Erase(EraseError::Entry { .. })
             | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
             CliError::StateFolder { .. }
@@ -183,6 +191,8 @@ impl From<&DriverError> for Exit {
             | DriverError::NothingRecorded { .. }
             | DriverError::UnknownSemantics { .. }
             | DriverError::OtherContract { .. }
+            | DriverError::OtherScript { .. }
+            | DriverError::NoParent { .. }
             | DriverError::OtherWorkspace { .. }
             | DriverError::CannotAskAgain { .. } => Self::USAGE,
             DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. } => Self::SETUP,
@@ -205,6 +215,7 @@ impl From<&StoreError> for Exit {
             | StoreError::Ambiguous { .. } => Self::USAGE,
             StoreError::Corrupt { .. } => Self::EVIDENCE,
             StoreError::CannotOpen { .. }
+            | StoreError::CutOff { .. }
             | StoreError::ReadOnly { .. }
             | StoreError::Locked { .. }
             | StoreError::DiskFull { .. }
@@ -246,6 +257,7 @@ mod tests {
             entries: 4,
             first_difference: Some(difference.clone()),
             differences: vec![difference],
+            open: false,
             not_compared: Vec::new(),
         }
     }

@@ -61,6 +61,11 @@ impl Home {
         Ok(self.state_folder()?.join("live"))
     }
 
+    /// The folder that the demo runs in where this repository is not at hand.
+    pub(super) fn demo_folder(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_folder()?.join("demo"))
+    }
+
     /// This machine's keys: in the state folder, wherever the store is.
     pub(super) fn keys(&self) -> Result<KeyFolder, CliError> {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))

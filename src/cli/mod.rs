@@ -27,5 +27,6 @@ mod narrator;
 mod numbers;
 mod recorded;
 mod screen;
+mod standing;
 
 pub use app::main;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::CliError;
+use super::standing::Standing;
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{Action, Event, EventKind, Run};
 use crate::message::{Digest, RunId};
@@ -71,6 +72,43 @@ impl Source {
         }
     }
 
+    /// How the run stands that has no end; none of a file, which tells nothing of processes.
+    pub(super) fn standing(&mut self) -> Result<Option<Standing>, CliError> {
+        match self {
+            Self::File(_) => Ok(None),
+            Self::Run(run_id, reader) => {
+                let row = reader.read_run(run_id)?.row().clone();
+                Ok(Standing::of(reader, &row)?)
+            }
+        }
+    }
+
+    /// What was erased of the run; whether it was right to is for verification.
+    pub(super) fn tombstones(&mut self) -> Result<Vec<Tombstone>, CliError> {
+        let mut stones = Vec::new();
+        let mut take = |note: &str| {
+            stones.extend(note.parse().ok().and_then(|note| Tombstone::read(&note)));
+        };
+        match self {
+            Self::Run(run_id, reader) => {
+                let notes = reader.read_run(run_id)?.tombstones()?;
+                notes.iter().for_each(|note| take(note));
+            }
+            Self::File(path) => {
+                let mut reader = LineReader::new();
+                each_line(path, |line| {
+                    if line.starts_with(b"{\"tombstone\":")
+                        && let Ok(Record::Tombstone(stone)) = reader.read(line)
+                    {
+                        take(&stone.note);
+                    }
+                    Ok(true)
+                })?;
+            }
+        }
+        Ok(stones)
+    }
+
     /// Hands on each entry in order and holds no more than a page of them; returns the contract.
     pub(super) fn each_entry(
         self,
@@ -114,6 +152,37 @@ impl Source {
                 }
             }
         }
+    }
+
+    /// The machine after the recorded events, and what the entries add up to; holds no more than a page of them.
+    pub(super) fn fold(self) -> Result<(Run, Ledger), CliError> {
+        let mut ledger = Ledger::new();
+        let mut folded: Option<Run> = None;
+        self.each_entry(|contract, _, entry| {
+            let (action, event) = Recorded::decode(entry)?;
+            ledger.take(contract, &action, event.as_ref(), entry.hash);
+            match (event, &mut folded) {
+                (
+                    Some(Event {
+                        event: EventKind::RunStarted(started),
+                        ..
+                    }),
+                    None,
+                ) => {
+                    let contract = Arc::new(contract.clone());
+                    let validators = Arc::new(Validators::compile(&contract));
+                    folded = Some(Run::start(contract, validators, *started).0);
+                }
+                (Some(event), Some(run)) => drop(run.step(event)),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        let run = folded.ok_or_else(|| CliError::Entry {
+            seq: 0,
+            flaw: Flaw::tampered("event", "the start of a run", "none"),
+        })?;
+        Ok((run, ledger))
     }
 
     /// Reads the whole transcript.
@@ -263,36 +332,6 @@ impl Recorded {
         };
         let action = entry.decode_action().map_err(refuse)?;
         Ok((action, entry.decode_event().map_err(refuse)?))
-    }
-
-    /// The machine after the recorded events, and what the entries add up to.
-    pub(super) fn fold(&self) -> Result<(Run, Ledger), CliError> {
-        let contract = Arc::new(self.contract.clone());
-        let mut ledger = Ledger::new();
-        let mut run = None;
-        for entry in &self.entries {
-            let (action, event) = Self::decode(entry)?;
-            ledger.take(&contract, &action, event.as_ref(), entry.hash);
-            match (event, &mut run) {
-                (
-                    Some(Event {
-                        event: EventKind::RunStarted(started),
-                        ..
-                    }),
-                    None,
-                ) => {
-                    let validators = Arc::new(Validators::compile(&contract));
-                    run = Some(Run::start(Arc::clone(&contract), validators, *started).0);
-                }
-                (Some(event), Some(run)) => drop(run.step(event)),
-                _ => {}
-            }
-        }
-        let run = run.ok_or_else(|| CliError::Entry {
-            seq: 0,
-            flaw: Flaw::tampered("event", "the start of a run", "none"),
-        })?;
-        Ok((run, ledger))
     }
 }
 

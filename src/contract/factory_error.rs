@@ -95,15 +95,17 @@ fn explain(resolution: &Resolution) -> String {
     let policy = policy_word(decision.policy);
     let version = decision.rules_version;
     match decision.grounds {
-        Grounds::ChatPage => format!("page: chat makes it {policy}; leave one of the two out"),
+        Grounds::ChatPage => format!(
+            "page: chat makes it {policy}; leave one of the two out, such as the page (--set page=null)"
+        ),
         Grounds::CodeIntent => format!(
             "page: code makes it {policy}, because the task says {} (intent rules {version}); \
-             leave one of the two out",
+             leave one of the two out, such as the page (--set page=null)",
             resolution.matched.join(", ")
         ),
         Grounds::CodeConceptual => format!(
             "page: code makes it {policy}, because no word of the task names a file, a command or \
-             the workspace (intent rules {version}); leave one of the two out"
+             the workspace (intent rules {version}); leave one of the two out, such as the page (--set page=null)"
         ),
         // Without a page the file's own policy stands, so there is nothing to disagree with.
         Grounds::Given | Grounds::Default => format!("the rules make it {policy}"),

@@ -15,7 +15,15 @@ use crate::message::Digest;
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     models: BTreeMap<String, LocalModel>,
-    scripts: BTreeMap<String, (Script, Digest)>,
+    scripts: BTreeMap<String, ScriptFile>,
+}
+
+/// The file of a scripted provider.
+#[derive(Debug)]
+struct ScriptFile {
+    digest: Digest,
+    path: PathBuf,
+    script: Script,
 }
 
 impl Sources {
@@ -50,10 +58,16 @@ impl Sources {
             })?;
             let script = text.parse().map_err(|fault| DriverError::Script {
                 fault,
-                path,
+                path: path.clone(),
                 provider: name.to_owned(),
             })?;
-            scripts.insert(name.to_owned(), (script, Digest::of(text.as_bytes())));
+            let digest = Digest::of(text.as_bytes());
+            let file = ScriptFile {
+                digest,
+                path,
+                script,
+            };
+            scripts.insert(name.to_owned(), file);
         }
         Ok(Self { models, scripts })
     }
@@ -66,10 +80,10 @@ impl Sources {
                 context_window: model.context_window,
                 fingerprint: model.fingerprint.clone(),
             },
-            (None, Some((script, digest))) => TargetCapability {
-                adapter_version: script.adapter.map(|adapter| adapter.version().to_owned()),
+            (None, Some(file)) => TargetCapability {
+                adapter_version: file.script.adapter.map(|a| a.version().to_owned()),
                 context_window: None,
-                fingerprint: Some(format!("scripted:{digest}")),
+                fingerprint: Some(format!("scripted:{}", file.digest)),
             },
             (None, None) => TargetCapability::default(),
         };
@@ -77,6 +91,19 @@ impl Sources {
             .iter()
             .map(|target| one(&target.provider))
             .collect()
+    }
+
+    /// The script, with its provider, whose fingerprint stands at that place of a contract.
+    pub(super) fn script_at(
+        &self,
+        spec: &ContractSpec,
+        pointer: &str,
+    ) -> Option<(String, PathBuf)> {
+        let rest = pointer.strip_prefix("/targets/")?;
+        let target = rest.strip_suffix("/model_fingerprint")?.parse().ok();
+        let target = target.and_then(|index: usize| spec.targets.get(index))?;
+        let file = self.scripts.get(&target.provider)?;
+        Some((target.provider.clone(), file.path.clone()))
     }
 }
 
@@ -97,7 +124,7 @@ pub(super) fn backends(
     } = sources;
     let mut by_provider: BTreeMap<&str, Arc<Backend>> = BTreeMap::new();
     for (name, provider) in used_providers(spec) {
-        let backend = if let Some((script, _)) = scripts.remove(name) {
+        let backend = if let Some(ScriptFile { script, .. }) = scripts.remove(name) {
             let targets = spec.targets.iter().zip(answered);
             let played = targets.filter(|(target, _)| target.provider == name);
             let played = played.fold(0, |sum: usize, (_, count)| sum.saturating_add(*count));

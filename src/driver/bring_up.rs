@@ -101,10 +101,13 @@ pub(super) async fn prepare_after(
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let mut spec = request.spec;
-    let task = spec.task.take().ok_or(DriverError::NoTask)?;
+    let task = spec.task.take();
+    let task = task
+        .filter(|task| !task.trim().is_empty())
+        .ok_or(DriverError::NoTask)?;
     let run_id = match &request.run_id {
         Some(id) => id.clone(),
-        None => random_run_id()?,
+        None => random_run_id("")?,
     };
     let workspace = workspace(&spec, &request.base_dir).await?;
     let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
@@ -242,10 +245,13 @@ pub(super) fn server_specs(
     Ok(servers)
 }
 
-/// Sixteen random hex digits.
-fn random_run_id() -> Result<RunId, DriverError> {
+/// Sixteen random hex digits after `prefix`.
+///
+/// # Errors
+/// [`DriverError::Randomness`] where the system gives none, or the prefix begins no name of a run.
+pub fn random_run_id(prefix: &str) -> Result<RunId, DriverError> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).map_err(|fault| DriverError::Randomness(fault.to_string()))?;
-    let text = format!("{:016x}", u64::from_be_bytes(bytes));
+    let text = format!("{prefix}{:016x}", u64::from_be_bytes(bytes));
     RunId::try_from(text).map_err(|fault| DriverError::Randomness(fault.to_string()))
 }

@@ -135,6 +135,29 @@ pub enum DriverError {
         /// What the file says there.
         given: String,
     },
+    /// The author: the script has changed since the run was begun.
+    #[error(
+        "resume run {run_id}: the script {} of provider `{provider}` is not the one that the run was begun with",
+        path.display()
+    )]
+    OtherScript {
+        /// The file, resolved.
+        path: PathBuf,
+        /// The key under `providers`.
+        provider: String,
+        /// The run.
+        run_id: RunId,
+    },
+    /// The operator: how far the scripts of a fork were played says only a run that is not there.
+    #[error(
+        "find how far the scripts of run {child} were played: its parent, run {parent}, is not in this store as it was"
+    )]
+    NoParent {
+        /// The run that began from the other.
+        child: RunId,
+        /// The other.
+        parent: RunId,
+    },
     /// The operator: tools would see another folder than before.
     #[error("resume run {run_id}: it was begun in another workspace than {}", path.display())]
     OtherWorkspace {
@@ -189,6 +212,8 @@ impl DriverError {
                 | Self::UnknownSemantics { .. }
                 | Self::DoesNotReplay { .. }
                 | Self::OtherContract { .. }
+                | Self::OtherScript { .. }
+                | Self::NoParent { .. }
                 | Self::OtherWorkspace { .. }
                 | Self::ServerDown { .. }
                 | Self::CannotAskAgain { .. }

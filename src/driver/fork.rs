@@ -16,8 +16,10 @@ pub async fn prepare_fork(
     mut request: RunRequest,
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
-    let told = task.as_deref().or(point.task());
-    request.spec.task = told.map(str::to_owned);
+    if task.as_ref().is_some_and(|task| task.trim().is_empty()) {
+        return Err(DriverError::NoTask);
+    }
+    request.spec.task = point.intent_with(task.as_deref());
     let mut left = point.answered.clone();
     let targets = request.spec.targets.iter();
     // Scripts count by provider: the first target of each stands for all.

@@ -14,6 +14,7 @@
 //!                └── Event ◀── deadline │ Control │ task answers ◀────┘
 //! ```
 
+mod ancestry;
 mod backends;
 mod bring_up;
 mod clock;
@@ -40,8 +41,11 @@ mod tests_local;
 mod tests_protocols;
 #[cfg(test)]
 mod tests_resume;
+#[cfg(test)]
+mod tests_time;
 
-pub use bring_up::{Prepared, RunRequest, prepare};
+pub use ancestry::{answered_before, played_from_the_first};
+pub use bring_up::{Prepared, RunRequest, prepare, random_run_id};
 pub use drive::{Control, Finished, Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;

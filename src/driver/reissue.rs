@@ -1,5 +1,6 @@
 //! A recorded run's requests and calls, made again. Nothing is written; what differs is for `replay` to say.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,19 +21,23 @@ use crate::adapter::{Adapter, Decoded};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience};
 use crate::kernel::{CallOrder, EventKind, RunStarted, XmlOffer};
-use crate::message::{Role, RunId};
+use crate::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
 use crate::replay::{Again, BlobSource, LiveAnswer, LiveReport, LiveScope, Reissuer};
 use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
 
 /// A recorded run whose requests and calls are to be made again.
 pub struct Recording<'r> {
+    /// How many requests each provider had answered where the run began; nothing but for a run that began from another one.
+    pub answered_before: BTreeMap<String, usize>,
     /// Where its blobs are.
     pub blobs: &'r dyn BlobSource,
     /// Its contract.
     pub contract: ExecutionContract,
     /// Its entries.
     pub entries: &'r [SealedEntry],
+    /// Whether it may have no seal yet.
+    pub open: bool,
     /// Its name.
     pub run_id: RunId,
 }
@@ -73,7 +78,7 @@ pub async fn reissue(
         reissuer.take(entry, recording.blobs);
     }
     world.down().await;
-    Ok(reissuer.finish())
+    Ok(reissuer.finish(recording.open))
 }
 
 fn line(seq: u64, again: &Again) -> String {
@@ -122,11 +127,19 @@ impl World {
             refuse(reason)
         })?;
         let mut spec = request.spec;
-        let mut said = started.messages.iter().rev();
-        let task = said.find(|message| message.role == Role::User);
-        spec.task = task.map(|message| message.content.clone());
+        spec.task = RunStarted::intent(&started.messages);
         let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
-        if let Some((pointer, recorded, given)) = other_terms(contract, &spec, &sources)? {
+        let other = other_terms(contract, &spec, &sources)?;
+        if let Some((provider, path)) = other
+            .as_ref()
+            .and_then(|(at, ..)| sources.script_at(&spec, at))
+        {
+            return Err(refuse(format!(
+                "the script {} of provider `{provider}` is not the one that it was begun with",
+                path.display()
+            )));
+        }
+        if let Some((pointer, recorded, given)) = other {
             return Err(refuse(format!(
                 "the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
             )));
@@ -134,8 +147,14 @@ impl World {
         let environment = &request.environment;
         let guard = Guard::of(&spec, environment, &sources)?;
         let redactor = guard.redactor(&spec, &request.redaction_key, run_id);
+        let mut before = recording.answered_before.clone();
+        let targets = spec.targets.iter();
+        // Scripts count by provider: the first target of each stands for all.
+        let played: Vec<usize> = targets
+            .map(|target| before.remove(&target.provider).unwrap_or(0))
+            .collect();
         let backends = if scope.inference {
-            backends(&spec, contract, sources, environment, true, &[])?
+            backends(&spec, contract, sources, environment, true, &played)?
         } else {
             Vec::new()
         };
@@ -186,6 +205,9 @@ impl World {
     }
 
     async fn ask(&self, again: Again, cancel: &CancellationToken) -> Asked {
+        if self.ends <= Instant::now() {
+            return Asked::NoTime;
+        }
         match again {
             Again::Inference {
                 body, target, xml, ..
@@ -213,16 +235,20 @@ impl World {
         let path = adapter.path(model);
         let asked = (adapter, model.model.as_str(), path.as_ref());
         let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
-        self.in_time(asking).await.map_or(Asked::NoTime, |answer| {
-            Asked::Answered(LiveAnswer::Inference(match answer.response {
-                Ok(Decoded::Message(result)) => {
-                    let result = transported(*result, xml.as_ref(), &self.contract, target);
-                    Ok(Box::new(result))
-                }
-                Ok(Decoded::Fault { fault, .. }) => Err(fault),
-                Err(fault) => Err(fault.into_provider_fault()),
-            }))
-        })
+        let answer = self.in_time(asking).await.map(|answer| answer.response);
+        Asked::Answered(LiveAnswer::Inference(match answer {
+            Some(Ok(Decoded::Message(result))) => {
+                let result = transported(*result, xml.as_ref(), &self.contract, target);
+                Ok(Box::new(result))
+            }
+            Some(Ok(Decoded::Fault { fault, .. })) => Err(fault),
+            Some(Err(fault)) => Err(fault.into_provider_fault()),
+            // The recorded run had its answer by then.
+            None => Err(ProviderFault::new(
+                ProviderFaultClass::Timeout,
+                "total_timeout_ms has passed",
+            )),
+        }))
     }
 
     async fn call(&self, order: CallOrder, cancel: &CancellationToken) -> Asked {
@@ -238,7 +264,7 @@ impl World {
         match self.in_time(calling).await {
             Some(Answer::Call { outcome, .. }) => Asked::Answered(LiveAnswer::Call(outcome)),
             Some(Answer::Probed(_) | Answer::Inference(_)) => Asked::Nobody,
-            None => Asked::NoTime,
+            None => Asked::Answered(LiveAnswer::Call(ToolOutcome::TimedOut)),
         }
     }
 

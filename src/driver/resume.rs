@@ -1,8 +1,10 @@
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::ancestry::answered_before;
 use super::backends::{Sources, backends};
 use super::bring_up::{Prepared, RunRequest, Start, server_specs, workspace, workspace_digest};
 use super::guard::Guard;
@@ -12,7 +14,7 @@ use crate::contract::{
     ToolPin,
 };
 use crate::kernel::{BringUpFault, EventKind, Resumed, Run, RunStarted};
-use crate::message::{Digest, Role, RunId};
+use crate::message::{Digest, RunId};
 use crate::replay::{BlobSource, ReplayReport, Replayer, Unfinished, first_difference};
 use crate::store::{Invocation, RunLock, Store, StoreReader};
 use crate::tools::{BringUp, ToolServers};
@@ -20,6 +22,8 @@ use crate::transcript::SealedEntry;
 
 /// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
 pub struct Reopened {
+    /// How many requests each provider had answered where the run began.
+    answered_before: BTreeMap<String, usize>,
     contract: Arc<ExecutionContract>,
     entries: Vec<SealedEntry>,
     invocation: Option<Invocation>,
@@ -107,7 +111,9 @@ pub fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
             run_id: run_id.clone(),
         });
     };
+    let answered_before = answered_before(&mut reader, &contract, &started)?;
     Ok(Reopened {
+        answered_before,
         contract: Arc::new(contract),
         entries,
         invocation,
@@ -137,10 +143,8 @@ impl Reopened {
     }
 
     /// What the run was told to do.
-    fn task(&self) -> Option<&str> {
-        let messages = self.started.messages.iter().rev();
-        let mut of_user = messages.filter(|message| message.role == Role::User);
-        of_user.next().map(|message| message.content.as_str())
+    fn task(&self) -> Option<String> {
+        RunStarted::intent(&self.started.messages)
     }
 
     /// Refuses a file from which another contract would come than the one under which the run was begun. What the tool
@@ -149,8 +153,16 @@ impl Reopened {
         let Some((pointer, recorded, given)) = other_terms(&self.contract, spec, sources)? else {
             return Ok(());
         };
+        let run_id = self.started.run_id.clone();
+        if let Some((provider, path)) = sources.script_at(spec, &pointer) {
+            return Err(DriverError::OtherScript {
+                path,
+                provider,
+                run_id,
+            });
+        }
         Err(DriverError::OtherContract {
-            run_id: self.started.run_id.clone(),
+            run_id,
             pointer,
             recorded,
             given,
@@ -213,7 +225,7 @@ pub async fn prepare_resume(
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let mut spec = request.spec;
-    spec.task = reopened.task().map(str::to_owned);
+    spec.task = reopened.task();
     let environment: &Environment = &request.environment;
     let run_id = reopened.started.run_id.clone();
     let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
@@ -227,8 +239,21 @@ pub async fn prepare_resume(
     let with_keys = contract.servers.values().all(|server| server.available);
     let guard = Guard::of(&spec, environment, &sources)?;
     let redactor = guard.redactor(&spec, &request.redaction_key, &run_id);
+    let mut before = reopened.answered_before;
     let answered = &reopened.unfinished.answered;
-    let backends = backends(&spec, &contract, sources, environment, with_keys, answered)?;
+    let answered: Vec<usize> = spec
+        .targets
+        .iter()
+        .zip(answered)
+        // Scripts count by provider: the first target of each takes what its parents had of it.
+        .map(|(target, own)| {
+            before
+                .remove(&target.provider)
+                .unwrap_or(0)
+                .saturating_add(*own)
+        })
+        .collect();
+    let backends = backends(&spec, &contract, sources, environment, with_keys, &answered)?;
     let servers = server_specs(&spec, environment)?;
     let up = tokio::select! {
         biased;
@@ -271,10 +296,10 @@ fn terms_text(contract: &ExecutionContract) -> String {
 }
 
 /// The blobs of the store.
-struct Blobs(StoreReader);
+pub(super) struct Blobs<R>(pub(super) R);
 
-impl BlobSource for Blobs {
+impl<R: Borrow<StoreReader>> BlobSource for Blobs<R> {
     fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
-        self.0.blob(hash).ok().flatten()
+        self.0.borrow().blob(hash).ok().flatten()
     }
 }

@@ -18,7 +18,17 @@ use crate::transcript::{SealedEntry, WithheldBlobs};
 #[derive(Default)]
 pub(super) struct Watcher {
     entries: u64,
-    on: Option<(State, mpsc::Sender<Control>, Control)>,
+    on: Option<(State, mpsc::Sender<Control>, &'static [Control])>,
+}
+
+impl Watcher {
+    /// Asks all of that as soon as the run is in that state.
+    pub(super) fn asking(state: State, asked: &'static [Control]) -> Self {
+        Self {
+            entries: 0,
+            on: Some((state, mpsc::channel(1).0, asked)),
+        }
+    }
 }
 
 impl Observer for Watcher {
@@ -26,12 +36,16 @@ impl Observer for Watcher {
         assert_eq!(draft.action.seq, sealed.seq);
         assert_eq!(draft.action.seq, self.entries);
         self.entries += 1;
-        let entered = draft.action.kind == EntryKind::Transition;
-        if let Some((_, sender, control)) = self
+        let kind = draft.action.kind;
+        let entered = matches!(kind, EntryKind::Start | EntryKind::Transition);
+        let Some((_, sender, asked)) = self
             .on
             .take_if(|(state, _, _)| entered && *state == draft.action.to)
-        {
-            sender.try_send(control).expect("the loop listens");
+        else {
+            return;
+        };
+        for control in asked {
+            sender.try_send(*control).expect("the loop listens");
         }
     }
 }
@@ -180,10 +194,7 @@ async fn an_abort_ends_a_hanging_inference_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let script =
         [r#"{"proto":"openai-chat","status":200,"response":"","fault":"hang"}"#.to_owned()];
-    let watcher = Watcher {
-        entries: 0,
-        on: Some((State::Infer, mpsc::channel(1).0, Control::Abort)),
-    };
+    let watcher = Watcher::asking(State::Infer, &[Control::Abort]);
     let finished = run(folder.path(), &script, &[], watcher).await;
     assert_eq!(end(&finished), "INTERRUPTED (abort)");
     assert!(replay(folder.path(), &finished).same);

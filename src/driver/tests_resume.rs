@@ -301,7 +301,9 @@ async fn what_a_run_cannot_go_on_with_is_refused_by_name() {
     std::fs::write(folder.join("script.jsonl"), say("another script")).expect("written");
     let script = refused(&db, request(folder, &[])).await;
     assert!(
-        script.contains("/targets/0/model_fingerprint is \"scripted:"),
+        script.ends_with(
+            "script.jsonl of provider `demo` is not the one that the run was begun with"
+        ),
         "{script}"
     );
     let driven = Store::open(&db, Durability::Normal).expect("a store");

@@ -88,22 +88,10 @@ impl Machine {
     /// The closing turn: no user tools, one fixed instruction that stays in the conversation.
     fn begin_closing(&mut self, reason: ClosingReason, outbox: &mut Outbox) {
         if reason == ClosingReason::Context {
-            let blocked = self.turn.target(self.contract.targets.len());
-            let name = self
-                .contract
-                .targets
-                .get(blocked)
-                .map(|target| format!("{}/{}", target.provider, target.model));
-            let account = super::context::account(
-                &self.context,
-                super::context::schema_tokens(&self.contract, false),
-                super::context::limit(&self.contract, blocked),
-                name,
-            );
-            outbox.context = Some(account);
+            outbox.blocked = self.context_block(self.next_in_turn());
         }
         self.closing = Some(reason);
-        self.context_tripped = false;
+        self.context_tripped = None;
         self.begin_turn();
         self.append_pending(notice(self.final_instruction()));
         self.context.flush();

@@ -64,11 +64,17 @@ pub(super) fn smallest_limit(terms: &Terms) -> u64 {
         .unwrap_or(0)
 }
 
-/// Whether the projection is above the forced-synthesis ratio: greater than floor(ratio × window).
-pub(super) fn above_ratio(terms: &Terms, projected: u64) -> bool {
+/// What the projection may not pass by the forced-synthesis ratio: floor(ratio × window).
+pub(super) fn ratio_threshold(terms: &Terms) -> u64 {
     let window = u128::from(terms.context_budget.context_window);
     let threshold = u128::from(terms.context_budget.ratio_ppm()) * window / 1_000_000;
-    u128::from(projected) > threshold
+    u64::try_from(threshold).unwrap_or(u64::MAX)
+}
+
+/// `provider/model` of a target.
+pub(super) fn target_name(terms: &Terms, target: usize) -> String {
+    let target = terms.targets.get(target);
+    target.map_or_else(String::new, |t| format!("{}/{}", t.provider, t.model))
 }
 
 /// The account of one judgement.

@@ -113,7 +113,7 @@ impl Machine {
             counters: &self.counters,
             flags: [
                 self.stop_requested,
-                self.context_tripped,
+                self.context_tripped.is_some(),
                 self.inference_succeeded,
                 self.gate_open,
                 self.proof.is_some(),
@@ -211,7 +211,7 @@ impl Run {
                 Interrupter::Parent => 2,
             }),
             context: m.context,
-            context_tripped: m.context_tripped,
+            context_tripped: m.context_tripped.is_some(),
             inference_succeeded: m.inference_succeeded,
             gate_open: m.gate_open,
             proven: m.proof.is_some(),

@@ -37,6 +37,9 @@ pub struct Action {
     pub adapter_version: String,
     /// The attempt in this turn, from 1; 0 in PRECHECK.
     pub attempt: u32,
+    /// What did not fit the context, on the entry that drops a result or begins a closing turn for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<ContextBlock>,
     /// The results of PRECHECK, on the entry that leaves it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
@@ -199,6 +202,49 @@ pub struct ContextAccount {
     pub remaining: u64,
     /// Tokens of the exposed tools' definitions.
     pub schema: u64,
+}
+
+/// What did not fit, and whom (semantics §5; 000 §2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextBlock {
+    /// The result that was dropped, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<DroppedResult>,
+    /// What the projection was judged against.
+    pub limit: u64,
+    /// `current + pending + new + schema`.
+    pub projected: u64,
+    /// Which judgement it was.
+    pub reason: BlockReason,
+    /// `limit - projected`, or 0.
+    pub remaining: u64,
+    /// `provider/model` of the target that it does not fit.
+    pub target: String,
+}
+
+/// What a dropped result would have weighed, and what its stub weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DroppedResult {
+    /// Tokens of the result.
+    pub original: u64,
+    /// Tokens of what stands in its place.
+    pub replacement: u64,
+}
+
+/// Which judgement found that the context is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockReason {
+    /// The provider said so.
+    ProviderOverflow,
+    /// Above `force_synthesis_at_ratio`.
+    Ratio,
+    /// A tool's result does not fit the smallest target.
+    ToolPreflight,
+    /// The next request does not fit its target.
+    TurnPreflight,
 }
 
 /// What has been used (semantics §1, §4).

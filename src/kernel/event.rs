@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::texts::FINAL_INSTRUCTION;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, Role, RunId,
     ToolOutcome, Usage, estimate_tokens,
@@ -82,6 +83,19 @@ impl RunStarted {
         let said = |role, text: &str| AgentMessage::text(role, text, estimate_tokens(text));
         let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
         system.into_iter().chain([said(Role::User, task)]).collect()
+    }
+
+    /// What the user said in a conversation that a run begins with, joined by line feeds: what the intent rules judge (semantics
+    /// §8). None where the user said nothing. What monolith itself says in the user's name is left out.
+    #[must_use]
+    pub fn intent(messages: &[AgentMessage]) -> Option<String> {
+        let said: Vec<&str> = messages
+            .iter()
+            .filter(|message| message.role == Role::User)
+            .map(|message| message.content.as_str())
+            .filter(|text| *text != FINAL_INSTRUCTION)
+            .collect();
+        (!said.is_empty()).then(|| said.join("\n"))
     }
 
     /// A conversation with the system prompt of another contract in the place of its own, `was`; the rest stays.

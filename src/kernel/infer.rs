@@ -101,9 +101,13 @@ impl Machine {
             ledger.pending = exact_sum(ledger.pending, notice.tokens);
         }
         let fits = limit(&self.contract, target);
-        let mut request_account = account(&ledger, schema, fits, None);
-        if let Some(earlier) = outbox.context.take() {
-            request_account.blocked = earlier.blocked;
+        let blocked = outbox.blocked.as_ref().map(|block| block.target.clone());
+        let request_account = account(&ledger, schema, fits, blocked);
+        if self.closing.is_some() && request_account.projected > fits {
+            let (projected, over) = (request_account.projected, "sent all the same");
+            outbox.note = Some(format!(
+                "the closing request does not fit and is {over}: {projected} tokens of {fits}"
+            ));
         }
         self.counters.inferences = self.counters.inferences.saturating_add(1);
         let inference = InferenceSeq(self.counters.inferences);

@@ -18,8 +18,8 @@ use super::proof::Proof;
 use super::session::Report;
 use super::turn::{Failure, Turn};
 use super::{
-    Check, ClosingReason, Counters, Event, EventKind, Interrupter, LostEffect, Outcome,
-    OutcomeCode, Resumed, State,
+    Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, LostEffect,
+    Outcome, OutcomeCode, Resumed, State,
 };
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
 use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
@@ -85,7 +85,8 @@ pub(super) struct Machine {
     pub(super) closing: Option<ClosingReason>,
     pub(super) stop_requested: bool,
     pub(super) interrupted: Option<Interrupter>,
-    pub(super) context_tripped: bool,
+    /// The first result that did not fit, until the closing turn has begun.
+    pub(super) context_tripped: Option<ContextBlock>,
     pub(super) inference_succeeded: bool,
     pub(super) gate_open: bool,
     pub(super) proof: Option<Proof>,

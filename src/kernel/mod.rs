@@ -77,8 +77,8 @@ pub use digest::DecisionKey;
 pub use edges::{EDGES, Edge};
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure, XmlOffer};
 pub use entry::{
-    Action, Check, CheckName, ClosingReason, ContextAccount, Counters, EffectRecord, EntryDraft,
-    EntryKind, PolicyRecord, ReportRecord, ReportSource,
+    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, Counters,
+    DroppedResult, EffectRecord, EntryDraft, EntryKind, PolicyRecord, ReportRecord, ReportSource,
 };
 pub use event::{
     Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter,

@@ -53,7 +53,7 @@ impl Run {
             closing: None,
             stop_requested: false,
             interrupted: None,
-            context_tripped: false,
+            context_tripped: None,
             inference_succeeded: false,
             gate_open: false,
             proof: None,

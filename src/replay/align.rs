@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::pointer::{cut, descend};
 use crate::kernel::{
     Action, EffectRecord, EntryKind, Event, EventKind, Outcome, PredicateName, State,
 };
@@ -15,7 +16,7 @@ const MOST_CELLS: usize = 4_000_000;
 /// How far ahead the next common decision is looked for then.
 const WINDOW: usize = 64;
 /// The longest text of a value that is shown.
-const SHOWN_CHARS: usize = 200;
+const SHOWN_BYTES: usize = 200;
 /// Members that say when, or that follow from something else that differs.
 const FOLLOWING: [&str; 13] = [
     "at_ms",
@@ -268,7 +269,13 @@ fn near(left: &[usize], right: &[usize]) -> Vec<Pairing> {
 pub fn field_differences(left: &Value, right: &Value, most: usize) -> Vec<FieldDifference> {
     let mut found = Vec::new();
     let mut following = Vec::new();
-    descend("", Some(left), Some(right), &mut |difference| {
+    let text = |side: Option<&Value>| side.map(|value| cut(&value.to_string(), SHOWN_BYTES));
+    descend("", Some(left), Some(right), &mut |pointer, left, right| {
+        let difference = FieldDifference {
+            pointer: pointer.to_owned(),
+            left: text(left),
+            right: text(right),
+        };
         let list = if difference.follows() {
             &mut following
         } else {
@@ -279,48 +286,6 @@ pub fn field_differences(left: &Value, right: &Value, most: usize) -> Vec<FieldD
         }
     });
     if found.is_empty() { following } else { found }
-}
-
-fn descend(
-    path: &str,
-    left: Option<&Value>,
-    right: Option<&Value>,
-    tell: &mut dyn FnMut(FieldDifference),
-) {
-    if left == right {
-        return;
-    }
-    match (left, right) {
-        (Some(Value::Object(l)), Some(Value::Object(r))) => {
-            let mut keys: Vec<&String> = l.keys().chain(r.keys()).collect();
-            keys.sort_unstable();
-            keys.dedup();
-            for key in keys {
-                let below = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
-                descend(&below, l.get(key), r.get(key), tell);
-            }
-        }
-        (Some(Value::Array(l)), Some(Value::Array(r))) => {
-            for at in 0..l.len().max(r.len()) {
-                descend(&format!("{path}/{at}"), l.get(at), r.get(at), tell);
-            }
-        }
-        _ => {
-            tell(FieldDifference {
-                pointer: path.to_owned(),
-                left: left.map(shown),
-                right: right.map(shown),
-            });
-        }
-    }
-}
-
-fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARS) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
-        None => text,
-    }
 }
 
 #[cfg(test)]

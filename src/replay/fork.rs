@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::{BlobSource, ReplayReport, Replayer};
 use crate::contract::ExecutionContract;
-use crate::kernel::{EventKind, Run, RunStarted, conversation_digest};
-use crate::message::{AdapterStatus, AgentMessage, Digest, Role, RunId};
+use crate::kernel::{EventKind, ParentRun, Run, RunStarted, conversation_digest};
+use crate::message::{AdapterStatus, AgentMessage, Digest, RunId};
 use crate::transcript::SealedEntry;
 
 /// Looks for the point of a run at which another one begins: takes the entries one by one, and decides each again.
@@ -17,6 +17,7 @@ pub struct Fork {
     found: Option<ForkPoint>,
     last: Option<u64>,
     marks: Marks,
+    parent: Option<ParentRun>,
     replayer: Replayer,
     run_id: RunId,
     /// As of before the last step: the conversation, and how many requests each target had answered.
@@ -33,6 +34,8 @@ pub struct ForkPoint {
     pub head: Digest,
     /// The conversation as of after the entry.
     pub messages: Vec<AgentMessage>,
+    /// The run that this one began from itself.
+    pub parent: Option<ParentRun>,
     /// The name of the run.
     pub run_id: RunId,
     /// The system prompt of the run's contract.
@@ -148,6 +151,7 @@ impl Fork {
             found: None,
             last: None,
             marks: Marks::default(),
+            parent: None,
             replayer: Replayer::new(contract.clone(), &run_id),
             step: (Digest::ZERO, answered),
             takes_back: false,
@@ -156,9 +160,18 @@ impl Fork {
         }
     }
 
+    /// The contract of the run.
+    #[must_use]
+    pub const fn contract(&self) -> &ExecutionContract {
+        &self.contract
+    }
+
     /// Takes the next stored entry.
     pub fn take(&mut self, entry: &SealedEntry, blobs: &dyn BlobSource) {
         if let Ok(Some(event)) = entry.decode_event() {
+            if let EventKind::RunStarted(started) = &event.event {
+                self.parent.clone_from(&started.parent);
+            }
             self.step = (self.marks.digest(), self.replayer.answered.clone());
             // An answer that is in no conversation yet is not used up.
             self.takes_back = matches!(&event.event, EventKind::InferenceReturned(returned)
@@ -206,6 +219,7 @@ impl Fork {
             answered,
             head,
             messages: messages.map(|message| (**message).clone()).collect(),
+            parent: self.parent.clone(),
             run_id: self.run_id.clone(),
             system: self.contract.system.clone(),
         }
@@ -239,12 +253,12 @@ impl Fork {
 }
 
 impl ForkPoint {
-    /// What the run was told last.
+    /// What the intent rules judge of a run that begins here: what the user said to this one, and says to that one.
     #[must_use]
-    pub fn task(&self) -> Option<&str> {
-        let mut said = self.messages.iter().rev();
-        let said = said.find(|message| message.role == Role::User);
-        said.map(|message| message.content.as_str())
+    pub fn intent_with(&self, task: Option<&str>) -> Option<String> {
+        let before = RunStarted::intent(&self.messages);
+        let said: Vec<&str> = before.as_deref().into_iter().chain(task).collect();
+        (!said.is_empty()).then(|| said.join("\n"))
     }
 
     /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and what it
@@ -299,6 +313,7 @@ mod tests {
             answered: BTreeMap::new(),
             head,
             messages: RunStarted::opening("Be brief.", "Count."),
+            parent: None,
             run_id: RunId::try_from("r1".to_owned()).unwrap(),
             system: "Be brief.".to_owned(),
         };
@@ -308,6 +323,8 @@ mod tests {
         };
         assert_eq!(said("Be long.", None), ["Be long.", "Count."]);
         assert_eq!(said("", Some("More.")), ["Count.", "More."]);
-        assert_eq!(point.task(), Some("Count."));
+        let judged = |task| point.intent_with(task);
+        assert_eq!(judged(None).as_deref(), Some("Count."));
+        assert_eq!(judged(Some("More.")).as_deref(), Some("Count.\nMore."));
     }
 }

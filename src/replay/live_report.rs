@@ -18,6 +18,10 @@ pub struct LiveReport {
     pub first_difference: Option<Difference>,
     /// Every difference, the first included; at most 1,000.
     pub differences: Vec<Difference>,
+    /// Whether the run has no seal yet, and everything that is recorded so far was decided and answered alike; left out where
+    /// not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
     /// What differs beside the answers: usage, reasoning.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -31,61 +31,60 @@ pub fn differences(root: &str, expected: &str, actual: &str, most: usize) -> Vec
         return vec![whole()];
     };
     let mut found = Vec::new();
-    descend(root, &left, &right, most, &mut found);
+    let text = |side: Option<&Value>| {
+        side.map_or_else(|| "absent".to_owned(), |value| shown(&value.to_string()))
+    };
+    descend(root, Some(&left), Some(&right), &mut |path, left, right| {
+        if found.len() < most {
+            found.push((path.to_owned(), text(left), text(right)));
+        }
+    });
     if found.is_empty() {
         found.push(whole());
     }
     found
 }
 
-fn descend(path: &str, left: &Value, right: &Value, most: usize, found: &mut Vec<Place>) {
-    if left == right || found.len() >= most {
+/// Hears of a place, and of what either document has there.
+pub(super) type Tell<'t> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 't;
+
+/// Tells of each place where two documents differ, with what either has there, in the order of their keys.
+pub(super) fn descend(
+    path: &str,
+    left: Option<&Value>,
+    right: Option<&Value>,
+    tell: &mut Tell<'_>,
+) {
+    if left == right {
         return;
     }
     match (left, right) {
-        (Value::Object(l), Value::Object(r)) => {
+        (Some(Value::Object(l)), Some(Value::Object(r))) => {
             let mut keys: Vec<&String> = l.keys().chain(r.keys()).collect();
             keys.sort_unstable();
             keys.dedup();
             for key in keys {
                 let below = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
-                pair(&below, l.get(key), r.get(key), most, found);
+                descend(&below, l.get(key), r.get(key), tell);
             }
         }
-        (Value::Array(l), Value::Array(r)) => {
-            for index in 0..l.len().max(r.len()) {
-                let below = format!("{path}/{index}");
-                pair(&below, l.get(index), r.get(index), most, found);
+        (Some(Value::Array(l)), Some(Value::Array(r))) => {
+            for at in 0..l.len().max(r.len()) {
+                descend(&format!("{path}/{at}"), l.get(at), r.get(at), tell);
             }
         }
-        _ => found.push((
-            path.to_owned(),
-            shown(&left.to_string()),
-            shown(&right.to_string()),
-        )),
-    }
-}
-
-fn pair(
-    path: &str,
-    left: Option<&Value>,
-    right: Option<&Value>,
-    most: usize,
-    found: &mut Vec<Place>,
-) {
-    if let (Some(left), Some(right)) = (left, right) {
-        descend(path, left, right, most, found);
-    } else if found.len() < most {
-        let text = |side: Option<&Value>| {
-            side.map_or_else(|| "absent".to_owned(), |value| shown(&value.to_string()))
-        };
-        found.push((path.to_owned(), text(left), text(right)));
+        _ => tell(path, left, right),
     }
 }
 
 /// A text cut to what a difference shows.
 pub(super) fn shown(text: &str) -> String {
-    let kept = char_prefix(text, SHOWN_BYTES);
+    cut(text, SHOWN_BYTES)
+}
+
+/// A text cut to so many bytes; what is left out is marked.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    let kept = char_prefix(text, most);
     let dots = if kept.len() < text.len() { "…" } else { "" };
     format!("{kept}{dots}")
 }

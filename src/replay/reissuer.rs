@@ -301,11 +301,11 @@ impl Reissuer {
         self.replayer.not_compared.extend(told);
     }
 
-    /// Ends the replay.
+    /// Ends the replay. `open` accepts a run that has no seal yet.
     #[must_use]
-    pub fn finish(mut self) -> LiveReport {
+    pub fn finish(mut self, open: bool) -> LiveReport {
         self.name_unanswered();
-        let report = self.replayer.finish(false);
+        let report = self.replayer.finish(open);
         LiveReport {
             same: report.same,
             entries: report.entries,
@@ -313,6 +313,7 @@ impl Reissuer {
             calls: self.calls,
             first_difference: report.first_difference,
             differences: report.differences,
+            open: report.open,
             notes: self.notes,
             not_compared: report.not_compared,
         }

@@ -190,8 +190,10 @@ impl Replayer {
     /// Ends the replay. `open` accepts a run that has no seal yet.
     #[must_use]
     pub fn finish(mut self, open: bool) -> ReplayReport {
-        let may_be_open = open && self.expected.is_empty();
-        if !self.sealed && !may_be_open {
+        let is_open = !self.sealed && self.expected.is_empty();
+        let same_so_far = self.differences.is_empty() && self.run.is_some();
+        let is_whole = self.sealed || (open && is_open);
+        if !is_whole {
             let next = self.expected.front().map_or_else(
                 || "the seal, after what is missing".to_owned(),
                 |draft| format!("an entry {:?}", draft.action.kind),
@@ -211,6 +213,7 @@ impl Replayer {
             entries: self.entries,
             first_difference: self.differences.first().cloned(),
             differences: self.differences,
+            open: is_open && same_so_far,
             not_compared: self.not_compared,
         }
     }

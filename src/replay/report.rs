@@ -15,6 +15,9 @@ pub struct ReplayReport {
     pub first_difference: Option<Difference>,
     /// Every difference, the first included; at most 1,000.
     pub differences: Vec<Difference>,
+    /// Whether the run has no seal yet, and everything that is recorded so far was decided again; left out where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
     /// What could not be compared, and why; left out where everything was.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_compared: Vec<String>,
@@ -36,6 +39,7 @@ impl ReplayReport {
             same: false,
             first_difference: Some(flaw),
             differences,
+            open: false,
             ..self
         }
     }

@@ -33,6 +33,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The operator: a write was cut off, and may not be rolled back from here.
+    #[error("read {}: a write to it was cut off, and what it left in {} must be taken in first", path.display(), left.display())]
+    CutOff {
+        /// The file.
+        path: PathBuf,
+        /// The file beside it that holds the rest.
+        left: PathBuf,
+    },
     /// The operator: the file is not an SQLite database.
     #[error("open {}: it is not a database", path.display())]
     NotADatabase {
@@ -209,6 +217,8 @@ impl StoreError {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, reason },
             Some(ErrorCode::SystemIoFailure) => Self::Io { path, reason },
+            // A value that no statement of this room writes: somebody else has.
+            None if is_value_fault(fault) => Self::Corrupt { path, reason },
             _ => Self::Statement { path, reason },
         }
     }
@@ -220,6 +230,17 @@ impl StoreError {
             Self::Io { .. } | Self::Corrupt { .. } | Self::NotADatabase { .. }
         )
     }
+}
+
+/// Whether a column holds what cannot be read as what belongs there.
+const fn is_value_fault(fault: &rusqlite::Error) -> bool {
+    matches!(
+        fault,
+        rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::Utf8Error(..)
+    )
 }
 
 fn names(candidates: &[RunId]) -> String {

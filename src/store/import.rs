@@ -1,18 +1,18 @@
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::TransactionBehavior;
 
-use super::blob::insert_blob;
-use super::run::stored;
+use super::intake::Intake;
+use super::merge::{Ended, Merge, vouched};
 use super::writer::BUSY;
-use super::{Durability, StoreError, run_log, schema};
+use super::{Durability, StoreError, schema};
 use crate::kernel::{EventKind, Outcome};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    LineReader, LogLeaf, MAX_LINE_BYTES, Place, Record, Tombstone, Verifier, VerifyOptions,
-    VerifyReport,
+    LineReader, LogLeaf, MAX_LINE_BYTES, Note, Place, Record, Tombstone, Trust, Verifier,
+    VerifyOptions, VerifyReport,
 };
 
 /// The owner of a run that was not driven here.
@@ -23,10 +23,29 @@ pub(super) const IMPORTED: &str = "imported";
 pub struct Imported {
     /// The run.
     pub run_id: RunId,
-    /// How many entries it has.
+    /// How many entries the file has.
     pub entries: u64,
-    /// Whether it was here already, with the same entries; then nothing was written.
-    pub already: bool,
+    /// What the store has now that it had not before.
+    pub change: Change,
+}
+
+/// What an import brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A run that was not here.
+    New,
+    /// The rest of a run whose beginning had been imported.
+    Extended {
+        /// How many entries it had.
+        from: u64,
+    },
+    /// Bytes that were missing of a run that had been imported.
+    Restored {
+        /// How many blobs.
+        blobs: u64,
+    },
+    /// Nothing: the store has all of it.
+    Nothing,
 }
 
 /// Why a file was not imported. Nothing of it is in the store then.
@@ -51,21 +70,56 @@ pub enum ImportError {
         /// What was found.
         report: Box<VerifyReport>,
     },
-    /// The caller: a run of that name is here, and it is another.
+    /// The caller: a run of that name is here, and it went on otherwise.
     #[error(
-        "import run {run_id}: there is one of that name with another history: {here_entries} entries with head {here}, not {entries} with {head}"
+        "import run {run_id}: the run of that name that is here has another history from entry {seq} on: its hash is {here} there, and {given} in the file"
     )]
     OtherHistory {
         /// The run.
         run_id: RunId,
-        /// The entries of the file.
-        entries: u64,
-        /// The head of the file.
-        head: Digest,
-        /// The entries of the run that is here.
-        here_entries: u64,
-        /// The head of the run that is here.
+        /// The first entry that differs.
+        seq: u64,
+        /// Its hash in the store.
         here: Digest,
+        /// Its hash in the file.
+        given: Digest,
+    },
+    /// The caller: a run of that name is here, under another contract.
+    #[error(
+        "import run {run_id}: the run of that name that is here has another contract: {here}, not {given}"
+    )]
+    OtherContract {
+        /// The run.
+        run_id: RunId,
+        /// The hash of the contract in the store.
+        here: Digest,
+        /// That in the file.
+        given: Digest,
+    },
+    /// The caller: the run was begun here, and only who drives it adds to it.
+    #[error(
+        "import run {run_id}: it was begun here and has {here} entries; the file goes on to {given}, and a file never changes a run of this store's own"
+    )]
+    OwnRun {
+        /// The run.
+        run_id: RunId,
+        /// How many entries it has here.
+        here: u64,
+        /// How many the file has.
+        given: u64,
+    },
+    /// Whoever made the file: bytes are missing, and nobody who is trusted says that they were erased.
+    #[error(
+        "import run {run_id}: its blob {blob} is missing, and no key that is known here has signed the tombstone in its place ({})",
+        list(signers)
+    )]
+    Tombstone {
+        /// The run.
+        run_id: RunId,
+        /// The blob.
+        blob: Digest,
+        /// The names of the keys that the tombstone says have signed it.
+        signers: Vec<String>,
     },
 }
 
@@ -74,7 +128,6 @@ pub enum ImportError {
 struct Sum {
     contract: String,
     contract_hash: Option<Digest>,
-    key: i64,
     outcome: Option<Outcome>,
     run_id: Option<RunId>,
     started_unix_ms: u64,
@@ -83,7 +136,8 @@ struct Sum {
 /// Takes a transcript file into the store at `path`, which is made where there is none.
 ///
 /// The file is verified before anything is written and once more while it is, so that what enters is what was verified; `open`
-/// accepts a run in progress. It need not fit into memory.
+/// accepts a run in progress. It need not fit into memory, and may be a pipe. Tombstones are taken only where one of the keys of `trust` has signed them.
+/// The beginning of a run that was imported before is extended, and bytes that it lacks are added; a run of the store's own is never changed.
 ///
 /// # Errors
 /// [`ImportError`].
@@ -92,97 +146,107 @@ pub fn import(
     file: &Path,
     open: bool,
     now_unix_ms: u64,
+    trust: &Arc<Trust>,
 ) -> Result<Imported, ImportError> {
-    read(file, open, |_, _| Ok(()))?;
+    let mut intake = Intake::open(file, path)?;
+    read(&mut intake, open, trust, |sum, record| {
+        judge_tombstone(sum, record, trust)
+    })?;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = schema::open_writer(path, Durability::Full, BUSY)?;
     let tx = conn
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sql)?;
-    let mut already = None;
-    let (sum, report) = read(file, open, |sum, record| {
-        if already.is_none() && sum.key == 0 {
-            already = here(&tx, sum).map_err(sql)?;
-            if already.is_none() {
-                sum.key = insert_run(&tx, sum).map_err(sql)?;
+    let mut merge = None;
+    let (sum, report) = read(&mut intake, open, trust, |sum, record| {
+        judge_tombstone(sum, record, trust)?;
+        match (&mut merge, record, &sum.run_id, sum.contract_hash) {
+            (None, Record::Header(_), Some(run_id), Some(contract_hash)) => {
+                let merged = Merge::begin(&tx, path, run_id, contract_hash, &sum.contract)?;
+                merge = Some(merged);
+                Ok(())
             }
+            (Some(merge), record, _, _) => merge.take(&tx, path, &trust.keys, record),
+            // The verifier refuses a file that does not begin with its header.
+            _ => Ok(()),
         }
-        if already.is_none() {
-            insert(&tx, sum, record).map_err(sql)?;
-        }
-        Ok(())
     })?;
-    let (Some(run_id), Some(head), Some(contract_hash)) =
-        (sum.run_id, report.head, sum.contract_hash)
+    let (Some(merge), Some(head), Some(contract_hash), Some(run_id)) =
+        (merge, report.head, sum.contract_hash, sum.run_id)
     else {
         return Err(not_verified(file, report));
     };
     let entries = report.entries;
-    if let Some((here_entries, here)) = already {
-        return if (here_entries, here) == (entries, head) {
-            Ok(Imported {
-                run_id,
-                entries,
-                already: true,
-            })
-        } else {
-            Err(ImportError::OtherHistory {
-                run_id,
+    if merge.is_extended(entries) {
+        let ended = Ended {
+            // What a run says of its own beginning must not put it before runs that are yet to come.
+            created_unix_ms: sum.started_unix_ms.min(now_unix_ms),
+            leaf: sum.outcome.map(|outcome| LogLeaf {
+                contract_hash,
                 entries,
                 head,
-                here_entries,
-                here,
-            })
-        };
-    }
-    tx.execute(
-        "UPDATE runs SET head_seq = ?2, head_hash = ?3, class = ?4, code = ?5, created_unix_ms = ?6 WHERE id = ?1",
-        params![
-            sum.key,
-            stored(entries).saturating_sub(1),
-            head.as_bytes(),
-            sum.outcome.map(|outcome| outcome.class.as_str()),
-            sum.outcome.map(|outcome| outcome.code.as_str()),
-            // What a run says of its own beginning must not put it before runs that are yet to come.
-            stored(sum.started_unix_ms.min(now_unix_ms)),
-        ],
-    )
-    .map_err(sql)?;
-    if let Some(outcome) = sum.outcome {
-        let leaf = LogLeaf {
-            contract_hash,
+                outcome,
+                run_id: run_id.clone(),
+            }),
             entries,
             head,
-            outcome,
-            run_id: run_id.clone(),
         };
-        run_log::append_leaf(&tx, sum.key, &leaf.text()).map_err(sql)?;
+        merge.finish(&tx, &ended).map_err(sql)?;
     }
     tx.commit().map_err(sql)?;
     Ok(Imported {
         run_id,
         entries,
-        already: false,
+        change: merge.change(entries),
+    })
+}
+
+/// Refuses a tombstone that no known key has signed: whoever can write a file can leave bytes out and say that they were erased.
+fn judge_tombstone(sum: &Sum, record: &Record<'_>, trust: &Trust) -> Result<(), ImportError> {
+    let (Record::Tombstone(stone), Some(run_id)) = (record, &sum.run_id) else {
+        return Ok(());
+    };
+    // The verifier has read it already.
+    let Ok(note) = stone.note.parse::<Note>() else {
+        return Ok(());
+    };
+    let Some(stone) = Tombstone::read(&note) else {
+        return Ok(());
+    };
+    if vouched(&trust.keys, &note) {
+        return Ok(());
+    }
+    Err(ImportError::Tombstone {
+        run_id: run_id.clone(),
+        blob: stone.blob,
+        signers: note
+            .signatures()
+            .iter()
+            .map(|signature| format!("{}+{}", signature.name, signature.id))
+            .collect(),
     })
 }
 
 /// Verifies a file line by line, and hands on each line that holds so far.
 fn read(
-    path: &Path,
+    intake: &mut Intake,
     open: bool,
-    mut take: impl FnMut(&mut Sum, &Record<'_>) -> Result<(), StoreError>,
+    trust: &Arc<Trust>,
+    mut take: impl FnMut(&mut Sum, &Record<'_>) -> Result<(), ImportError>,
 ) -> Result<(Sum, VerifyReport), ImportError> {
+    let path = intake.path().to_owned();
     let unreadable = |fault: io::Error| ImportError::Unreadable {
-        path: path.to_owned(),
+        path: path.clone(),
         reason: fault.to_string(),
     };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::new(intake.rewind()?);
     let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
     let mut reader = LineReader::new();
-    let mut verifier = Verifier::new(VerifyOptions {
+    let options = VerifyOptions {
         open,
         ..VerifyOptions::default()
-    });
+    };
+    let mut verifier = Verifier::new(options).trusting(Arc::clone(trust));
     let mut sum = Sum::default();
     let mut line = Vec::new();
     loop {
@@ -210,7 +274,7 @@ fn read(
     if report.holds() {
         Ok((sum, report))
     } else {
-        Err(not_verified(path, report))
+        Err(not_verified(&path, report))
     }
 }
 
@@ -240,82 +304,18 @@ impl Sum {
     }
 }
 
-/// Length and head of the run of that name, where there is one.
-fn here(conn: &Connection, sum: &Sum) -> rusqlite::Result<Option<(u64, Digest)>> {
-    conn.query_row(
-        "SELECT head_seq, head_hash FROM runs WHERE run_id = ?1",
-        [sum.run_id.as_ref().map(RunId::as_str)],
-        |row| {
-            let length = row.get::<_, i64>(0)?.saturating_add(1);
-            let head = Digest::from_bytes(row.get(1)?);
-            Ok((u64::try_from(length).unwrap_or(0), head))
-        },
-    )
-    .optional()
-}
-
-/// Writes the row of a run whose end is not known yet.
-fn insert_run(conn: &Connection, sum: &Sum) -> rusqlite::Result<i64> {
-    conn.execute(
-        "INSERT INTO runs(run_id, contract, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
-         VALUES(?1, ?2, ?3, 0, 0, ?4, -1, ?3)",
-        params![
-            sum.run_id.as_ref().map(RunId::as_str),
-            sum.contract,
-            sum.contract_hash.as_ref().map(Digest::as_bytes),
-            IMPORTED
-        ],
-    )?;
-    Ok(conn.last_insert_rowid())
-}
-
-fn insert(conn: &Connection, sum: &Sum, record: &Record<'_>) -> rusqlite::Result<()> {
-    let key = sum.key;
-    match record {
-        Record::Header(_) => {}
-        Record::Entry(entry) => {
-            conn.prepare_cached(
-                "INSERT INTO entries(run, seq, state, event, action, hash) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-            )?
-            .execute(params![
-                key,
-                stored(entry.seq),
-                entry.decoded_action.to.as_str(),
-                entry.event,
-                entry.action,
-                entry.hash.as_bytes(),
-            ])?;
-        }
-        Record::Blob(blob) => {
-            insert_blob(conn, blob.hash, blob.bytes)?;
-            conn.prepare_cached("INSERT INTO run_blobs(run, hash) VALUES(?1, ?2)")?
-                .execute(params![key, blob.hash.as_bytes()])?;
-        }
-        Record::Tombstone(stone) => {
-            let blob = stone.note.parse().ok();
-            let blob = blob.and_then(|note| Tombstone::read(&note));
-            conn.prepare_cached("INSERT INTO tombstones(run, hash, note) VALUES(?1, ?2, ?3)")?
-                .execute(params![
-                    key,
-                    blob.as_ref().map(|stone| stone.blob.as_bytes()),
-                    stone.note
-                ])?;
-        }
-        Record::Checkpoint(checkpoint) => {
-            conn.prepare_cached("INSERT INTO checkpoints(run, entries, note) VALUES(?1, ?2, ?3)")?
-                .execute(params![
-                    key,
-                    checkpoint.stated_entries().map(stored),
-                    checkpoint.note
-                ])?;
-        }
-    }
-    Ok(())
-}
-
 fn not_verified(path: &Path, report: VerifyReport) -> ImportError {
     ImportError::NotVerified {
         path: path.to_owned(),
         report: Box::new(report),
     }
+}
+
+fn list(names: &[String]) -> String {
+    names
+        .iter()
+        .take(10)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
+use super::column::Columns;
 use super::reader::StoreReader;
 use super::{StoreError, schema};
 use crate::message::RunId;
@@ -41,30 +42,29 @@ impl StoreReader {
         if !schema::has_invocations(&self.conn).map_err(sql)? {
             return Ok(None);
         }
-        let row = self
+        let mut select = self
             .conn
             .prepare_cached(
                 "SELECT base_dir, contract_file, sets FROM invocations \
                  WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
             )
-            .and_then(|mut select| {
-                select
-                    .query_row([run_id.as_str()], |row| {
-                        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                    })
-                    .optional()
-            })
             .map_err(sql)?;
-        let Some((base_dir, contract_file, sets)): Option<(String, String, String)> = row else {
+        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
+        let Some(row) = rows.next().map_err(sql)? else {
             return Ok(None);
         };
-        let sets = serde_json::from_str(&sets).map_err(|fault| StoreError::Corrupt {
-            path: self.path.clone(),
-            reason: format!("invocations.sets: {fault}"),
-        })?;
+        let columns = Columns {
+            path: &self.path,
+            row,
+            table: "invocations",
+            of: &format!("run {run_id}"),
+        };
+        let sets = columns.text(2, "sets")?;
+        let sets = serde_json::from_str(&sets)
+            .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
         Ok(Some(Invocation {
-            base_dir: base_dir.into(),
-            contract_file: contract_file.into(),
+            base_dir: columns.text(0, "base_dir")?.into(),
+            contract_file: columns.text(1, "contract_file")?.into(),
             sets,
         }))
     }

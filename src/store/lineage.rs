@@ -18,10 +18,10 @@ impl StoreReader {
     /// The run that this one was forked from; none where it was not.
     pub fn lineage(&self, run_id: &RunId) -> Result<Option<Lineage>, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        let event: Option<String> = self
+        let event: Option<Vec<u8>> = self
             .conn
             .prepare_cached(
-                "SELECT event FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
+                "SELECT CAST(event AS BLOB) FROM entries WHERE seq = 0 AND run = (SELECT id FROM runs WHERE run_id = ?1)",
             )
             .and_then(|mut select| {
                 select
@@ -30,7 +30,7 @@ impl StoreReader {
             })
             .map_err(sql)?;
         // What does not read back is for the verification.
-        let event = event.and_then(|text| serde_json::from_str::<Event>(&text).ok());
+        let event = event.and_then(|text| serde_json::from_slice::<Event>(&text).ok());
         let parent = event.and_then(|event| match event.event {
             EventKind::RunStarted(started) => started.parent,
             _ => None,

@@ -3,11 +3,13 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, StoreReader};
 use crate::message::RunId;
 
 /// The most bytes of a lock file that are read: a process id.
 const PID_BYTES: u64 = 20;
+/// How often a lock is asked for again where only readers are in the way, each for the moment of one look.
+const LOOKS: u32 = 1000;
 
 /// The right of this process to drive one run, which no other process has at the same time.
 ///
@@ -52,7 +54,7 @@ impl Store {
         let path = folder.join(run_id.as_str());
         let refuse = |fault: io::Error| refused(&path, &fault);
         let mut file = lock_file(&folder, &path)?;
-        match file.try_lock() {
+        match lock_alone(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(StoreError::RunLocked {
@@ -71,6 +73,36 @@ impl Store {
             path,
             _store: store,
         })
+    }
+}
+
+/// The process that drives a run now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunDriver {
+    /// Its id, where it has written it down.
+    pub pid: Option<u32>,
+}
+
+impl StoreReader {
+    /// Who drives a run now; none where nobody does. Takes the lock from nobody: whoever asks for it meanwhile gets it.
+    ///
+    /// # Errors
+    /// [`StoreError::Lock`] where the lock file cannot be read.
+    pub fn driver_of(&self, run_id: &RunId) -> Result<Option<RunDriver>, StoreError> {
+        let path = folder_of(&self.path).join(run_id.as_str());
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            // A run that nobody has driven on this machine, or that has ended.
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(fault) => return Err(refused(&path, &fault)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => Ok(Some(RunDriver {
+                pid: holder(&mut file),
+            })),
+            Err(TryLockError::Error(fault)) => Err(refused(&path, &fault)),
+        }
     }
 }
 
@@ -118,7 +150,7 @@ pub(super) fn lock_store(database: &Path) -> Result<StoreLock, StoreError> {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
             Err(fault) => return Err(refused(&found.path(), &fault)),
         };
-        if let Err(TryLockError::WouldBlock) = run.try_lock() {
+        if let Err(TryLockError::WouldBlock) = lock_alone(&run) {
             let run_id = found.file_name().to_string_lossy().into_owned();
             let holder =
                 holder(&mut run).map_or_else(String::new, |pid| format!(" by process {pid}"));
@@ -137,6 +169,21 @@ fn lock_file(folder: &Path, path: &Path) -> Result<File, StoreError> {
         .write(true)
         .open(path)
         .map_err(|fault| refused(path, &fault))
+}
+
+/// Locks a file for this process alone. Readers that look whether it is locked share a lock for a moment: they are passed.
+fn lock_alone(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..LOOKS {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {}
+            settled => return settled,
+        }
+        // Where a lock can be shared, no process holds it alone.
+        file.try_lock_shared()?;
+        file.unlock().map_err(TryLockError::Error)?;
+        std::thread::yield_now();
+    }
+    Err(TryLockError::WouldBlock)
 }
 
 fn refused(path: &Path, fault: &io::Error) -> StoreError {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::lock::lock_store;
+use super::open_reader::open_to_read;
 use super::writer::BUSY;
 use super::{STORE_FORMAT, StoreError, run_log, schema, verify};
 use crate::message::RunId;
@@ -105,14 +106,23 @@ pub enum MigrateError {
 /// # Errors
 /// [`MigrateError`]; [`StoreError::InUse`] where a run of the store is being driven.
 pub fn migrate(path: &Path, to: Option<i32>, dry_run: bool) -> Result<Migration, MigrateError> {
+    migrate_watched(path, to, dry_run, |_| ())
+}
+
+/// [`migrate`]; `passes` is told of each step that has been taken, so that a test can look at what a kill would leave there.
+pub(super) fn migrate_watched(
+    path: &Path,
+    to: Option<i32>,
+    dry_run: bool,
+    mut passes: impl FnMut(&'static str),
+) -> Result<Migration, MigrateError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let access = if dry_run {
-        OpenFlags::SQLITE_OPEN_READ_ONLY
+    let mut conn = if dry_run {
+        open_to_read(path, BUSY)?
     } else {
-        OpenFlags::SQLITE_OPEN_READ_WRITE
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        Connection::open_with_flags(path, flags).map_err(sql)?
     };
-    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
     conn.busy_timeout(BUSY).map_err(sql)?;
     let from = schema::format_of(&conn, path)?.ok_or_else(|| MigrateError::Empty {
         path: path.to_owned(),
@@ -139,7 +149,12 @@ pub fn migrate(path: &Path, to: Option<i32>, dry_run: bool) -> Result<Migration,
         }));
     }
     let _lock = lock_store(path)?;
-    done.copy = Some(copy(&conn, path, from)?);
+    done.copy = Some(copy(&conn, path, from, &mut passes)?);
+    passes("the copy has its name");
+    // What is cut off then lies beside the file, where readers leave it alone, and not in a journal that they would have to roll back.
+    conn.pragma_update(None, "journal_mode", "WAL")
+        .map_err(sql)?;
+    passes("the log of writes is beside the file");
     conn.pragma_update(None, "synchronous", "FULL")
         .map_err(sql)?;
     let tx = conn
@@ -152,7 +167,10 @@ pub fn migrate(path: &Path, to: Option<i32>, dry_run: bool) -> Result<Migration,
         return Err(StoreError::InUse { path, user }.into());
     }
     let before = verify_all(&tx).map_err(sql)?;
-    to_format_2(&tx).map_err(sql)?;
+    to_format_2(&tx, &mut passes).map_err(sql)?;
+    // The pages first, so that the commit has little left to do.
+    tx.cache_flush().map_err(sql)?;
+    passes("its pages are written");
     let after = verify_all(&tx).map_err(sql)?;
     if before != after {
         let pairs = before.bad.iter().zip(&after.bad);
@@ -164,7 +182,10 @@ pub fn migrate(path: &Path, to: Option<i32>, dry_run: bool) -> Result<Migration,
         });
     }
     tx.commit().map_err(sql)?;
+    passes("it is committed");
     done.verified = after;
+    drop(conn);
+    passes("the file is closed");
     Ok(done)
 }
 
@@ -194,30 +215,33 @@ fn steps(conn: &Connection, from: i32, to: i32) -> rusqlite::Result<Vec<&'static
 }
 
 /// Format 1 to format 2, inside the open transaction.
-fn to_format_2(conn: &Connection) -> rusqlite::Result<()> {
+fn to_format_2(conn: &Connection, passes: &mut impl FnMut(&'static str)) -> rusqlite::Result<()> {
     let had_log = schema::has_log(conn)?;
     // The tables of format 1 were the first of those of format 2.
     let missing = schema::SCHEMA
         .replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")
         .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ");
     conn.execute_batch(&missing)?;
+    passes("the tables are made");
     conn.execute_batch(schema::NAME_LOG)?;
     if !had_log {
         run_log::log_sealed_runs(conn)?;
     }
+    passes("the runs are logged");
     conn.pragma_update(None, "user_version", 2)
 }
 
 /// Verifies every run, as far as each has come.
 fn verify_all(conn: &Connection) -> rusqlite::Result<Verified> {
-    let names: Vec<String> = conn
-        .prepare("SELECT run_id FROM runs ORDER BY id")?
+    let names: Vec<Vec<u8>> = conn
+        .prepare("SELECT CAST(run_id AS BLOB) FROM runs ORDER BY id")?
         .query_map([], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     let mut verified = Verified::default();
     let trust = Arc::new(Trust::default());
     for name in names {
         verified.runs = verified.runs.saturating_add(1);
+        let name = String::from_utf8_lossy(&name).into_owned();
         let Ok(run_id) = RunId::try_from(name.clone()) else {
             continue;
         };
@@ -236,7 +260,12 @@ fn make_alike(path: &Path, store: &Path) -> io::Result<()> {
 }
 
 /// Copies the store beside itself, synced, under a name that was free.
-fn copy(conn: &Connection, path: &Path, format: i32) -> Result<PathBuf, MigrateError> {
+fn copy(
+    conn: &Connection,
+    path: &Path,
+    format: i32,
+    passes: &mut impl FnMut(&'static str),
+) -> Result<PathBuf, MigrateError> {
     let partial = beside(path, &format!("format-{format}.partial"));
     let refuse = |path: &Path, reason: String| MigrateError::Copy {
         path: path.to_owned(),
@@ -252,6 +281,7 @@ fn copy(conn: &Connection, path: &Path, format: i32) -> Result<PathBuf, MigrateE
         return Err(refuse(&partial, "its name is not UTF-8".to_owned()));
     };
     make_alike(&partial, path).map_err(io)?;
+    passes("the copy is begun");
     let copied = conn
         .execute("VACUUM INTO ?1", [name])
         .map_err(|fault| refuse(&partial, fault.to_string()))
@@ -264,6 +294,7 @@ fn copy(conn: &Connection, path: &Path, format: i32) -> Result<PathBuf, MigrateE
         drop(fs::remove_file(&partial));
         return Err(fault);
     }
+    passes("the copy is written");
     for number in 1..=MOST_COPIES {
         let ending = match number {
             1 => format!("format-{format}"),

@@ -2,12 +2,15 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Transaction, params};
 
+use super::column::Columns;
+use super::open_reader::open_reader;
 use super::{RunFilter, RunRow, StoreError, schema};
 use crate::contract::ExecutionContract;
 use crate::kernel::State;
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, MAX_EXACT, RunId};
 use crate::transcript::SealedEntry;
 
 /// How many entries are held at a time while a run is read.
@@ -16,8 +19,10 @@ const PAGE: i64 = 32;
 const CANDIDATES: usize = 10;
 /// How long a lock is waited for; readers meet one only while the file is made or closed.
 const BUSY: Duration = Duration::from_secs(5);
+/// How many rows that do not read as runs a listing names.
+const MOST_UNREADABLE: usize = 20;
 
-const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code \
+const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id \
                    FROM runs";
 
 /// Reads a store on a connection of its own that cannot write.
@@ -25,6 +30,15 @@ const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, 
 pub struct StoreReader {
     pub(super) conn: Connection,
     pub(super) path: PathBuf,
+}
+
+/// What a store says of its runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The rows that read, the newest first.
+    pub rows: Vec<RunRow>,
+    /// What is wrong with the others: table, row, column and rule.
+    pub unreadable: Vec<StoreError>,
 }
 
 /// One run as it stood when it was opened, whatever is appended meanwhile. Iterates its entries in order.
@@ -44,13 +58,39 @@ impl StoreReader {
     /// Opens an existing store.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         Ok(Self {
-            conn: schema::open_reader(path, BUSY)?,
+            conn: open_reader(path, BUSY)?,
             path: path.to_path_buf(),
         })
     }
 
-    /// The newest runs first, at most `limit`.
+    /// The newest runs first, at most `limit`. Rows that do not read as runs are left out; [`Self::list`] names them.
     pub fn list_runs(&self, limit: usize, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
+        Ok(self.list(limit, filter)?.rows)
+    }
+
+    /// The newest runs first, at most `limit`, and what is wrong with rows that do not read as runs.
+    pub fn list(&self, limit: usize, filter: RunFilter) -> Result<Listing, StoreError> {
+        let mut listing = Listing::default();
+        self.each_row(filter, |row| {
+            match row {
+                Ok(row) if listing.rows.len() < limit => listing.rows.push(row),
+                Ok(_) => return false,
+                Err(fault) if listing.unreadable.len() < MOST_UNREADABLE => {
+                    listing.unreadable.push(fault);
+                }
+                Err(_) => {}
+            }
+            true
+        })?;
+        Ok(listing)
+    }
+
+    /// Hands on the rows of runs, the newest first, until `take` says no.
+    fn each_row(
+        &self,
+        filter: RunFilter,
+        mut take: impl FnMut(Result<RunRow, StoreError>) -> bool,
+    ) -> Result<(), StoreError> {
         let (open, sealed, class) = match filter {
             RunFilter::All => (true, true, None),
             RunFilter::Open => (true, false, None),
@@ -62,18 +102,16 @@ impl StoreReader {
             .conn
             .prepare_cached(&format!(
                 "{ROW} WHERE CASE WHEN class IS NULL THEN ?1 ELSE ?2 AND (?3 IS NULL OR class = ?3) END \
-                 ORDER BY created_unix_ms DESC, id DESC LIMIT ?4"
+                 ORDER BY created_unix_ms DESC, id DESC"
             ))
             .map_err(sql)?;
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut rows = select
-            .query(params![open, sealed, class, limit])
-            .map_err(sql)?;
-        let mut found = Vec::new();
+        let mut rows = select.query(params![open, sealed, class]).map_err(sql)?;
         while let Some(row) = rows.next().map_err(sql)? {
-            found.push(run_row(row, &self.path)?);
+            if !take(run_row(row, &self.path)) {
+                break;
+            }
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The run of that name, or of that unique prefix; `last` is the newest.
@@ -85,6 +123,7 @@ impl StoreReader {
             asked: asked.chars().take(80).collect(),
         };
         if asked == "last" {
+            // A row that does not read is no run that could be meant.
             let newest = self.list_runs(1, RunFilter::All)?;
             return newest.into_iter().next().map(|r| r.run_id).ok_or_else(none);
         }
@@ -97,14 +136,19 @@ impl StoreReader {
             )
             .map_err(sql)?;
         let most = i64::try_from(CANDIDATES).unwrap_or(i64::MAX);
-        let names: Vec<String> = select
-            .query_map(params![asked, most], |row| row.get(0))
-            .and_then(Iterator::collect)
-            .map_err(sql)?;
+        let mut rows = select.query(params![asked, most]).map_err(sql)?;
         let mut candidates = Vec::new();
-        for name in names {
-            let column = |fault| corrupt(&self.path, "runs.run_id", &fault);
-            candidates.push(RunId::try_from(name).map_err(column)?);
+        while let Some(row) = rows.next().map_err(sql)? {
+            let of = format!("a name that begins with {asked:?}");
+            let columns = Columns {
+                path: &self.path,
+                row,
+                table: "runs",
+                of: &of,
+            };
+            let name = RunId::try_from(columns.text(0, "run_id")?);
+            candidates
+                .push(name.map_err(|fault| columns.refuse("run_id", "the name of a run", fault))?);
         }
         match candidates.as_slice() {
             [] => Err(none()),
@@ -121,7 +165,7 @@ impl StoreReader {
 
     /// The bytes under that hash, as they are stored.
     pub fn blob(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        blob(&self.conn, hash).map_err(|fault| StoreError::from_sql(&self.path, &fault))
+        blob(&self.conn, &self.path, hash)
     }
 
     /// Opens a run as it stands now.
@@ -134,25 +178,28 @@ impl StoreReader {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
         let tx = conn.transaction().map_err(sql)?;
         let name = run_id.as_str();
-        let (key, contract) = tx
-            .query_row(
-                "SELECT id, contract FROM runs WHERE run_id = ?1",
-                [name],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .optional()
-            .map_err(sql)?
-            .ok_or_else(|| StoreError::NoSuchRun {
-                asked: name.to_owned(),
-            })?;
+        let of = format!("run {run_id}");
+        let none = || StoreError::NoSuchRun {
+            asked: name.to_owned(),
+        };
+        let (key, contract) = {
+            let mut select = tx
+                .prepare("SELECT id, contract FROM runs WHERE run_id = ?1")
+                .map_err(sql)?;
+            let mut rows = select.query([name]).map_err(sql)?;
+            let row = rows.next().map_err(sql)?.ok_or_else(none)?;
+            let columns = Columns {
+                path,
+                row,
+                table: "runs",
+                of: &of,
+            };
+            (columns.integer(0, "id")?, columns.text(1, "contract")?)
+        };
         let row = {
             let mut select = tx.prepare(&format!("{ROW} WHERE id = ?1")).map_err(sql)?;
             let mut rows = select.query([key]).map_err(sql)?;
-            let row = rows.next().map_err(sql)?;
-            let row = row.ok_or_else(|| StoreError::NoSuchRun {
-                asked: name.to_owned(),
-            })?;
-            run_row(row, path)?
+            run_row(rows.next().map_err(sql)?.ok_or_else(none)?, path)?
         };
         Ok(RunReader {
             contract,
@@ -191,12 +238,12 @@ impl RunReader<'_> {
     /// The contract, read from its document. The hash in it is taken as it stands.
     pub fn contract(&self) -> Result<ExecutionContract, StoreError> {
         ExecutionContract::decode(&self.contract)
-            .map_err(|fault| corrupt(self.path, "runs.contract", &fault))
+            .map_err(|fault| self.refuse("runs", format_args!("contract: {fault}")))
     }
 
     /// The bytes under that hash, as they are stored.
     pub fn blob(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        blob(&self.tx, hash).map_err(|fault| StoreError::from_sql(self.path, &fault))
+        blob(&self.tx, self.path, hash)
     }
 
     /// The hashes of the run's blobs, sorted.
@@ -208,38 +255,69 @@ impl RunReader<'_> {
             .map_err(sql)?;
         let mut rows = select.query([self.key]).map_err(sql)?;
         let mut found = Vec::new();
+        let of = self.of();
         while let Some(row) = rows.next().map_err(sql)? {
-            found.push(digest(row, 0, self.path, "run_blobs.hash")?);
+            let columns = Columns {
+                path: self.path,
+                row,
+                table: "run_blobs",
+                of: &of,
+            };
+            found.push(columns.digest(0, "hash")?);
         }
         Ok(found)
     }
 
     /// The notes of the run's checkpoints, in the order of their numbers of entries.
     pub fn checkpoints(&self) -> Result<Vec<String>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<String>> {
-            if !schema::has_log(&self.tx)? {
-                return Ok(Vec::new());
-            }
-            self.tx
-                .prepare_cached("SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries")?
-                .query_map([self.key], |row| row.get(0))?
-                .collect()
-        };
-        read().map_err(|fault| StoreError::from_sql(self.path, &fault))
+        let kept =
+            schema::has_log(&self.tx).map_err(|fault| StoreError::from_sql(self.path, &fault))?;
+        let select = "SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries";
+        if kept {
+            self.notes("checkpoints", select)
+        } else {
+            Ok(Vec::new())
+        }
     }
 
     /// The notes of the run's tombstones, in the order of the hashes.
     pub fn tombstones(&self) -> Result<Vec<String>, StoreError> {
-        let read = || -> rusqlite::Result<Vec<String>> {
-            if !schema::has_tombstones(&self.tx)? {
-                return Ok(Vec::new());
-            }
-            self.tx
-                .prepare_cached("SELECT note FROM tombstones WHERE run = ?1 ORDER BY hash")?
-                .query_map([self.key], |row| row.get(0))?
-                .collect()
-        };
-        read().map_err(|fault| StoreError::from_sql(self.path, &fault))
+        let kept = schema::has_tombstones(&self.tx)
+            .map_err(|fault| StoreError::from_sql(self.path, &fault))?;
+        let select = "SELECT note FROM tombstones WHERE run = ?1 ORDER BY hash";
+        if kept {
+            self.notes("tombstones", select)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    fn notes(&self, table: &'static str, select: &str) -> Result<Vec<String>, StoreError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
+        let mut select = self.tx.prepare_cached(select).map_err(sql)?;
+        let mut rows = select.query([self.key]).map_err(sql)?;
+        let (mut notes, of) = (Vec::new(), self.of());
+        while let Some(row) = rows.next().map_err(sql)? {
+            let columns = Columns {
+                path: self.path,
+                row,
+                table,
+                of: &of,
+            };
+            notes.push(columns.text(0, "note")?);
+        }
+        Ok(notes)
+    }
+
+    fn of(&self) -> String {
+        format!("run {}", self.row.run_id)
+    }
+
+    fn refuse(&self, table: &str, what: impl std::fmt::Display) -> StoreError {
+        StoreError::Corrupt {
+            path: self.path.to_path_buf(),
+            reason: format!("{table}, {}: {what}", self.of()),
+        }
     }
 
     fn fill(&mut self) -> Result<(), StoreError> {
@@ -254,12 +332,50 @@ impl RunReader<'_> {
         let mut rows = select
             .query(params![self.key, self.next, PAGE])
             .map_err(sql)?;
+        let mut found = false;
         while let Some(row) = rows.next().map_err(sql)? {
-            let entry = sealed_entry(row, self.path)?;
-            self.next = row.get::<_, i64>(0).map_err(sql)?.saturating_add(1);
+            found = true;
+            let entry = self.sealed_entry(row)?;
+            let next = u64::try_from(self.next).unwrap_or(0);
+            if entry.seq != next {
+                let what = format_args!("entry {next} is not there, entry {} is", entry.seq);
+                return Err(self.refuse("entries", what));
+            }
+            self.next = self.next.saturating_add(1);
             self.page.push_back(entry);
         }
+        let next = u64::try_from(self.next).unwrap_or(0);
+        if !found && next < self.row.length {
+            let stated = self.row.length;
+            let what = format_args!(
+                "entry {next} is not there, and runs.head_seq states {stated} entries"
+            );
+            return Err(self.refuse("entries", what));
+        }
         Ok(())
+    }
+
+    fn sealed_entry(&self, row: &Row<'_>) -> Result<SealedEntry, StoreError> {
+        let of = match row.get_ref(0) {
+            Ok(ValueRef::Integer(seq)) => format!("{}, entry {seq}", self.of()),
+            _ => self.of(),
+        };
+        let columns = Columns {
+            path: self.path,
+            row,
+            table: "entries",
+            of: &of,
+        };
+        let name = columns.text(1, "state")?;
+        let state = State::ALL.into_iter().find(|s| s.as_str() == name);
+        Ok(SealedEntry {
+            seq: columns.count(0, "seq")?,
+            state: state
+                .ok_or_else(|| columns.refuse("state", "a state", format_args!("{name:?}")))?,
+            event: columns.text(2, "event")?,
+            action: columns.text(3, "action")?,
+            hash: columns.digest(4, "hash")?,
+        })
     }
 }
 
@@ -280,70 +396,61 @@ impl Iterator for RunReader<'_> {
     }
 }
 
-fn blob(conn: &Connection, hash: Digest) -> rusqlite::Result<Option<Vec<u8>>> {
-    conn.prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")?
-        .query_row([hash.as_bytes()], |row| row.get(0))
-        .optional()
+fn blob(conn: &Connection, path: &Path, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    let mut select = conn
+        .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
+        .map_err(sql)?;
+    let mut rows = select.query([hash.as_bytes()]).map_err(sql)?;
+    let Some(row) = rows.next().map_err(sql)? else {
+        return Ok(None);
+    };
+    let columns = Columns {
+        path,
+        row,
+        table: "blobs",
+        of: &format!("blob {hash}"),
+    };
+    columns.bytes(0, "bytes").map(Some)
 }
 
 fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> {
-    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let outcome = match (row.get(7).map_err(sql)?, row.get(8).map_err(sql)?) {
+    let of = match (row.get_ref(0), row.get_ref(9)) {
+        (Ok(ValueRef::Text(name)), _) => format!("run {:?}", String::from_utf8_lossy(name)),
+        (_, Ok(ValueRef::Integer(key))) => format!("id {key}"),
+        _ => "a row without a name".to_owned(),
+    };
+    let columns = Columns {
+        path,
+        row,
+        table: "runs",
+        of: &of,
+    };
+    let outcome = match (
+        columns.text_or_null(7, "class")?,
+        columns.text_or_null(8, "code")?,
+    ) {
         (Some(class), Some(code)) => Some((class, code)),
-        (None::<String>, None::<String>) => None,
-        _ => {
-            return Err(corrupt(
-                path,
-                "runs.code",
-                &"class and code belong together",
-            ));
-        }
+        (None, None) => None,
+        (Some(_), None) => return Err(columns.refuse("code", "a code beside the class", "null")),
+        (None, Some(_)) => return Err(columns.refuse("class", "a class beside the code", "null")),
     };
-    let count = |column, add: i64, name| {
-        let number: i64 = row.get(column).map_err(sql)?;
-        u64::try_from(number.saturating_add(add)).map_err(|_| corrupt(path, name, &number))
-    };
-    let run_id: String = row.get(0).map_err(sql)?;
+    let created_unix_ms = columns.count(2, "created_unix_ms")?;
+    if created_unix_ms > MAX_EXACT {
+        let expected = format_args!("at most {MAX_EXACT}");
+        return Err(columns.refuse("created_unix_ms", expected, created_unix_ms));
+    }
+    let head_seq = columns.integer(5, "head_seq")?;
+    let length = u64::try_from(head_seq.saturating_add(1));
+    let run_id = RunId::try_from(columns.text(0, "run_id")?);
     Ok(RunRow {
-        run_id: RunId::try_from(run_id).map_err(|fault| corrupt(path, "runs.run_id", &fault))?,
-        contract_hash: digest(row, 1, path, "runs.contract_hash")?,
-        created_unix_ms: count(2, 0, "runs.created_unix_ms")?,
-        epoch: row.get(3).map_err(sql)?,
-        owner: row.get(4).map_err(sql)?,
-        length: count(5, 1, "runs.head_seq")?,
-        head: digest(row, 6, path, "runs.head_hash")?,
+        run_id: run_id.map_err(|fault| columns.refuse("run_id", "the name of a run", fault))?,
+        contract_hash: columns.digest(1, "contract_hash")?,
+        created_unix_ms,
+        epoch: columns.integer(3, "epoch")?,
+        owner: columns.text(4, "owner")?,
+        length: length.map_err(|_| columns.refuse("head_seq", "-1 or more", head_seq))?,
+        head: columns.digest(6, "head_hash")?,
         outcome,
     })
-}
-
-fn sealed_entry(row: &Row<'_>, path: &Path) -> Result<SealedEntry, StoreError> {
-    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let seq: i64 = row.get(0).map_err(sql)?;
-    let name: String = row.get(1).map_err(sql)?;
-    let state = State::ALL.into_iter().find(|s| s.as_str() == name);
-    Ok(SealedEntry {
-        seq: u64::try_from(seq).map_err(|_| corrupt(path, "entries.seq", &seq))?,
-        state: state.ok_or_else(|| corrupt(path, "entries.state", &name))?,
-        event: row.get(2).map_err(sql)?,
-        action: row.get(3).map_err(sql)?,
-        hash: digest(row, 4, path, "entries.hash")?,
-    })
-}
-
-fn digest(row: &Row<'_>, column: usize, path: &Path, name: &str) -> Result<Digest, StoreError> {
-    let bytes: Vec<u8> = row
-        .get(column)
-        .map_err(|fault| StoreError::from_sql(path, &fault))?;
-    let length = bytes.len();
-    let bytes = <[u8; 32]>::try_from(bytes);
-    bytes
-        .map(Digest::from_bytes)
-        .map_err(|_| corrupt(path, name, &format_args!("a hash of {length} bytes")))
-}
-
-fn corrupt(path: &Path, column: &str, what: &dyn std::fmt::Display) -> StoreError {
-    StoreError::Corrupt {
-        path: path.to_path_buf(),
-        reason: format!("{column}: {what}"),
-    }
 }

@@ -1,6 +1,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
+use super::column::Columns;
 use super::schema::has_log;
 use super::{StoreError, StoreReader};
 use crate::kernel::Outcome;
@@ -60,20 +61,27 @@ impl StoreReader {
 
     /// The number and the text of the leaf of that run; none before its seal.
     pub fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
-        let read = || {
-            if !has_log(&self.conn)? {
-                return Ok(None);
-            }
-            self.conn
-                .query_row(
-                    "SELECT idx, leaf FROM log_leaves WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
-                    [run_id.as_str()],
-                    |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)),
-                )
-                .optional()
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        if !has_log(&self.conn).map_err(sql)? {
+            return Ok(None);
+        }
+        let mut select = self
+            .conn
+            .prepare_cached(
+                "SELECT idx, leaf FROM log_leaves WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
+            )
+            .map_err(sql)?;
+        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
+        let Some(row) = rows.next().map_err(sql)? else {
+            return Ok(None);
         };
-        let found = read().map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
-        Ok(found.map(|(index, leaf)| (u64::try_from(index).unwrap_or(u64::MAX), leaf)))
+        let columns = Columns {
+            path: &self.path,
+            row,
+            table: "log_leaves",
+            of: &format!("run {run_id}"),
+        };
+        Ok(Some((columns.count(0, "idx")?, columns.text(1, "leaf")?)))
     }
 
     /// Holds the log of runs against the runs of the store, and against heads that were noted earlier.
@@ -179,7 +187,7 @@ pub(super) fn name(conn: &Connection) -> rusqlite::Result<String> {
 
 /// The hashes of the leaves, in their order.
 pub(super) fn leaf_hashes(conn: &Connection) -> rusqlite::Result<Vec<TreeHash>> {
-    conn.prepare_cached("SELECT CAST(leaf AS BLOB) FROM log_leaves ORDER BY idx")?
+    conn.prepare_cached("SELECT CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves ORDER BY idx")?
         .query_map([], |row| Ok(leaf_hash(&row.get::<_, Vec<u8>>(0)?)))?
         .collect()
 }
@@ -225,8 +233,9 @@ fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
 
 /// Whether leaves are numbered without a gap, and each is that of a run that is still there.
 fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
-    let mut leaves =
-        conn.prepare("SELECT idx, run, CAST(leaf AS BLOB) FROM log_leaves ORDER BY idx")?;
+    let mut leaves = conn.prepare(
+        "SELECT idx, run, CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves ORDER BY idx",
+    )?;
     let mut run = conn.prepare(&format!("{SEALED} WHERE id = ?1"))?;
     let mut rows = leaves.query([])?;
     let mut next = 0_i64;

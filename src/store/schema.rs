@@ -179,21 +179,6 @@ fn judge_writable(found: Option<i32>, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Opens a connection that only reads.
-pub(super) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let conn = Connection::open_with_flags(path, flags).map_err(sql)?;
-    conn.busy_timeout(busy).map_err(sql)?;
-    if format_of(&conn, path)?.is_none() {
-        return Err(StoreError::Foreign {
-            path: path.to_path_buf(),
-            found: 0,
-        });
-    }
-    Ok(conn)
-}
-
 /// The format of a store; none where the database is empty.
 ///
 /// # Errors

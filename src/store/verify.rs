@@ -166,7 +166,9 @@ fn show_log(
     };
     let name = run_log::name(conn)?;
     let leaf: Option<(i64, Vec<u8>)> = conn
-        .prepare_cached("SELECT idx, CAST(leaf AS BLOB) FROM log_leaves WHERE run = ?1")?
+        .prepare_cached(
+            "SELECT idx, CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves WHERE run = ?1",
+        )?
         .query_row([key], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let leaf = leaf.map(|(index, leaf)| {

@@ -10,10 +10,11 @@ use serde_json::{Map, Value, json};
 
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Action, EffectRecord, Event, EventKind, InferenceReturned, Interrupter, Outcome, RunStarted,
-    ToolReturned,
+    Action, EffectRecord, EntryKind, Event, EventKind, InferenceReturned, Interrupter, LostEffect,
+    Outcome, RunStarted, ToolReturned,
 };
 use crate::message::{AgentMessage, CallSeq, Digest, Role, RunId, ToolOutcome, Usage, rfc3339};
+use crate::transcript::Tombstone;
 
 /// The version of the format, as a trajectory names it.
 pub const ATIF_VERSION: &str = "ATIF-v1.8";
@@ -21,12 +22,15 @@ pub const ATIF_VERSION: &str = "ATIF-v1.8";
 /// Follows a run entry by entry and makes its trajectory.
 #[derive(Clone, Debug, Default)]
 pub struct AtifTrajectory {
+    /// The step in which the model asked last for the call of that id.
+    asked: BTreeMap<String, usize>,
     at_ms: u64,
     /// Where each started call was asked for: the step, and the id that the model gave it.
     calls: BTreeMap<CallSeq, (usize, String)>,
     counters: Option<Value>,
     cost_micro_usd: u64,
     entries: u64,
+    erased: Vec<Value>,
     head: Option<Digest>,
     outcome: Option<Outcome>,
     parent: Option<Value>,
@@ -57,16 +61,26 @@ impl AtifTrajectory {
             self.event(contract, action, &event.event, hash);
         }
         for effect in &action.effects {
+            // A call may start long after it was asked for: when it was approved, or again after a process died.
             if let EffectRecord::Execute { call, id, .. } = effect
-                && let Some(step) = self.steps.len().checked_sub(1)
+                && let Some(step) = self.asked.get(id)
             {
-                self.calls.insert(*call, (step, id.clone()));
+                self.calls.insert(*call, (*step, id.clone()));
             }
         }
         self.counters = serde_json::to_value(action.counters).ok();
         self.entries = self.entries.saturating_add(1);
         self.head = Some(hash);
         self.outcome = action.outcome;
+    }
+
+    /// Takes note of bytes that were erased by design, which the hashes in the steps may still name.
+    pub fn erased(&mut self, stone: &Tombstone) {
+        self.erased.push(json!({
+            "blob": stone.blob,
+            "reason": stone.reason,
+            "timestamp": rfc3339(stone.at_unix_ms),
+        }));
     }
 
     /// The document.
@@ -111,6 +125,7 @@ impl AtifTrajectory {
                 "run_id": self.run_id,
                 "contract_hash": contract.contract_hash(),
                 "entries": self.entries,
+                "erased": (!self.erased.is_empty()).then_some(self.erased),
                 "head": self.head,
                 "outcome": self.outcome,
                 "parent": self.parent,
@@ -127,6 +142,7 @@ impl AtifTrajectory {
         event: &EventKind,
         hash: Digest,
     ) {
+        let mut call = None;
         let said = match event {
             EventKind::RunStarted(started) => {
                 self.start(started, action, hash);
@@ -147,6 +163,9 @@ impl AtifTrajectory {
                 let fault = &failed.fault;
                 let told = json!({"class": fault.class, "message": fault.message});
                 extra(&mut step, "inference_failed", told);
+                if failed.redacted {
+                    extra(&mut step, "redacted", json!(true));
+                }
                 self.steps.push(step);
                 return;
             }
@@ -160,13 +179,32 @@ impl AtifTrajectory {
                 Interrupter::Parent => "The parent run ended this one.",
             },
             EventKind::StopRequested => "Somebody asked the run to stop.",
-            EventKind::ApprovalGiven(_) => "A call was approved.",
-            EventKind::ApprovalDenied(_) => "A call was denied.",
-            EventKind::EffectLost(_) => "What was under way was lost with its process.",
+            EventKind::ApprovalGiven(given) => {
+                call = Some(given.call);
+                "A person approved the call."
+            }
+            EventKind::ApprovalDenied(denied) => {
+                call = Some(denied.call);
+                "A person denied the call."
+            }
+            EventKind::EffectLost(LostEffect::Call(lost)) => {
+                call = Some(*lost);
+                self.lose(*lost, action, hash);
+                "The call was lost with its process."
+            }
+            EventKind::EffectLost(LostEffect::Inference(_)) => {
+                "The inference was lost with its process."
+            }
+            EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait) => {
+                "What was under way was lost with its process."
+            }
             EventKind::Resumed(_) => "Another process went on with the run.",
             EventKind::Probed(_) | EventKind::TimerFired => return,
         };
-        let step = self.step("system", said, action, hash);
+        let mut step = self.step("system", said, action, hash);
+        if let Some(call) = call {
+            extra(&mut step, "call", json!(call));
+        }
         self.steps.push(step);
     }
 
@@ -175,6 +213,9 @@ impl AtifTrajectory {
         self.run_id = Some(started.run_id.clone());
         self.parent = serde_json::to_value(&started.parent).ok();
         for message in &started.messages {
+            if message.role == Role::Tool && self.observe_copy(message) {
+                continue;
+            }
             let source = match message.role {
                 Role::System | Role::Tool => "system",
                 Role::User => "user",
@@ -184,8 +225,54 @@ impl AtifTrajectory {
             if message.role == Role::Assistant {
                 step.insert("is_copied_context".to_owned(), json!(true));
                 calls_of(&mut step, message);
+                self.ask(message);
             }
             self.steps.push(step);
+        }
+    }
+
+    /// Notes that the step which comes next asks for these calls.
+    fn ask(&mut self, message: &AgentMessage) {
+        let step = self.steps.len();
+        let ids = message.tool_calls.iter().map(|call| call.id.clone());
+        self.asked.extend(ids.map(|id| (id, step)));
+    }
+
+    /// What a tool said before the run began, of a fork or a conversation that was given, stands with its call; false where
+    /// no step asked for it.
+    fn observe_copy(&mut self, message: &AgentMessage) -> bool {
+        let id = message.tool_call_id.as_ref();
+        let step = id.and_then(|id| self.asked.get(id));
+        let Some(step) = step.and_then(|step| self.steps.get_mut(*step)) else {
+            return false;
+        };
+        add_result(
+            step,
+            json!({"source_call_id": id, "content": message.content}),
+        );
+        true
+    }
+
+    /// A call that was lost and is not started again has a result, too: nobody knows it.
+    fn lose(&mut self, lost: CallSeq, action: &Action, hash: Digest) {
+        let again = action
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, EffectRecord::Execute { call, .. } if *call == lost));
+        let Some((step, id)) = self.calls.get(&lost) else {
+            return;
+        };
+        if again || action.kind == EntryKind::Ignored {
+            return;
+        }
+        if let Some(step) = self.steps.get_mut(*step) {
+            let told =
+                json!({"entry": action.seq, "hash": hash, "call": lost, "status": "unknown"});
+            let content = "lost with its process: whether it was executed is not known";
+            add_result(
+                step,
+                json!({"source_call_id": id, "content": content, "extra": told}),
+            );
         }
     }
 
@@ -208,10 +295,15 @@ impl AtifTrajectory {
                 step.insert("reasoning_content".to_owned(), json!(reasoning));
             }
             calls_of(&mut step, message);
+            self.ask(message);
         }
         step.insert("metrics".to_owned(), self.charge(&returned.usage));
         extra(&mut step, "status", json!(result.status));
         extra(&mut step, "raw_hash", json!(result.raw_hash));
+        if returned.redacted {
+            // A secret was taken out of the answer: the hash is keyed, and names no bytes that are kept.
+            extra(&mut step, "redacted", json!(true));
+        }
         if let Some(code) = result.failure_code {
             extra(&mut step, "failure_code", json!(code));
             extra(&mut step, "pointer", json!(result.pointer));
@@ -251,13 +343,10 @@ impl AtifTrajectory {
             ToolOutcome::Cancelled => "cancelled".to_owned(),
             ToolOutcome::ToolChanged => "the tool is not the pinned one".to_owned(),
         };
-        let result = json!({"source_call_id": id, "content": content, "extra": told});
-        let observation = step
-            .entry("observation")
-            .or_insert_with(|| json!({"results": []}));
-        if let Some(results) = observation.get_mut("results").and_then(Value::as_array_mut) {
-            results.push(result);
-        }
+        add_result(
+            step,
+            json!({"source_call_id": id, "content": content, "extra": told}),
+        );
     }
 
     fn step(
@@ -317,6 +406,15 @@ fn calls_of(step: &mut Map<String, Value>, message: &AgentMessage) {
         })
     });
     step.insert("tool_calls".to_owned(), calls.collect());
+}
+
+fn add_result(step: &mut Map<String, Value>, result: Value) {
+    let observation = step
+        .entry("observation")
+        .or_insert_with(|| json!({"results": []}));
+    if let Some(results) = observation.get_mut("results").and_then(Value::as_array_mut) {
+        results.push(result);
+    }
 }
 
 fn extra(step: &mut Map<String, Value>, key: &str, value: Value) {

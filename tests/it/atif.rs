@@ -137,6 +137,49 @@ fn the_metrics_of_a_trajectory_add_up() {
 }
 
 #[test]
+fn a_result_stands_with_the_step_that_asked_for_its_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut results = 0;
+    for golden in goldens() {
+        let document = trajectory(&golden, folder.path());
+        for step in document["steps"].as_array().unwrap() {
+            let asked = step["tool_calls"].as_array().into_iter().flatten();
+            let asked: Vec<&Value> = asked.map(|call| &call["tool_call_id"]).collect();
+            for result in step["observation"]["results"]
+                .as_array()
+                .into_iter()
+                .flatten()
+            {
+                assert!(
+                    asked.contains(&&result["source_call_id"]),
+                    "{golden:?}: {step}"
+                );
+                results += 1;
+            }
+        }
+    }
+    assert!(results >= 20, "{results}");
+    let check = |name: &str, step: usize, content: &str, said: &str| {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("replay/v1/{name}.jsonl"));
+        let document = trajectory(&golden, folder.path());
+        let results = &document["steps"][step]["observation"]["results"];
+        assert_eq!(results.as_array().unwrap().len(), 1, "{name}");
+        assert_eq!(results[0]["content"], content, "{name}");
+        let steps = document["steps"].as_array().unwrap().iter();
+        let mut system = steps.filter(|step| step["message"] == said);
+        assert_eq!(system.next().unwrap()["extra"]["call"], 1, "{name}");
+    };
+    check("approval.given", 2, "MIT", "A person approved the call.");
+    let unknown = "lost with its process: whether it was executed is not known";
+    check(
+        "resume.lost_call",
+        2,
+        unknown,
+        "The call was lost with its process.",
+    );
+}
+
+#[test]
 fn a_trajectory_holds_what_was_said_called_and_observed() {
     let folder = tempfile::tempdir().unwrap();
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1/core.valid_call.jsonl");

@@ -244,7 +244,7 @@ fn answers_that_are_the_recorded_ones_are_the_same() {
         let inference = |entry: &&SealedEntry| entry.event.contains("\"kind\":\"inference_");
         let answered = golden.entries.iter().filter(inference).count();
         assert!(asked >= answered, "{}: {asked}", path.display());
-        let report = reissuer.finish();
+        let report = reissuer.finish(false);
         assert!(report.same, "{}: {report:#?}", path.display());
     }
 }
@@ -266,7 +266,7 @@ fn a_request_that_this_build_encodes_otherwise_is_a_difference_and_is_not_sent()
         reissuer.take(entry, &golden.blobs);
     }
     assert_eq!(asked, [7], "the second request is the recorded one");
-    let first = reissuer.finish().first_difference.unwrap();
+    let first = reissuer.finish(false).first_difference.unwrap();
     assert_eq!(first.seq, 2);
     assert_eq!(first.pointer, "/event/event/value/request_hash");
 }
@@ -285,7 +285,7 @@ fn what_was_never_answered_is_named_and_not_asked_again() {
             reissuer.again(entry);
             reissuer.take(entry, &golden.blobs);
         }
-        let left_out = reissuer.finish().not_compared;
+        let left_out = reissuer.finish(false).not_compared;
         let told = format!("{expect}: no answer is recorded, so it was not asked again");
         assert!(left_out.contains(&told), "{name}: {left_out:?}");
     };

@@ -46,7 +46,7 @@ impl Bench {
             asks(&[call("f", "count"), call("g", "count")]),
             json!({"role": "assistant", "content": "counted"}),
         ];
-        let lines = said.map(|message| {
+        let lines = said.clone().map(|message| {
             let choice = json!({"index": 0, "message": message});
             json!({"response": {"choices": [choice]}, "delay_ms": 2}).to_string()
         });
@@ -64,6 +64,23 @@ impl Bench {
             "tools": {"mcp": {"fs": {"command": "python3", "args": [SCRIPT, "executions"]}}},
         });
         std::fs::write(folder.path().join("c.yaml"), contract.to_string()).unwrap();
+        // The same answers in pieces, results with a secret in them, a signed checkpoint at every step.
+        let lines = said.map(|message| {
+            json!({"response": in_pieces(&message), "stream": true, "delay_ms": 2}).to_string()
+        });
+        std::fs::write(folder.path().join("pieces.jsonl"), lines.join("\n")).unwrap();
+        let mut secret = contract.clone();
+        secret["providers"]["demo"]["file"] = "pieces.jsonl".into();
+        secret["sampling"] = json!({"stream": true});
+        secret["redact"] = json!({"patterns": ["cou[n]ted"]});
+        secret["checkpoint_every"] = 1.into();
+        std::fs::write(folder.path().join("secret.yaml"), secret.to_string()).unwrap();
+        // Calls that wait for somebody who never comes.
+        let mut waiting = contract.clone();
+        waiting["require_approval"] = json!(["fs__safe"]);
+        waiting["approval_timeout_ms"] = 30.into();
+        waiting["checkpoint_every"] = 3.into();
+        std::fs::write(folder.path().join("waiting.yaml"), waiting.to_string()).unwrap();
         Self { folder, random }
     }
 
@@ -97,10 +114,15 @@ impl Bench {
 
     /// Begins the run, or goes on with it where it has begun.
     pub fn drive(&self, run_id: &RunId, durability: &str) -> Command {
+        self.drive_under("c.yaml", run_id, durability)
+    }
+
+    /// [`Self::drive`] under another contract of the bench.
+    pub fn drive_under(&self, contract: &str, run_id: &RunId, durability: &str) -> Command {
         let name = run_id.as_str();
         if self.stored(run_id).is_empty() {
             self.command(
-                &["run", "--contract", "c.yaml", "--run-id", name],
+                &["run", "--contract", contract, "--run-id", name],
                 durability,
             )
         } else {
@@ -162,4 +184,28 @@ impl Bench {
         let run = reader.read_run(run_id);
         run.is_ok_and(|run| run.row().outcome.is_some())
     }
+}
+
+/// A message as a stream of chat chunks: each call and each character a piece of its own.
+fn in_pieces(message: &Value) -> String {
+    let piece = |delta: &Value, end: Option<&str>| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": end});
+        format!("data: {}\n\n", json!({"choices": [choice]}))
+    };
+    let mut stream = piece(&json!({"role": "assistant"}), None);
+    let calls = message["tool_calls"].as_array();
+    for (at, call) in calls.into_iter().flatten().enumerate() {
+        let mut call = call.clone();
+        call["index"] = at.into();
+        stream += &piece(&json!({"tool_calls": [call]}), None);
+    }
+    for letter in message["content"].as_str().unwrap_or_default().chars() {
+        stream += &piece(&json!({"content": letter.to_string()}), None);
+    }
+    let end = if calls.is_some() {
+        "tool_calls"
+    } else {
+        "stop"
+    };
+    stream + &piece(&json!({}), Some(end)) + "data: [DONE]\n\n"
 }

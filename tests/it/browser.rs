@@ -160,6 +160,99 @@ fn a_changed_byte_is_named_at_its_entry_in_the_browser() {
     }
 }
 
+/// The text of the page, without its scripts and the transcript.
+fn body(document: &str) -> &str {
+    document.split("<script").next().unwrap()
+}
+
+#[test]
+fn a_page_opens_at_its_flaw_unless_the_address_asks_for_another_entry() {
+    let page = page_of(Path::new(&golden("core.valid_call")));
+    let page = changed(&page, "\"tokens_in\":", "\"tokens_im\":", 3);
+    for (address, entry) in [("", 3), ("#entry-7", 7)] {
+        let Some(document) = opened(&page, address) else {
+            return;
+        };
+        let selected = format!("aria-activedescendant=\"row-{entry}\"");
+        assert!(document.contains(&selected), "{address}");
+        assert!(
+            body(&document).contains(&format!("Entry {entry}: ")),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn a_run_without_a_seal_is_unfinished_and_not_tampered() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("t.jsonl");
+    let text = std::fs::read_to_string(golden("core.valid_call")).unwrap();
+    let part =
+        |entries: usize| -> String { text.split_inclusive('\n').take(entries + 1).collect() };
+    // Before the first blob is named.
+    std::fs::write(&file, part(2)).unwrap();
+    let Some(document) = opened(&page_of(&file), "") else {
+        return;
+    };
+    assert_eq!(told(&document, "verdict"), "unfinished");
+    assert!(body(&document).contains("unfinished: no seal yet"));
+    assert!(!body(&document).to_lowercase().contains("tampered"));
+    // An end without its seal was never written so.
+    let entries = text
+        .lines()
+        .filter(|line| line.starts_with("{\"action\":"))
+        .count();
+    std::fs::write(&file, part(entries - 1)).unwrap();
+    let document = opened(&page_of(&file), "").unwrap();
+    assert_eq!(told(&document, "verdict"), "incomplete");
+}
+
+#[test]
+fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
+    let folder = TempDir::new().unwrap();
+    let monolith = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
+            .args(args)
+            .current_dir(folder.path())
+            .env("MONOLITH_HOME", folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{args:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let golden = golden("core.oversized_result");
+    monolith(&["import", &golden]);
+    let text = std::fs::read_to_string(&golden).unwrap();
+    let (_, hash) = text.split_once("\"full\":\"").unwrap();
+    let name = monolith(&["list", "--json"]);
+    let name: serde_json::Value = serde_json::from_str(&name).unwrap();
+    let name = name["runs"][0]["run_id"].as_str().unwrap();
+    monolith(&[
+        "erase",
+        name,
+        "--blob",
+        &hash[..64],
+        "--reason",
+        "<b>asked</b>",
+        "--yes",
+    ]);
+    let (before, _) = text.split_once("\"full\":\"").unwrap();
+    let seq = before.matches("\"seq\":").count() / 2;
+    let page = monolith(&["export", name, "--format", "html"]);
+    let Some(document) = opened(&page, &format!("#entry-{seq}")) else {
+        return;
+    };
+    assert_eq!(told(&document, "verdict"), "verified");
+    let body = body(&document);
+    let said = "because “&lt;b&gt;asked&lt;/b&gt;” (tombstone signed by local+";
+    assert!(
+        body.contains("erased on 2") && body.contains(said),
+        "{body}"
+    );
+    assert!(!body.contains("not in this file"));
+}
+
 #[test]
 fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
     let folder = TempDir::new().unwrap();

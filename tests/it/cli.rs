@@ -125,6 +125,9 @@ fn a_changed_byte_is_found_where_it_is() {
         left.stdout
     );
 
+    let whole = "verified at level L1: 16 entries";
+    assert!(left.stdout.contains(whole), "signed by this machine");
+
     // The copy stays, so that anyone may look at it.
     let command = left.stdout.lines().last().unwrap();
     let path = command
@@ -150,14 +153,14 @@ fn the_result_of_a_stored_run_is_the_one_that_it_printed() {
 }
 
 #[test]
-fn the_answer_goes_to_stdout_and_a_pipe_hears_nothing_else() {
+fn the_answer_goes_to_stdout_and_a_pipe_hears_in_one_line_how_it_ended() {
     let desk = Desk::new();
     desk.script("", &[&says("Hello.\n")]);
-    let left = desk.run(&["run", "--contract", "c.yaml"]);
-    assert_eq!(
-        (left.code, left.stdout.as_str(), left.stderr.as_str()),
-        (0, "Hello.\n", "")
-    );
+    let left = desk.run(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    assert_eq!((left.code, left.stdout.as_str()), (0, "Hello.\n"));
+    let (time, end) = left.stderr.split_once("  ").unwrap();
+    assert!(time.ends_with('s'), "{}", left.stderr);
+    assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)   run r1\n");
 }
 
 #[test]
@@ -440,6 +443,14 @@ fn no_runs_is_no_fault() {
     let desk = Desk::new();
     let (code, listing) = desk.json(&["list", "--json"]);
     assert_eq!((code, listing), (0, serde_json::json!({"runs": []})));
+    let left = desk.run(&["list"]);
+    assert_eq!((left.code, left.stdout.as_str()), (0, ""));
+    let said = &left.stderr;
+    assert!(
+        said.contains("no runs yet in ") && said.contains("runs.db"),
+        "{said}"
+    );
+    assert!(said.contains("`monolith demo`"), "{said}");
     assert_eq!(desk.run(&["show", "last"]).code, 4);
     assert!(!desk.path().join("home").exists(), "looking makes nothing");
 }

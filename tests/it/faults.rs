@@ -133,10 +133,188 @@ fn a_store_that_may_not_be_written_is_named_and_can_be_read() {
     for args in [
         &["erase", "r-1", "--blob", "00", "--yes"][..],
         &["import", "nothing.jsonl"][..],
+        &["resume", "r-1"][..],
     ] {
         let (code, said) = scene.command(args);
         assert_ne!(code, 0, "{args:?}: {said}");
     }
+    // No file can be made beside it, and none is needed.
+    for args in READS {
+        let (code, said) = scene.command(args);
+        assert_eq!(code, 0, "{args:?}: {said}");
+    }
+    // Writes that are not in the file yet cannot be taken in from here, and leaving them out would be wrong.
+    let remount = |options: &str| {
+        let mut mount = System::new("mount");
+        mount
+            .args(["-o", &format!("remount,{options}")])
+            .arg(&disk.0);
+        assert!(mount.status().unwrap().success());
+    };
+    remount("rw");
+    let wal = scene.store.with_extension("db-wal");
+    std::fs::write(&wal, [7; 4096]).unwrap();
+    remount("ro");
+    for args in READS {
+        let (code, said) = scene.command(args);
+        assert_eq!(code, 1, "{args:?}: {said}");
+        assert!(said.contains("a write to it was cut off"), "{said}");
+        assert!(said.contains("runs.db-wal"), "{said}");
+        assert!(said.contains("= help: "), "{said}");
+    }
+}
+
+const READS: [&[&str]; 6] = [
+    &["list"],
+    &["show", "r-1"],
+    &["verify", "last"],
+    &["replay", "r-1"],
+    &["export", "r-1"],
+    &["log", "verify"],
+];
+
+/// The binary as a user who may read everything here and write nothing; none where that cannot be arranged.
+#[cfg(unix)]
+fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let set = |path: &Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(scene.folder.path(), 0o755);
+    set(&scene.disk(), 0o555);
+    // Permission bits do not bind the superuser, who can become somebody else.
+    let bound = std::fs::write(scene.disk().join("probe"), "").is_err();
+    let mut command = if bound {
+        System::new(env!("CARGO_BIN_EXE_monolith"))
+    } else {
+        drop(std::fs::remove_file(scene.disk().join("probe")));
+        let mut other = System::new("setpriv");
+        other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        let probe = other
+            .arg("test")
+            .arg("-x")
+            .arg(env!("CARGO_BIN_EXE_monolith"))
+            .status();
+        if !probe.is_ok_and(|status| status.success()) {
+            println!("skipped 1 case: nobody else can run the binary here");
+            return None;
+        }
+        let mut other = System::new("setpriv");
+        other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        other.arg(env!("CARGO_BIN_EXE_monolith"));
+        other
+    };
+    let output = command
+        .args(args)
+        .arg("--store")
+        .arg(&scene.store)
+        .current_dir(scene.folder.path())
+        .env("MONOLITH_HOME", scene.folder.path().join("nobody"))
+        .output()
+        .unwrap();
+    set(&scene.disk(), 0o755);
+    let said = String::from_utf8(output.stderr).unwrap();
+    Some((output.status.code().unwrap(), said))
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_in_a_folder_that_may_not_be_written_is_read() {
+    let scene = Scene::new();
+    assert_eq!(scene.run("r-1").0, 0);
+    for args in READS {
+        let Some((code, said)) = as_a_reader(&scene, args) else {
+            return;
+        };
+        assert_eq!(code, 0, "{args:?}: {said}");
+    }
+    assert!(!scene.folder.path().join("nobody").exists());
+    let left: Vec<_> = std::fs::read_dir(scene.disk()).unwrap().collect();
+    assert_eq!(left.len(), 2, "runs.db and the locks: {left:?}");
+}
+
+#[test]
+fn whoever_only_reads_makes_nothing() {
+    let scene = Scene::new();
+    let commands: [&[&str]; 13] = [
+        &["list"],
+        &["show", "last"],
+        &["show", "last", "--tree"],
+        &["verify", "last"],
+        &["replay", "last"],
+        &["replay", "last", "--fork-at", "1"],
+        &["export", "last"],
+        &["erase", "last", "--blob", "00", "--yes"],
+        &["resume", "last"],
+        &["log", "root"],
+        &["log", "verify"],
+        &["migrate"],
+        &["migrate", "--list"],
+    ];
+    for args in commands {
+        for store in [None, Some("none.db")] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+            command.args(args);
+            if let Some(store) = store {
+                command.args(["--store", store]);
+            }
+            let home = scene.folder.path().join("home");
+            command
+                .current_dir(scene.folder.path())
+                .env("MONOLITH_HOME", &home)
+                .output()
+                .unwrap();
+            assert!(!home.exists(), "{args:?}");
+            assert!(!scene.folder.path().join("none.db").exists(), "{args:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_transcript_is_imported_from_a_pipe_and_leaves_no_copy() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let scene = Scene::new();
+    let golden = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/replay/v1/core.valid_call.jsonl"
+    );
+    let golden = std::fs::read(golden).unwrap();
+    let import = |bytes: &[u8], name: &str| {
+        let mut child = System::new(env!("CARGO_BIN_EXE_monolith"))
+            .args(["import", name, "--store"])
+            .arg(&scene.store)
+            .current_dir(scene.folder.path())
+            .env("MONOLITH_HOME", scene.folder.path().join("home"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Who is refused early does not read to the end.
+        drop(child.stdin.take().unwrap().write_all(bytes));
+        let left = child.wait_with_output().unwrap();
+        let text = [left.stdout, left.stderr].map(|text| String::from_utf8(text).unwrap());
+        (left.status.code().unwrap(), text.concat())
+    };
+    let (code, said) = import(&golden[..golden.len() / 2], "/dev/stdin");
+    assert_eq!(code, 7, "{said}");
+    let (code, said) = import(b"hello", "-");
+    assert_eq!(code, 4, "{said}");
+    assert!(
+        said.contains("it does not begin as a transcript does"),
+        "{said}"
+    );
+    let (code, said) = import(&golden, "/dev/stdin");
+    assert_eq!(code, 0, "{said}");
+    assert!(said.starts_with("imported: run "), "{said}");
+    let (code, said) = import(&golden, "-");
+    assert_eq!(code, 0, "{said}");
+    assert!(said.starts_with("already here: run "), "{said}");
+    let left = std::fs::read_dir(scene.disk()).unwrap();
+    let left: Vec<_> = left.map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left, ["runs.db"], "no copy is left");
 }
 
 #[test]

@@ -21,6 +21,10 @@ const KILLS_PER_RUN: u64 = 4;
 /// About how many entries a run has that is not killed.
 const ENTRIES: u64 = 30;
 
+/// What the runs are driven under, in turn: parallel calls; streamed answers, redacted results and a checkpoint at each step; calls that
+/// wait for an approval.
+const CONTRACTS: [&str; 3] = ["c.yaml", "secret.yaml", "waiting.yaml"];
+
 struct Blobs(StoreReader);
 
 impl BlobSource for Blobs {
@@ -38,12 +42,16 @@ impl Bench {
         } else {
             "full"
         };
+        let contract = CONTRACTS[usize::try_from(number).unwrap() % CONTRACTS.len()];
         let mut killed = 0;
         let mut before = Vec::new();
         // The first kill goes through all boundaries in turn; what follows is wherever the run then is.
         let mut entries = number % ENTRIES;
         for _ in 0..kills {
-            let mut child = self.drive(&run_id, durability).spawn().unwrap();
+            let mut child = self
+                .drive_under(contract, &run_id, durability)
+                .spawn()
+                .unwrap();
             let alive = self.wait_for(&mut child, &run_id, entries);
             let seen = self.stored(&run_id);
             child.kill().unwrap();
@@ -59,14 +67,37 @@ impl Bench {
             entries = before.len() as u64 + self.below(6);
         }
         if !self.sealed(&run_id) {
-            let mut last = self.drive(&run_id, durability);
+            let mut last = self.drive_under(contract, &run_id, durability);
             let left = last.stdout(Stdio::piped()).stderr(Stdio::piped());
             let left = left.output().unwrap();
             let said = String::from_utf8_lossy(&left.stderr);
             assert!(left.status.success(), "{run_id}: {:?}: {said}", left.status);
         }
         self.judge(&run_id, &before);
+        self.judge_terms(&run_id, contract);
         killed
+    }
+
+    /// What the contract of a run adds to that: the test must see what it claims to.
+    fn judge_terms(&self, run_id: &RunId, contract: &str) {
+        let entries = self.stored(run_id);
+        let mut reader = StoreReader::open(&self.database()).unwrap();
+        let checkpoints = reader.read_run(run_id).unwrap().checkpoints().unwrap();
+        let says = |text: &str| entries.iter().any(|entry| entry.event.contains(text));
+        match contract {
+            "secret.yaml" => {
+                assert!(checkpoints.len() > 5, "{run_id}: {}", checkpoints.len());
+                assert!(says("redacted") && !says("counted\""), "{run_id}");
+            }
+            "waiting.yaml" => {
+                assert!(checkpoints.len() > 2, "{run_id}: {}", checkpoints.len());
+                let waited = entries
+                    .iter()
+                    .any(|entry| entry.action.contains("await_approval"));
+                assert!(waited, "{run_id}: no call waited");
+            }
+            _ => assert_eq!(checkpoints.len(), 1, "{run_id}"),
+        }
     }
 
     /// What must hold of a run that has come to its end, whatever happened on the way.

@@ -40,7 +40,23 @@ fn a_server_that_only_talks_ends_every_case_as_its_contract_allows() {
     };
     let server = runtime.block_on(Loopback::serving(vec![response]));
     let home = tempfile::tempdir().unwrap();
-    let output = live(home.path(), &server.address_of(0), &["--runs", "2"]);
+    let list = || {
+        let mut list = Command::cargo_bin("monolith").unwrap();
+        let list = list
+            .env("MONOLITH_HOME", home.path())
+            .args(["list", "--json", "--limit", "99"]);
+        let listed = document(&list.output().unwrap());
+        listed["runs"].as_array().map_or(0, Vec::len)
+    };
+    let output = live(home.path(), &server.address_of(0), &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(list(), 0, "nobody asked for the runs");
+    let output = live(
+        home.path(),
+        &server.address_of(0),
+        &["--runs", "2", "--keep"],
+    );
+    assert_eq!(list(), 14);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let document = document(&output);
     let row = |case: &str| {
@@ -73,8 +89,9 @@ fn a_server_that_only_talks_ends_every_case_as_its_contract_allows() {
     assert_eq!(document["metrics"]["required_without_call"], 12);
     let records = document["records"].as_array().unwrap();
     assert_eq!(records.len(), 14);
-    // The runs are kept like any other.
+    // The runs are kept like any other, and are told from them by their names.
     let run = records[0]["id"].as_str().unwrap();
+    assert!(run.starts_with("live-1-valid-call-"), "{run}");
     let verify = Command::cargo_bin("monolith")
         .unwrap()
         .env("MONOLITH_HOME", home.path())

@@ -38,6 +38,7 @@ mod migrate;
 mod recorded;
 #[cfg(test)]
 mod replay_modes;
+mod replay_open;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! `migrate`, and what every command says of versions that it does not know.
 
 use std::path::PathBuf;
+use std::process::{Command as System, Stdio};
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -87,6 +89,130 @@ fn an_old_store_is_read_refused_for_writing_and_migrated_once() {
     scene.ends(&["replay", "tools-1"], 0, "same");
     assert_eq!(scene.ends(&["export", "tools-1"], 0, ""), file);
     scene.ends(&["log", "verify"], 0, "with 3 runs");
+}
+
+/// Every run of a store as a file, and how many there are.
+fn all_runs(scene: &Scene) -> Vec<String> {
+    let runs = ["chat-1", "open-1", "tools-1", "unsigned-1"];
+    runs.map(|run| scene.ends(&["export", run], 0, "")).into()
+}
+
+/// Whatever a migration that was cut off left: it is read as it was, and the next one goes through.
+fn comes_through(scene: &Scene, held: &[String], when: &str) {
+    assert_eq!(all_runs(scene), held, "{when}: as it was left");
+    scene.ends(&["migrate"], 0, "");
+    assert_eq!(all_runs(scene), held, "{when}: migrated");
+    scene.ends(&["migrate"], 0, "has format 2");
+    scene.ends(&["log", "verify"], 0, "with 3 runs");
+    for run in ["chat-1", "tools-1"] {
+        scene.ends(&["verify", run], 0, "verified");
+    }
+    scene.ends(&["verify", "open-1", "--open"], 0, "verified");
+}
+
+#[test]
+fn a_migration_that_is_killed_at_any_moment_loses_nothing() {
+    let held = all_runs(&Scene::new());
+    let mut cut_off = 0;
+    for moment in 0..24_u32 {
+        let scene = Scene::new();
+        let mut child = System::new(env!("CARGO_BIN_EXE_monolith"))
+            .arg("migrate")
+            .current_dir(scene.0.path())
+            .env("MONOLITH_HOME", scene.0.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // At what can be seen from outside, and some time after it.
+        let sign = [
+            "runs.db.format-1.partial",
+            "runs.db.format-1",
+            "runs.db-wal",
+        ];
+        let sign = scene.path(sign[moment as usize % 3]);
+        while !sign.exists() && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let until = Instant::now() + Duration::from_micros(u64::from(moment / 3) * 300);
+        while Instant::now() < until {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        cut_off += u32::from(!child.wait().unwrap().success());
+        comes_through(&scene, &held, &format!("moment {moment}"));
+    }
+    println!("{cut_off} of 24 migrations were killed before their end");
+    assert!(cut_off > 0);
+}
+
+/// The shell's limit on the length of files: the system kills whoever writes past it, or refuses where the signal is ignored.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_migration_that_runs_out_of_room_or_is_stopped_at_a_write_loses_nothing() {
+    let held = all_runs(&Scene::new());
+    for (signal, blocks) in [
+        ("trap '' XFSZ;", 8),
+        ("", 8),
+        ("trap '' XFSZ;", 60),
+        ("", 60),
+        ("trap '' XFSZ;", 120),
+        ("", 120),
+    ] {
+        let scene = Scene::new();
+        let line = format!(
+            "{signal} ulimit -c 0; ulimit -f {blocks}; exec {} migrate",
+            env!("CARGO_BIN_EXE_monolith")
+        );
+        let left = System::new("sh")
+            .args(["-c", &line])
+            .current_dir(scene.0.path())
+            .env("MONOLITH_HOME", scene.0.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&left.stderr);
+        if !signal.is_empty() && !left.status.success() {
+            assert_eq!(left.status.code(), Some(1), "{blocks}: {said}");
+            assert!(said.contains("runs.db"), "{blocks}: {said}");
+        }
+        comes_through(
+            &scene,
+            &held,
+            &format!("{blocks} blocks, {signal:?}: {said}"),
+        );
+    }
+}
+
+#[test]
+fn what_is_no_store_and_states_no_version_is_told_what_to_do() {
+    let scene = Scene::new();
+    scene.ends(&["migrate", "runs.db"], 4, "monolith migrate --store FILE");
+    scene.ends(&["migrate", "nothing.jsonl"], 4, "nothing.jsonl");
+    std::fs::write(scene.path("c.yaml"), "task: hi\n").unwrap();
+    scene.ends(&["migrate", "c.yaml"], 4, "monolith contract check FILE");
+    let file = scene.ends(&["export", "chat-1"], 0, "");
+    for (from, to, says) in [
+        (
+            "\"adapter_version\":\"openai-chat/1\"",
+            "\"adapter_version\":\"openai-chat/2\"",
+            "its adapter is \"openai-chat/2\", and this build knows ",
+        ),
+        (
+            "\"adapter_version\":\"openai-chat/1\"",
+            "\"adapter_version\":\"openai-chat/0\"",
+            "its adapter is \"openai-chat/0\", and this build knows ",
+        ),
+        (
+            "\"semantics_version\":1",
+            "\"semantics_version\":2",
+            "its semantics_version is \"2\", and this build knows 1",
+        ),
+    ] {
+        let edited = file.replace(from, to);
+        assert_ne!(edited, file);
+        std::fs::write(scene.path("edited.jsonl"), edited).unwrap();
+        scene.ends(&["migrate", "edited.jsonl"], 4, says);
+    }
 }
 
 #[test]

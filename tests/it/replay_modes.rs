@@ -19,20 +19,20 @@ const CONTRACT: &str = "task: Which licence?\n\
     tools: {builtin: [read_file], workspace: .}\n";
 
 /// A folder with a finished run `r1` that has read a file.
-struct Desk(TempDir);
+pub struct Desk(TempDir);
 
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
+pub struct Said {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
 }
 
 impl Desk {
-    fn empty() -> Self {
+    pub fn empty() -> Self {
         Self(TempDir::new().unwrap())
     }
 
-    fn new() -> Self {
+    pub fn new() -> Self {
         let desk = Self::empty();
         desk.write("LICENSE", "MIT");
         desk.write("c.yaml", CONTRACT);
@@ -43,15 +43,15 @@ impl Desk {
         desk
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    fn says(&self, args: &[&str]) -> Said {
+    pub fn says(&self, args: &[&str]) -> Said {
         let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
         let command = command.args(args).args(["--store", "runs.db"]);
         let command = command.env("MONOLITH_HOME", self.path("home"));
@@ -65,7 +65,7 @@ impl Desk {
     }
 
     #[track_caller]
-    fn ok(&self, args: &[&str]) -> String {
+    pub fn ok(&self, args: &[&str]) -> String {
         let said = self.says(args);
         assert_eq!(said.code, 0, "{args:?}: {}{}", said.out, said.err);
         said.out
@@ -73,7 +73,7 @@ impl Desk {
 
     /// The document that a command prints, and its exit code.
     #[track_caller]
-    fn json(&self, args: &[&str]) -> (i32, Value) {
+    pub fn json(&self, args: &[&str]) -> (i32, Value) {
         let said = self.says(&[args, &["--json"]].concat());
         let Ok(document) = serde_json::from_str(&said.out) else {
             panic!("{args:?}: {}{}", said.out, said.err);
@@ -95,7 +95,7 @@ fn body(message: &Value, finish: &str) -> Value {
         "usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}})
 }
 
-fn reads(path: &str) -> Value {
+pub fn reads(path: &str) -> Value {
     let arguments = json!({"path": path}).to_string();
     let call = json!({"id": "c1", "type": "function",
         "function": {"name": "read_file", "arguments": arguments}});
@@ -103,12 +103,12 @@ fn reads(path: &str) -> Value {
     body(&message, "tool_calls")
 }
 
-fn says(text: &str) -> Value {
+pub fn says(text: &str) -> Value {
     body(&json!({"role": "assistant", "content": text}), "stop")
 }
 
 /// What the first difference is: its entry, its pointer, its attribution.
-fn first(report: &Value) -> (u64, &str, &str) {
+pub fn first(report: &Value) -> (u64, &str, &str) {
     let first = &report["first_difference"];
     (
         first["seq"].as_u64().unwrap_or(u64::MAX),

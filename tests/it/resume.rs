@@ -59,7 +59,8 @@ fn an_unfinished_run_is_listed_shown_and_resumed() {
         let listed = text(&bench.says(args).stdout);
         let row = listed.lines().nth(1).unwrap();
         assert!(
-            row.starts_with("r1 ") && row.ends_with("unfinished"),
+            row.starts_with("r1 ")
+                && row.ends_with("interrupted (monolith resume r1 --store runs.db)"),
             "{row}"
         );
     }
@@ -95,6 +96,15 @@ fn a_run_has_one_process_at_a_time() {
     std::fs::write(bench.path().join("s.jsonl"), hangs).unwrap();
     let mut child = bench.drive(&name(), "normal").spawn().unwrap();
     assert!(bench.wait_for(&mut child, &name(), 2));
+    let listed = text(&bench.says(&["list"]).stdout);
+    let row = listed.lines().nth(1).unwrap();
+    let running = format!("running (process {})", child.id());
+    assert!(row.ends_with(&running), "{row}");
+    let shown = text(&bench.says(&["show", "r1"]).stdout);
+    assert!(
+        shown.ends_with("Watch it: monolith show r1 --store runs.db --follow\n"),
+        "{shown}"
+    );
     let expect = format!("failed to drive run r1: process {} drives it", child.id());
     bench.refuses(&["resume", "r1"], 1, &expect);
     child.kill().unwrap();

@@ -4,10 +4,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::put;
-use crate::adapter::kept::{
-    Addressee, Chunk, Kept, SentPart, Side, parts_of, reasoning_budget, turns,
-};
+use crate::adapter::json::{members, put};
+use crate::adapter::kept::{Addressee, Kept, SentPart, Side, parts_of, reasoning_budget, turns};
 use crate::adapter::request::Encode;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
@@ -80,23 +78,11 @@ impl Encoder {
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
         let Self { kept, to, .. } = self;
-        kept.keep(conversation, |_, message| rendered(message, to));
-        let notices: Vec<Chunk> = shape
-            .notices
-            .iter()
-            .map(|notice| Chunk {
-                bytes: rendered(notice, to),
-                side: Side::of(notice.role),
-            })
-            .collect();
-        let said = || {
-            let notices = notices.iter().filter(|chunk| !chunk.bytes.is_empty());
-            self.kept.chunks().chain(notices)
-        };
-        let mut system = turns(said().filter(|chunk| chunk.side == Side::System), |_| {
-            (b",\"system\":[", b"]")
+        let said = kept.said(conversation, shape.notices, |_, message| {
+            rendered(message, to)
         });
-        let mut messages = turns(said().filter(|chunk| chunk.side != Side::System), |side| {
+        let mut system = turns(said.of_system(), |_| (b",\"system\":[", b"]"));
+        let mut messages = turns(said.of_both_sides(), |side| {
             if side == Side::Model {
                 (b"{\"role\":\"assistant\",\"content\":[", b"]}")
             } else {
@@ -106,7 +92,11 @@ impl Encode for Encoder {
         if self.caches {
             // The last block of the instructions, and that of the last turn where it is no reasoning of the model's.
             mark(&mut system, b"}]");
-            if said().last().is_some_and(|chunk| chunk.side == Side::User) {
+            if said
+                .chunks()
+                .last()
+                .is_some_and(|chunk| chunk.side == Side::User)
+            {
                 mark(&mut messages, b"}]}");
             }
         }
@@ -282,10 +272,6 @@ impl Parameters {
 
     /// The fields and the body's closing brace, after a comma.
     fn rendered(&self) -> Vec<u8> {
-        let mut out = b",".to_vec();
-        put(&mut out, self);
-        // They go into the body's own object: without their opening brace.
-        out.remove(1);
-        out
+        members(self)
     }
 }

@@ -5,11 +5,11 @@ use super::wire::{
     WireBlock, WireCitations, WireDocument, WireMessage, WireOutput, WireReasoning, WireToolUse,
     WireUsage,
 };
-use crate::adapter::blocks::{BlockKind, Blocks, Piece};
+use crate::adapter::blocks::{BlockKind, BlockMessage, Piece};
 use crate::adapter::calls::CallFields;
-use crate::adapter::draft::{MAX_PARTS, Parties, too_many_parts};
+use crate::adapter::draft::{MAX_PARTS, Parties};
 use crate::adapter::error_report::ErrorReport;
-use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
+use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document, part};
 use crate::adapter::json::{Raw, elements, object, string, whole};
 use crate::adapter::usage::UsageReport;
 use crate::message::{FailureCode, StopReason};
@@ -23,23 +23,11 @@ const FIELDS: CallFields = CallFields {
 
 /// A message, folded from a body or from the frames of a stream.
 #[derive(Debug)]
-pub(in crate::adapter) struct Fold {
-    blocks: Blocks,
-    progress: Progress,
-    saw_message: bool,
-    stop_reason: Option<String>,
-    usage: UsageReport,
-}
+pub(in crate::adapter) struct Fold(BlockMessage);
 
 impl Default for Fold {
     fn default() -> Self {
-        Self {
-            blocks: Blocks::at(CONTENT),
-            progress: Progress::default(),
-            saw_message: false,
-            stop_reason: None,
-            usage: UsageReport::default(),
-        }
+        Self(BlockMessage::at(CONTENT))
     }
 }
 
@@ -47,59 +35,48 @@ impl fold::Fold for Fold {
     const FRAMING: Framing = Framing::Frames;
 
     fn progress(&mut self) -> &mut Progress {
-        &mut self.progress
+        &mut self.0.progress
     }
 
     /// The report of usage follows the end of the message.
     fn is_done(&self) -> bool {
-        self.progress.done
+        self.0.progress.done
     }
 
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
         let body: WireDocument<'_> = document(text)?;
-        self.stopped(body.stop_reason);
+        self.0.stopped(body.stop_reason);
         self.meter(body.usage);
         let Some(output) = body.output else {
             if body.message.is_some() {
-                self.progress.report(ErrorReport::of_body(text));
+                self.0.progress.report(ErrorReport::of_body(text));
                 return Ok(());
             }
             return Err(Failure::new(FailureCode::BodyShape, "/output"));
         };
         let output: WireOutput<'_> = part(Some(output), "/output")?;
         let message: WireMessage<'_> = part(output.message, "/output/message")?;
-        let shape = || Failure::new(FailureCode::BodyShape, CONTENT);
-        let (blocks, more) =
-            elements(message.content.ok_or_else(shape)?, MAX_PARTS).ok_or_else(shape)?;
-        if more {
-            return Err(too_many_parts(CONTENT));
-        }
-        self.saw_message = true;
-        for (index, raw) in (0..).zip(blocks) {
-            let block: WireBlock<'_> = part(Some(raw), &format!("{CONTENT}/{index}"))?;
-            self.blocks.start(index, kind_of(&block, true))?;
-            self.blocks.stop(index);
-        }
-        Ok(())
+        let kind = |block: &WireBlock<'_>| kind_of(block, true);
+        self.0.take_whole(message.content, kind)
     }
 
     fn take_named(&mut self, kind: &str, text: &str) -> Result<(), Failure> {
         let event: WireDocument<'_> = document(text)?;
         let index = whole(event.content_block_index).unwrap_or(0);
         match kind {
-            "messageStart" => self.saw_message = true,
+            "messageStart" => self.0.saw_message = true,
             "contentBlockStart" => {
                 let block: WireBlock<'_> = part(event.start, CONTENT)?;
-                self.blocks.start(index, kind_of(&block, false))?;
+                self.0.blocks.start(index, kind_of(&block, false))?;
             }
             "contentBlockDelta" => {
                 let delta: WireBlock<'_> = part(event.delta, CONTENT)?;
                 for piece in pieces_of(&delta) {
-                    self.blocks.add(index, piece)?;
+                    self.0.blocks.add(index, piece)?;
                 }
             }
-            "contentBlockStop" => self.blocks.stop(index),
-            "messageStop" => self.stopped(event.stop_reason),
+            "contentBlockStop" => self.0.blocks.stop(index),
+            "messageStop" => self.0.stopped(event.stop_reason),
             "metadata" => self.meter(event.usage),
             _ => {}
         }
@@ -107,7 +84,7 @@ impl fold::Fold for Fold {
     }
 
     fn stop(&self) -> StopReason {
-        match self.stop_reason.as_deref() {
+        match self.0.stop_reason.as_deref() {
             Some("end_turn" | "tool_use" | "stop_sequence") => StopReason::End,
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
             Some("guardrail_intervened" | "content_filtered") => StopReason::ContentFilter,
@@ -116,17 +93,18 @@ impl fold::Fold for Fold {
     }
 
     fn finish(mut self, form: Form, model: &str) -> Folded {
-        if let Some(decided) = self.progress.decided() {
+        if let Some(decided) = self.0.progress.decided() {
             return decided;
         }
         let fail = |code, pointer: &str| Folded::Rejected(Failure::new(code, pointer));
-        if form == Form::Piece && self.stop_reason.is_none() {
+        if form == Form::Piece && self.0.stop_reason.is_none() {
             return fail(FailureCode::StreamIncomplete, "/stopReason");
         }
-        if !self.saw_message {
+        if !self.0.saw_message {
             return fail(FailureCode::BodyShape, "/output/message");
         }
-        if let Some("malformed_tool_use" | "malformed_model_output") = self.stop_reason.as_deref() {
+        if let Some("malformed_tool_use" | "malformed_model_output") = self.0.stop_reason.as_deref()
+        {
             return fail(FailureCode::CallMalformed, "/stopReason");
         }
         let cut = self.stop() == StopReason::Length;
@@ -135,34 +113,20 @@ impl fold::Fold for Fold {
             answered: None,
             version: VERSION,
         };
-        let draft = self.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);
+        let draft = self.0.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);
         draft.finish(&FIELDS, &parties)
     }
 }
 
 impl Fold {
-    fn stopped(&mut self, reason: Raw<'_>) {
-        if let Some(reason) = string(reason).filter(|reason| !reason.is_empty()) {
-            self.stop_reason = Some(reason);
-        }
-    }
-
     fn meter(&mut self, raw: Raw<'_>) {
-        let Some(wire) = raw.and_then(|raw| object::<WireUsage<'_>>(raw.get())) else {
-            return;
-        };
-        let report = &mut self.usage;
-        UsageReport::note(&mut report.cache_read, wire.cache_read_input_tokens);
-        UsageReport::note(&mut report.cache_write, wire.cache_write_input_tokens);
-        UsageReport::note(&mut report.input, wire.input_tokens);
-        UsageReport::note(&mut report.output, wire.output_tokens);
-        self.progress.usage = report.usage();
+        self.0.meter(raw, |report, wire: &WireUsage<'_>| {
+            UsageReport::note(&mut report.cache_read, wire.cache_read_input_tokens);
+            UsageReport::note(&mut report.cache_write, wire.cache_write_input_tokens);
+            UsageReport::note(&mut report.input, wire.input_tokens);
+            UsageReport::note(&mut report.output, wire.output_tokens);
+        });
     }
-}
-
-fn part<'a, T: serde::Deserialize<'a>>(raw: Raw<'a>, pointer: &str) -> Result<T, Failure> {
-    raw.and_then(|raw| object(raw.get()))
-        .ok_or_else(|| Failure::new(FailureCode::BodyShape, pointer))
 }
 
 fn kind_of(block: &WireBlock<'_>, is_whole: bool) -> BlockKind {

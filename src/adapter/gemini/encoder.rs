@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::adapter::RequestShape;
 use crate::adapter::json::put;
 use crate::adapter::kept::{
-    Addressee, Chunk, Kept, SentPart, Side, name_of, parts_of, reasoning_budget, turns,
+    Addressee, Kept, SentPart, Side, name_of, parts_of, reasoning_budget, turns,
 };
 use crate::adapter::request::Encode;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
@@ -41,25 +41,13 @@ impl Encoder {
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
         let Self { kept, to, .. } = self;
-        kept.keep(conversation, |before, message| {
+        let said = kept.said(conversation, shape.notices, |before, message| {
             rendered(before, message, to)
         });
-        let notices: Vec<Chunk> = shape
-            .notices
-            .iter()
-            .map(|notice| Chunk {
-                bytes: rendered(conversation, notice, to),
-                side: Side::of(notice.role),
-            })
-            .collect();
-        let said = || {
-            let notices = notices.iter().filter(|chunk| !chunk.bytes.is_empty());
-            self.kept.chunks().chain(notices)
-        };
-        let system = turns(said().filter(|chunk| chunk.side == Side::System), |_| {
+        let system = turns(said.of_system(), |_| {
             (b",\"systemInstruction\":{\"parts\":[", b"]}")
         });
-        let contents = turns(said().filter(|chunk| chunk.side != Side::System), |side| {
+        let contents = turns(said.of_both_sides(), |side| {
             if side == Side::Model {
                 (b"{\"role\":\"model\",\"parts\":[", b"]}")
             } else {

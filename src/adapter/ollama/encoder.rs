@@ -4,10 +4,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::put;
-use crate::adapter::kept::{Chunk, Kept, Side, name_of};
+use crate::adapter::function_tool::FunctionTool;
+use crate::adapter::json::{members, put};
+use crate::adapter::kept::{Kept, name_of};
 use crate::adapter::request::Encode;
-use crate::contract::{TargetTerms, Terms, ToolTerms};
+use crate::contract::{TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role, ToolInvocation};
 
@@ -28,14 +29,10 @@ impl Encoder {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
-        let mut tail = b",".to_vec();
-        put(&mut tail, &Parameters::of(target));
-        // The parameters go into the body's own object: without their opening brace.
-        tail.remove(1);
         Self {
             head,
             kept: Kept::default(),
-            tail,
+            tail: members(&Parameters::of(target)),
             tools: tools(terms),
         }
     }
@@ -43,21 +40,7 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        self.kept.keep(conversation, rendered);
-        let notices: Vec<Chunk> = shape
-            .notices
-            .iter()
-            .map(|notice| Chunk {
-                bytes: rendered(conversation, notice),
-                side: Side::of(notice.role),
-            })
-            .collect();
-        let said: Vec<&[u8]> = self
-            .kept
-            .chunks()
-            .chain(&notices)
-            .map(|chunk| chunk.bytes.as_slice())
-            .collect();
+        let said = self.kept.said(conversation, shape.notices, rendered);
         let tools = match (&self.tools, shape.tools) {
             // The protocol has no way to force a call.
             (Some(tools), ToolExposure::Auto | ToolExposure::Forced) => tools.as_slice(),
@@ -65,7 +48,7 @@ impl Encode for Encoder {
         };
         [
             self.head.as_slice(),
-            &said.join(&b','),
+            &said.joined(),
             b"]",
             tools,
             &self.tail,
@@ -126,35 +109,8 @@ impl<'a> WireCall<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    function: Declaration<'a>,
-}
-
-#[derive(Serialize)]
-struct Declaration<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    parameters: &'a serde_json::Value,
-}
-
-impl<'a> WireTool<'a> {
-    fn of(tool: &'a ToolTerms) -> Self {
-        Self {
-            r#type: "function",
-            function: Declaration {
-                name: &tool.name,
-                description: &tool.description,
-                parameters: &tool.input_schema,
-            },
-        }
-    }
-}
-
 fn tools(terms: &Terms) -> Option<Vec<u8>> {
-    let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
+    let tools = FunctionTool::exposed(terms);
     if tools.is_empty() {
         return None;
     }

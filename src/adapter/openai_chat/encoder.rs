@@ -4,10 +4,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::put;
+use crate::adapter::function_tool::FunctionTool;
+use crate::adapter::json::{members, put};
 use crate::adapter::kept::Addressee;
 use crate::adapter::request::Encode;
-use crate::contract::{ProviderType, Sampling, TargetTerms, Terms, ToolTerms};
+use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 
@@ -36,16 +37,12 @@ impl Encoder {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"messages\":[");
-        let mut tail = b",".to_vec();
-        put(&mut tail, &Parameters::of(&target.sampling, provider));
-        // The parameters go into the body's own object: without their opening brace.
-        tail.remove(1);
         Self {
             head,
             messages: Vec::new(),
             kept: Vec::new(),
             tools: render_tools(terms),
-            tail,
+            tail: members(&Parameters::of(&target.sampling, provider)),
             to: Addressee::of(terms, target),
         }
     }
@@ -110,7 +107,7 @@ fn append_message(out: &mut Vec<u8>, message: &AgentMessage, to: &Addressee) {
 }
 
 fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
-    let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
+    let tools = FunctionTool::exposed(terms);
     if tools.is_empty() {
         return None;
     }
@@ -241,33 +238,6 @@ impl<'a> WireCall<'a> {
             function: WireFunction {
                 name: &call.name,
                 arguments: call.arguments.as_str(),
-            },
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct WireTool<'a> {
-    r#type: &'static str,
-    function: WireDeclaration<'a>,
-}
-
-#[derive(Serialize)]
-struct WireDeclaration<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    parameters: &'a serde_json::Value,
-}
-
-impl<'a> WireTool<'a> {
-    fn of(tool: &'a ToolTerms) -> Self {
-        Self {
-            r#type: "function",
-            function: WireDeclaration {
-                name: &tool.name,
-                description: &tool.description,
-                parameters: &tool.input_schema,
             },
         }
     }

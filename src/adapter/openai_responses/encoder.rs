@@ -3,8 +3,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::put;
-use crate::adapter::kept::{Addressee, Chunk, Kept, SentPart, Side, parts_of};
+use crate::adapter::json::{members, put};
+use crate::adapter::kept::{Addressee, Kept, SentPart, parts_of};
 use crate::adapter::request::Encode;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
@@ -28,14 +28,10 @@ impl Encoder {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"input\":[");
-        let mut tail = b",".to_vec();
-        put(&mut tail, &Parameters::of(&target.sampling));
-        // The parameters go into the body's own object: without their opening brace.
-        tail.remove(1);
         Self {
             head,
             kept: Kept::default(),
-            tail,
+            tail: members(&Parameters::of(&target.sampling)),
             to: Addressee::of(terms, target),
             tools: tools(terms),
         }
@@ -45,21 +41,9 @@ impl Encoder {
 impl Encode for Encoder {
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
         let Self { kept, to, .. } = self;
-        kept.keep(conversation, |_, message| rendered(message, to));
-        let notices: Vec<Chunk> = shape
-            .notices
-            .iter()
-            .map(|notice| Chunk {
-                bytes: rendered(notice, to),
-                side: Side::of(notice.role),
-            })
-            .collect();
-        let said: Vec<&[u8]> = self
-            .kept
-            .chunks()
-            .chain(notices.iter().filter(|chunk| !chunk.bytes.is_empty()))
-            .map(|chunk| chunk.bytes.as_slice())
-            .collect();
+        let said = kept.said(conversation, shape.notices, |_, message| {
+            rendered(message, to)
+        });
         let (tools, choice): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
             (Some(tools), ToolExposure::Auto) => (tools, b",\"tool_choice\":\"auto\""),
             (Some(tools), ToolExposure::Forced) => (tools, b",\"tool_choice\":\"required\""),
@@ -67,7 +51,7 @@ impl Encode for Encoder {
         };
         [
             self.head.as_slice(),
-            &said.join(&b','),
+            &said.joined(),
             b"]",
             tools,
             choice,

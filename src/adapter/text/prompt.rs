@@ -1,23 +1,8 @@
 use std::fmt::Write as _;
 
-use serde::Serialize;
-
+use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::marks::{LLAMA3, TAGGED};
 use crate::contract::{Terms, TextProfile};
-
-#[derive(Serialize)]
-struct Offer<'a> {
-    r#type: &'static str,
-    function: Declaration<'a>,
-}
-
-#[derive(Serialize)]
-struct Declaration<'a> {
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    description: &'a str,
-    parameters: &'a serde_json::Value,
-}
 
 /// What a system prompt says of the tools and of how they are called; none where no tool is exposed.
 pub(super) fn tools(profile: TextProfile, terms: &Terms) -> Option<String> {
@@ -25,18 +10,10 @@ pub(super) fn tools(profile: TextProfile, terms: &Terms) -> Option<String> {
         TextProfile::Hermes | TextProfile::Qwen => TAGGED,
         TextProfile::Llama3 => LLAMA3,
     };
-    let offers: Vec<String> = terms
-        .exposed_tools()
+    let offers: Vec<String> = FunctionTool::exposed(terms)
+        .iter()
         .map(|tool| {
-            let offer = Offer {
-                r#type: "function",
-                function: Declaration {
-                    name: &tool.name,
-                    description: &tool.description,
-                    parameters: &tool.input_schema,
-                },
-            };
-            let json = serde_json::to_string(&offer);
+            let json = serde_json::to_string(tool);
             debug_assert!(json.is_ok(), "a tool's definition did not serialise");
             marks.in_json(&json.unwrap_or_default())
         })

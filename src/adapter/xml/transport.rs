@@ -284,7 +284,8 @@ pub fn transported(
         calls.push(own(FINAL, FINAL_REPORT, arguments));
     }
     if reading.text != message.content {
-        message.content = reading.text;
+        // What stands around tags is white space more often than not.
+        message.content = reading.text.trim().to_owned();
         message.reasoning_trace = None;
     }
     message.tool_calls.extend(calls);

@@ -48,6 +48,9 @@ pub(in crate::cli) struct EndpointArgs {
     /// How long nothing may arrive
     #[arg(long, value_name = "SECONDS", requires = "live", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(in crate::cli) timeout: u64,
+    /// Keep the runs in the store, each called live-CASE-…; else they are judged and thrown away
+    #[arg(long, requires = "live")]
+    pub(in crate::cli) keep: bool,
     /// How often each case is run
     #[arg(long, value_name = "N", requires = "live", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(in crate::cli) runs: u16,

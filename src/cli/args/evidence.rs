@@ -23,9 +23,13 @@ pub(in crate::cli) struct EraseArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArgs {
-    /// Transcript files
+    /// Transcript files; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(in crate::cli) files: Vec<PathBuf>,
+    /// A key that must have signed the run and the tombstones in it, or a file of keys and rotations; this machine's own keys by
+    /// default
+    #[arg(long = "key", value_name = "FILE|KEY")]
+    pub(in crate::cli) keys: Vec<String>,
     /// Accept runs in progress, which have no seal yet
     #[arg(long)]
     pub(in crate::cli) open: bool,
@@ -33,7 +37,7 @@ pub(in crate::cli) struct ImportArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct MigrateArgs {
-    /// A transcript or a contract, to see whether this build reads its version; by default the store is migrated
+    /// A transcript or a contract (not a store): only say whether this build reads its version; without FILE the store is migrated
     #[arg(value_name = "FILE", conflicts_with_all = ["list", "to"])]
     pub(in crate::cli) file: Option<PathBuf>,
     /// Print every format and the versions of it that this build knows

@@ -22,6 +22,9 @@ pub(in crate::cli) struct ReplayArgs {
     /// A run's name, the beginning of it, `last`, or a transcript file
     #[arg(value_name = "RUN|FILE")]
     pub(in crate::cli) run: String,
+    /// Accept a run in progress, which has no seal yet; else exit 7
+    #[arg(long, conflicts_with_all = ["fork_at", "contract", "sets", "start_servers"])]
+    pub(in crate::cli) open: bool,
     /// Print the report as one JSON document; with --fork-at the result of the new run
     #[arg(long)]
     pub(in crate::cli) json: bool,
@@ -50,7 +53,7 @@ pub(in crate::cli) struct ReplayArgs {
     #[arg(long, value_name = "ID", value_parser = run_id, requires = "fork_at")]
     pub(in crate::cli) run_id: Option<RunId>,
     /// Whether an entry of the new run must survive the loss of power, or only the death of the process
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, requires = "fork_at")]
     pub(in crate::cli) durability: DurabilityArg,
     /// Sign no checkpoints of the new run
     #[arg(long, requires = "fork_at")]

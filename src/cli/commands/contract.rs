@@ -3,8 +3,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::check_report::CheckReport;
 use super::run::{read_spec, runtime};
-use crate::cli::args::{ContractArgs, ContractCommand};
+use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
@@ -81,26 +82,33 @@ fn tell_unpinned(home: &Home, preview: &Preview) {
     }
 }
 
-fn check(home: &Home, args: &ContractArgs) -> Result<Exit, CliError> {
-    let preview = preview(home, args)?;
-    let mut exit = Exit::OK;
-    let mut out = String::new();
-    for check in dry_precheck(&preview) {
-        let not_known = check.name == CheckName::Tools && !preview.not_started.is_empty();
-        let verdict = match (check.ok, not_known) {
-            (true, false) => home.screen.paint_out(Style::Good, "ok    "),
-            (_, true) => "?     ".to_owned(),
-            (false, false) => {
-                if exit == Exit::OK {
-                    exit = code_of(check.name);
-                }
-                home.screen.paint_out(Style::Bad, "FAILED")
+fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
+    let preview = match preview(home, &args.contract) {
+        Ok(preview) => preview,
+        Err(fault) => {
+            if args.json {
+                home.screen.out_json(&CheckReport::refused(&fault))?;
             }
-        };
-        let detail = match (check.ok, not_known) {
-            (_, true) => "tool servers were not started (--start-servers)".to_owned(),
-            (true, false) => said(check.name).to_owned(),
-            (false, false) => line(&check.detail),
+            return Err(fault);
+        }
+    };
+    let report = CheckReport::of(&preview);
+    if args.json {
+        home.screen.out_json(&report)?;
+        return Ok(Exit(report.exit_code));
+    }
+    let mut out = String::new();
+    for check in &report.checks {
+        let (verdict, detail) = match check.ok {
+            Some(true) => (
+                home.screen.paint_out(Style::Good, "ok    "),
+                check.detail.clone(),
+            ),
+            None => ("?     ".to_owned(), check.detail.clone()),
+            Some(false) => (
+                home.screen.paint_out(Style::Bad, "FAILED"),
+                line(&check.detail),
+            ),
         };
         let _ = writeln!(out, "{verdict}  {detail}");
     }
@@ -122,12 +130,12 @@ fn check(home: &Home, args: &ContractArgs) -> Result<Exit, CliError> {
         ));
     }
     tell_unpinned(home, &preview);
-    Ok(exit)
+    Ok(Exit(report.exit_code))
 }
 
 /// The checks of PRECHECK, as the machine itself performs them at the start of a run. No model is asked: the last check, whether
 /// one answers, is left out.
-fn dry_precheck(preview: &Preview) -> Vec<Check> {
+pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
     let contract: &ExecutionContract = &preview.contract;
     let Ok(run_id) = RunId::try_from("check".to_owned()) else {
         return Vec::new();
@@ -166,33 +174,4 @@ fn dry_precheck(preview: &Preview) -> Vec<Check> {
         .flat_map(|entry| entry.action.checks)
         .filter(|check| check.name != CheckName::Backend)
         .collect()
-}
-
-/// The exit code of a run that fails this check (semantics §3).
-const fn code_of(check: CheckName) -> Exit {
-    match check {
-        CheckName::Tools | CheckName::Backend => Exit::SETUP,
-        CheckName::Structure
-        | CheckName::Provenance
-        | CheckName::Hash
-        | CheckName::Format
-        | CheckName::Semantics
-        | CheckName::Profile
-        | CheckName::Context => Exit::USAGE,
-    }
-}
-
-/// What a passed check means.
-const fn said(check: CheckName) -> &'static str {
-    match check {
-        CheckName::Structure => "numbers and names make sense together",
-        CheckName::Provenance => "id, hash and profile are there",
-        CheckName::Hash => "the hash is the document's",
-        CheckName::Format => "the format is known",
-        CheckName::Semantics => "the semantics version is known",
-        CheckName::Tools => "every tool is there and is the pinned one",
-        CheckName::Profile => "the model's profile goes with policy, grammar and transport",
-        CheckName::Context => "the reserves fit the context window",
-        CheckName::Backend => "a model answers",
-    }
 }

@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::run::{Broken, Ended, Job, drive_job, read_spec, tell_end};
 use super::{export, replay, verify};
@@ -11,8 +12,8 @@ use crate::cli::numbers::grouped;
 use crate::cli::recorded::Source;
 use crate::message::RunId;
 use crate::replay::ReplayReport;
-use crate::store::{Durability, RunFilter};
-use crate::transcript::{VerifyOptions, VerifyReport, WithheldBlobs, verify_lines};
+use crate::store::{Durability, Invocation, RunFilter};
+use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 const CONTRACT: &str = "contracts/demo.yaml";
 /// What the name of every demo run begins with.
@@ -41,22 +42,25 @@ pub(in crate::cli) fn demo(home: &Home, args: &DemoArgs) -> Result<Exit, CliErro
 
 fn run(home: &Home) -> Result<Exit, CliError> {
     let run_id = demo_id()?;
-    let place = Place::find(home, &run_id)?;
-    let contract = place.folder().join(CONTRACT);
+    let folder = folder(home, &run_id)?;
+    let contract = folder.join(CONTRACT);
     let spec = read_spec(Path::new(CONTRACT), &contract, &[])?;
     let task = spec.task.clone().unwrap_or_default();
     let job = Job {
         spec,
-        contract_dir: contract.parent().unwrap_or(place.folder()).to_owned(),
-        base_dir: place.folder().to_owned(),
+        contract_dir: contract.parent().unwrap_or(&folder).to_owned(),
+        base_dir: folder.clone(),
         run_id: Some(run_id.clone()),
         durability: Durability::Full,
-        invocation: None,
+        invocation: Some(Invocation {
+            base_dir: folder,
+            contract_file: contract,
+            sets: Vec::new(),
+        }),
     };
     home.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
     let ended = drive_job(home, job).map_err(|Broken { error, .. }| error)?;
-    drop(place);
     tell_end(home, &ended);
     let exit = Exit(ended.result.exit_code);
     if exit != Exit::OK {
@@ -67,7 +71,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
         .out_foreign(&format!("\n> {task}\n{answer}\n"))?;
     let trust = home.trust(&[], &[], &[])?;
     let (verified, _) = verify::report_of(home.source(run_id.as_str())?, false, &trust)?;
-    let replayed = replay::report_of(home.source(run_id.as_str())?)?;
+    let replayed = replay::report_of(home.source(run_id.as_str())?, false)?;
     home.screen
         .out(&proof(home, &ended, &verified, &replayed))?;
     for exit in [Exit::of_verify(&verified), Exit::of_replay(&replayed)] {
@@ -135,47 +139,29 @@ fn proof(home: &Home, ended: &Ended, verified: &VerifyReport, replayed: &ReplayR
     out
 }
 
-/// The folder that the demo runs in.
-enum Place {
-    /// The caller stands in the repository.
-    Repository(PathBuf),
-    /// A folder of its own; it goes when this is dropped.
-    Temporary(PathBuf),
-}
-
-impl Place {
-    fn find(home: &Home, run_id: &RunId) -> Result<Self, CliError> {
-        if FILES.iter().all(|(path, _)| home.cwd.join(path).is_file()) {
-            return Ok(Self::Repository(home.cwd.clone()));
-        }
-        let folder = std::env::temp_dir().join(format!("monolith-{run_id}"));
-        let place = Self::Temporary(folder.clone());
-        for (path, text) in FILES {
-            let path = folder.join(path);
-            let refuse = |fault: std::io::Error| CliError::CannotWrite {
-                path: path.clone(),
-                reason: fault.to_string(),
-            };
-            std::fs::create_dir_all(path.parent().unwrap_or(&folder)).map_err(refuse)?;
-            std::fs::write(&path, text).map_err(refuse)?;
-        }
-        Ok(place)
+/// The folder that the demo runs in: the repository where the caller stands in it, else one in the state folder, which stays:
+/// who goes on with the run, or begins another from it, needs the contract again.
+fn folder(home: &Home, run_id: &RunId) -> Result<PathBuf, CliError> {
+    if FILES.iter().all(|(path, _)| home.cwd.join(path).is_file()) {
+        return Ok(home.cwd.clone());
     }
-
-    fn folder(&self) -> &Path {
-        match self {
-            Self::Repository(folder) | Self::Temporary(folder) => folder,
+    let folder = home.demo_folder()?;
+    for (path, text) in FILES {
+        let path = folder.join(path);
+        if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            continue;
         }
+        let refuse = |fault: std::io::Error| CliError::CannotWrite {
+            path: path.clone(),
+            reason: fault.to_string(),
+        };
+        std::fs::create_dir_all(path.parent().unwrap_or(&folder)).map_err(refuse)?;
+        // Another demo may be reading it: it is there whole, or not at all.
+        let new = home.demo_folder()?.with_file_name(format!("{run_id}.new"));
+        std::fs::write(&new, text).map_err(refuse)?;
+        std::fs::rename(&new, &path).map_err(refuse)?;
     }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Self::Temporary(folder) = self {
-            // What cannot be removed is the system's to clean up.
-            drop(std::fs::remove_dir_all(folder));
-        }
-    }
+    Ok(folder)
 }
 
 fn demo_id() -> Result<RunId, CliError> {
@@ -200,7 +186,8 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
         &mut file,
         WithheldBlobs::Needed,
     )?;
-    let whole = verify_bytes(&file);
+    let trust = home.trust(&[], &[], &[])?;
+    let whole = verify_bytes(&file, &trust);
     let change = Change::find(&file).ok_or(CliError::NothingTampered)?;
     let (from, to) = (char::from(change.byte), char::from(change.byte ^ CASE));
     if let Some(byte) = file.get_mut(change.at) {
@@ -211,7 +198,7 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
         path: path.clone(),
         reason: fault.to_string(),
     })?;
-    let report = verify_bytes(&file);
+    let report = verify_bytes(&file, &trust);
     let found = Exit::of_verify(&report);
     let mut out = format!("A copy of {run_id}, as it was exported:\n\n");
     out.push_str(&verify::told(home.screen, &whole));
@@ -237,11 +224,14 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
     }
 }
 
-fn verify_bytes(file: &[u8]) -> VerifyReport {
-    verify_lines(
-        file.split_inclusive(|byte| *byte == b'\n'),
-        VerifyOptions::default(),
-    )
+fn verify_bytes(file: &[u8], trust: &Arc<Trust>) -> VerifyReport {
+    let mut verifier = LineVerifier::new(VerifyOptions::default()).trusting(Arc::clone(trust));
+    for line in file.split_inclusive(|byte| *byte == b'\n') {
+        if !verifier.line(line) {
+            break;
+        }
+    }
+    verifier.finish()
 }
 
 /// What tells an upper-case ASCII letter from its lower-case one.

@@ -11,7 +11,7 @@ use crate::cli::escape::brief;
 use crate::cli::html::write_page;
 use crate::cli::narrator::Narrator;
 use crate::cli::recorded::{Recorded, Source, each_line};
-use crate::kernel::OutcomeCode;
+use crate::kernel::{Event, EventKind, OutcomeCode};
 use crate::message::Digest;
 use crate::telemetry::{AtifTrajectory, Ledger, sentence};
 use crate::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
@@ -80,8 +80,11 @@ fn copy(
 }
 
 /// The trajectory of a run as one JSON document.
-pub(super) fn atif(source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+pub(super) fn atif(mut source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
     let mut trajectory = AtifTrajectory::new();
+    for stone in source.tombstones()? {
+        trajectory.erased(&stone);
+    }
     let contract = source.each_entry(|contract, _, entry| {
         let (action, event) = Recorded::decode(entry)?;
         trajectory.take(contract, &action, event.as_ref(), entry.hash);
@@ -122,6 +125,15 @@ pub(super) fn cast(source: Source, out: &mut dyn Write) -> Result<usize, CliErro
                 "title": format!("monolith run {run_id}", run_id = run_id.as_str()),
             });
             writeln!(out, "{header}")?;
+            if let Some(Event {
+                at_ms,
+                event: EventKind::RunStarted(started),
+            }) = &event
+                && let Some(parent) = &started.parent
+            {
+                let parent = parent.run_id.as_str();
+                said(out, *at_ms, &format!("forked from run {parent}"))?;
+            }
         }
         if let Some(told) = narrator.take(contract, &action, event.as_ref()) {
             said(out, told.at_ms, &told.line())?;

@@ -47,7 +47,7 @@ pub(super) fn follow(home: &Home, asked: &str) -> Result<Exit, CliError> {
             }
         }
     }
-    let end = overview::end(home.screen, teller.ledger(), &rows);
+    let end = overview::end(home.screen, teller.ledger(), &rows, None);
     home.screen.out(&format!("\n{end}"))?;
     let trust = home.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(home.source(asked)?, true, &trust)?;

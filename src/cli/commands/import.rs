@@ -1,4 +1,5 @@
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::verify::place;
 use crate::cli::app::unix_ms;
@@ -9,27 +10,30 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::recorded::each_line;
-use crate::store::{ImportError, import as import_file};
+use crate::store::{Change, ImportError, Imported, import as import_file};
 
 /// `monolith import`: file by file, so that one that does not verify keeps none of the others out.
 pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, CliError> {
     let store = home.ready_store()?;
+    let trust = home.trust(&args.keys, &[], &[])?;
     let mut exit = Exit::OK;
     for given in &args.files {
-        let path = home.cwd.join(given);
-        // What never was a transcript is refused as such, before it is judged as one.
-        each_line(&path, |_| Ok(false))?;
-        let told = match import_file(&store, &path, args.open, unix_ms()) {
-            Ok(done) => {
-                let what = if done.already {
-                    "already here"
-                } else {
-                    "imported"
-                };
-                let entries = usize::try_from(done.entries).unwrap_or(usize::MAX);
-                let entries = counted(entries, "entry").replace("entrys", "entries");
-                format!("{what}: run {}, {entries}\n", done.run_id)
-            }
+        // What other programs mean by it.
+        let named = if given == Path::new("-") {
+            Path::new("/dev/stdin")
+        } else {
+            given.as_path()
+        };
+        let path = home.cwd.join(named);
+        // What never was a transcript is refused as such, before it is judged as one. A pipe can be looked at only once.
+        let is_pipe = path
+            .metadata()
+            .is_ok_and(|found| !found.is_file() && !found.is_dir());
+        if !is_pipe {
+            each_line(&path, |_| Ok(false))?;
+        }
+        let told = match import_file(&store, &path, args.open, unix_ms(), &trust) {
+            Ok(done) => told(&done),
             Err(ImportError::NotVerified { report, .. }) => {
                 exit = Exit::EVIDENCE;
                 let mut text = format!("not imported: {}: ", line(&given.display().to_string()));
@@ -43,4 +47,22 @@ pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, Cli
         home.screen.out(&told)?;
     }
     Ok(exit)
+}
+
+fn told(done: &Imported) -> String {
+    let count = |number: u64, what: &str| {
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        counted(number, what).replace("entrys", "entries")
+    };
+    let run = &done.run_id;
+    let entries = count(done.entries, "entry");
+    match done.change {
+        Change::New => format!("imported: run {run}, {entries}\n"),
+        Change::Extended { from } => format!("extended: run {run}, from {from} to {entries}\n"),
+        Change::Restored { blobs } => {
+            let blobs = count(blobs, "blob");
+            format!("already here: run {run}, {entries}; {blobs} added that it lacked\n")
+        }
+        Change::Nothing => format!("already here: run {run}, {entries}\n"),
+    }
 }

@@ -4,16 +4,33 @@ use serde::Serialize;
 
 use crate::cli::args::ListArgs;
 use crate::cli::error::CliError;
+use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::{grouped, utc};
+use crate::cli::standing::Standing;
 use crate::message::{Digest, RunId};
-use crate::store::{Lineage, RunFilter, RunRow};
+use crate::store::{Lineage, RunFilter, RunRow, StoreError, StoreReader};
 use crate::transcript::ParentFound;
 
 #[derive(Serialize)]
 struct Listing {
     runs: Vec<Listed>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damaged>,
+}
+
+/// A row of the store that cannot be listed.
+#[derive(Serialize)]
+struct Damaged {
+    reason: String,
+}
+
+/// A row and what is known beside it.
+struct Found {
+    row: RunRow,
+    lineage: Option<Lineage>,
+    standing: Option<Standing>,
 }
 
 #[derive(Serialize)]
@@ -24,6 +41,9 @@ struct Listed {
     entries: u64,
     head: Digest,
     outcome: Option<ListedOutcome>,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
     owner: String,
     imported: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,60 +73,103 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     } else {
         RunFilter::All
     };
-    let mut rows = Vec::new();
-    if let Some(reader) = home.reader()? {
-        for row in reader.list_runs(args.limit, filter)? {
-            let lineage = reader.lineage(&row.run_id)?;
-            rows.push((row, lineage));
+    let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+    if let Some(mut reader) = home.reader()? {
+        let listing = reader.list(args.limit, filter)?;
+        damaged = listing.unreadable;
+        for row in listing.rows {
+            match found(&mut reader, row) {
+                Ok(found) => rows.push(found),
+                Err(fault) => damaged.push(fault),
+            }
         }
+    }
+    // A run may have ended between the two looks at it.
+    rows.retain(|found| !args.open || found.row.outcome.is_none());
+    let exit = if damaged.is_empty() {
+        Exit::OK
+    } else {
+        Exit::EVIDENCE
+    };
+    for fault in &damaged {
+        let fault = line(&fault.to_string());
+        let text = format!("warning: a run is damaged and not listed: {fault}\n");
+        home.screen.write_err(&text);
     }
     if args.json {
-        let runs = rows.into_iter().map(Listed::from).collect();
-        home.screen.out_json(&Listing { runs })?;
-    } else if rows.is_empty() && args.open {
-        home.screen.note("every run has ended");
-    } else if rows.is_empty() {
-        let path = home.store_path()?;
-        let place = crate::cli::escape::line(&path.display().to_string());
-        home.screen.note(&format!(
-            "no runs yet in {place}; `monolith demo` makes one"
-        ));
+        let damaged = damaged.iter().map(|fault| Damaged {
+            reason: fault.to_string(),
+        });
+        home.screen.out_json(&Listing {
+            runs: rows.into_iter().map(Listed::from).collect(),
+            damaged: damaged.collect(),
+        })?;
+    } else if rows.is_empty() && damaged.is_empty() {
+        let place = line(&home.store_path()?.display().to_string());
+        home.screen.write_err(&if args.open {
+            format!("no run without an end in {place}\n")
+        } else {
+            let demo = home.hint("demo");
+            let run = home.hint("run CONTRACT");
+            format!("no runs yet in {place}; `{demo}` makes one, `{run}` drives yours\n")
+        });
     } else {
-        home.screen.out(&told(&rows))?;
-        if rows
-            .iter()
-            .any(|(row, _)| row.outcome.is_none() && !row.is_imported())
-        {
-            let resume = home.hint("resume RUN");
-            let text = format!("unfinished: in progress, or to be gone on with by {resume}");
-            home.screen.note(&text);
-        }
+        home.screen.out(&told(home, &rows))?;
     }
-    Ok(Exit::OK)
+    Ok(exit)
 }
 
-fn told(rows: &[(RunRow, Option<Lineage>)]) -> String {
-    let widest = rows.iter().map(|(row, _)| row.run_id.as_str().len()).max();
-    let width = widest.unwrap_or_default().max(3);
+/// What is known of a run beside its row.
+fn found(reader: &mut StoreReader, row: RunRow) -> Result<Found, StoreError> {
+    let standing = Standing::of(reader, &row)?;
+    let row = match standing {
+        Some(_) => row,
+        // It may have ended since the row was read.
+        None => reader.read_run(&row.run_id)?.row().clone(),
+    };
+    let lineage = reader.lineage(&row.run_id)?;
+    Ok(Found {
+        row,
+        lineage,
+        standing,
+    })
+}
+
+fn told(home: &Home, rows: &[Found]) -> String {
+    let widest = rows.iter().map(|found| found.row.run_id.as_str().len());
+    let width = widest.max().unwrap_or_default().max(3);
     let mut out = format!(
         "{:<width$}  {:<19}  {:>7}  OUTCOME\n",
         "RUN", "BEGUN (UTC)", "ENTRIES"
     );
-    for (row, lineage) in rows {
-        let outcome = match &row.outcome {
-            Some((class, code)) => format!("{class} ({code})"),
-            None => "unfinished".to_owned(),
+    for Found {
+        row,
+        lineage,
+        standing,
+    } in rows
+    {
+        let outcome = match (&row.outcome, standing) {
+            (Some((class, code)), _) => line(&format!("{class} ({code})")),
+            (None, Some(Standing::Running { pid: Some(pid) })) => {
+                format!("running (process {pid})")
+            }
+            (None, Some(Standing::Running { pid: None })) => "running".to_owned(),
+            (None, Some(Standing::Interrupted)) => {
+                let name = home.brief_name(row.run_id.as_str());
+                format!("interrupted ({})", home.hint(&format!("resume {name}")))
+            }
+            (None, Some(Standing::Elsewhere) | None) => "unfinished".to_owned(),
         };
         let forked = lineage
             .as_ref()
             .map(|lineage| format!(", {}", forked_from(lineage)));
         let _ = writeln!(
             out,
-            "{:<width$}  {}  {:>7}  {}{}",
+            "{:<width$}  {}  {:>7}  {outcome}{}{}",
             row.run_id.as_str(),
             utc(row.created_unix_ms),
             grouped(row.length),
-            crate::cli::escape::line(&outcome) + if row.is_imported() { ", imported" } else { "" },
+            if row.is_imported() { ", imported" } else { "" },
             forked.unwrap_or_default()
         );
     }
@@ -123,8 +186,19 @@ pub(super) fn forked_from(lineage: &Lineage) -> String {
     }
 }
 
-impl From<(RunRow, Option<Lineage>)> for Listed {
-    fn from((row, lineage): (RunRow, Option<Lineage>)) -> Self {
+impl From<Found> for Listed {
+    fn from(found: Found) -> Self {
+        let Found {
+            row,
+            lineage,
+            standing,
+        } = found;
+        let (state, pid) = match (&row.outcome, standing) {
+            (Some(_), _) => ("ended", None),
+            (None, Some(Standing::Running { pid })) => ("running", pid),
+            (None, Some(Standing::Interrupted)) => ("interrupted", None),
+            (None, Some(Standing::Elsewhere) | None) => ("unfinished", None),
+        };
         let forked_from = lineage.map(|lineage| ListedParent {
             run_id: lineage.parent.run_id,
             head: lineage.parent.head,
@@ -141,6 +215,8 @@ impl From<(RunRow, Option<Lineage>)> for Listed {
             entries: row.length,
             head: row.head,
             imported,
+            state,
+            pid,
             owner: row.owner,
             outcome: row
                 .outcome

@@ -17,7 +17,8 @@ use crate::conformance::{
     Agreement, LiveError, LiveRecord, LiveReport, LiveRow, LiveTarget, ServerTraits, Share,
     run_live,
 };
-use crate::store::Durability;
+use crate::driver::random_run_id;
+use crate::store::{Durability, Store};
 
 /// More than any case lets through.
 const BIG_LINES: usize = 1000;
@@ -55,7 +56,11 @@ pub(super) fn live(home: &Home, url: &str, args: &CorpusRunArgs) -> Result<Exit,
         slow_tool: vec![own.to_string_lossy().into_owned(), SLOW_TOOL.to_owned()],
         timeout_ms: endpoint.timeout.saturating_mul(1000),
     };
-    let store = home.open_store(Durability::Normal)?;
+    let scratch = Scratch::unless(endpoint.keep)?;
+    let store = match &scratch {
+        None => home.open_store(Durability::Normal)?,
+        Some(scratch) => Store::open(&scratch.0.join("runs.db"), Durability::Normal)?,
+    };
     let workspace = workspace(&home.live_folder()?)?;
     let mut told = |record: &LiveRecord| screen.note(&told_record(record));
     let report = runtime()?
@@ -97,6 +102,31 @@ impl From<LiveError> for CliError {
             LiveError::Driver(fault) => Self::Driver(fault),
             LiveError::Store(fault) => Self::Store(fault),
         }
+    }
+}
+
+/// A folder for runs that nobody keeps; it goes when this is dropped.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn unless(kept: bool) -> Result<Option<Self>, CliError> {
+        if kept {
+            return Ok(None);
+        }
+        let name = random_run_id("monolith-live-")?;
+        let folder = std::env::temp_dir().join(name.as_str());
+        fs::create_dir(&folder).map_err(|fault| CliError::CannotWrite {
+            path: folder.clone(),
+            reason: fault.to_string(),
+        })?;
+        Ok(Some(Self(folder)))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed is the system's to clean up.
+        drop(fs::remove_dir_all(&self.0));
     }
 }
 

@@ -1,4 +1,6 @@
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::adapter::Adapter;
@@ -11,7 +13,10 @@ use crate::cli::recorded::each_line;
 use crate::contract::{CONTRACT_FORMAT, SEMANTICS_VERSION};
 use crate::message::judge_version;
 use crate::store::{Migration, OLDEST_STORE_FORMAT, STORE_FORMAT, migrate as migrate_store};
-use crate::transcript::TRANSCRIPT_FORMAT;
+use crate::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
+
+/// How every SQLite database begins.
+const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// `monolith migrate`.
 pub(in crate::cli) fn migrate(home: &Home, args: &MigrateArgs) -> Result<Exit, CliError> {
@@ -20,9 +25,9 @@ pub(in crate::cli) fn migrate(home: &Home, args: &MigrateArgs) -> Result<Exit, C
         return Ok(Exit::OK);
     }
     if let Some(file) = &args.file {
-        let format = format_of(&home.cwd.join(file))?;
+        let found = format_of(&home.cwd.join(file))?;
         let text = format!(
-            "nothing to do: {} is {format}, and nothing newer is known\n",
+            "nothing to do: {} is {found}, which this build reads; transcripts and contracts are never rewritten\n",
             line(&file.display().to_string())
         );
         home.screen.out(&text)?;
@@ -72,8 +77,22 @@ fn listed() -> String {
     out
 }
 
-/// The format that a transcript or a contract states, where this build knows it.
+/// The format that a transcript or a contract states, where this build knows it and all that its contract names.
 fn format_of(path: &Path) -> Result<String, CliError> {
+    let unreadable = |fault: io::Error| CliError::TranscriptUnreadable {
+        path: path.to_owned(),
+        reason: fault.to_string(),
+    };
+    let mut head = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(SQLITE.len() as u64)
+        .read_to_end(&mut head)
+        .map_err(unreadable)?;
+    if head == SQLITE {
+        return Err(CliError::StoreInsteadOfFile {
+            path: path.to_owned(),
+        });
+    }
     let mut first = Vec::new();
     each_line(path, |line| {
         first.extend_from_slice(line);
@@ -82,35 +101,66 @@ fn format_of(path: &Path) -> Result<String, CliError> {
     .or_else(|fault| match fault {
         // A contract may have its keys in any order, and lines within.
         CliError::NotATranscript { .. } => {
-            first = std::fs::read(path).map_err(|fault| CliError::TranscriptUnreadable {
-                path: path.to_owned(),
-                reason: fault.to_string(),
-            })?;
+            first.clear();
+            let file = File::open(path).map_err(unreadable)?;
+            let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
+            file.take(most)
+                .read_to_end(&mut first)
+                .map_err(unreadable)?;
             Ok(())
         }
         fault => Err(fault),
     })?;
     let document: serde_json::Value = serde_json::from_slice(&first).unwrap_or_default();
     let format = document.get("format").and_then(|format| format.as_str());
-    let format = format.ok_or_else(|| CliError::NotATranscript {
+    let format = format.ok_or_else(|| CliError::NoFormat {
         path: path.to_owned(),
     })?;
     // A transcript begins with its contract, which has a version of its own.
-    let inner = document
-        .get("contract")
-        .and_then(|contract| contract.get("format"));
-    let judged = match inner {
+    let inner = document.get("contract");
+    let refuse = |fault| CliError::Version {
+        path: path.to_owned(),
+        fault,
+    };
+    match inner {
         None => judge_version(format, CONTRACT_FORMAT),
         Some(inner) => judge_version(format, TRANSCRIPT_FORMAT)
-            .and_then(|_| judge_version(inner.as_str().unwrap_or_default(), CONTRACT_FORMAT)),
-    };
-    match judged {
-        Ok(_) => Ok(format.to_owned()),
-        Err(fault) => Err(CliError::Version {
-            path: path.to_owned(),
-            fault,
-        }),
+            .and_then(|_| judge_version(text_of(inner, "format"), CONTRACT_FORMAT)),
     }
+    .map_err(refuse)?;
+    let contract = inner.unwrap_or(&document);
+    let targets = contract
+        .get("targets")
+        .and_then(|targets| targets.as_array());
+    for target in targets.into_iter().flatten() {
+        let asked = text_of(target, "adapter_version");
+        if Adapter::by_version(asked).is_err() {
+            let known: Vec<&str> = Adapter::versions().collect();
+            return Err(CliError::UnknownPart {
+                path: path.to_owned(),
+                what: "adapter",
+                found: asked.chars().take(80).collect(),
+                known: known.join(", "),
+            });
+        }
+    }
+    let semantics = contract.get("semantics_version");
+    if semantics.and_then(serde_json::Value::as_u64) != Some(u64::from(SEMANTICS_VERSION)) {
+        return Err(CliError::UnknownPart {
+            path: path.to_owned(),
+            what: "semantics_version",
+            found: semantics.map_or_else(|| "none".to_owned(), ToString::to_string),
+            known: SEMANTICS_VERSION.to_string(),
+        });
+    }
+    Ok(format.to_owned())
+}
+
+fn text_of<'d>(document: &'d serde_json::Value, key: &str) -> &'d str {
+    document
+        .get(key)
+        .and_then(|value| value.as_str())
+        .unwrap_or_default()
 }
 
 fn told(path: &Path, done: &Migration, dry_run: bool) -> String {

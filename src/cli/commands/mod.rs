@@ -1,6 +1,7 @@
 //! The commands, one file each: arguments in, output and an exit code out.
 
 mod adapters;
+mod check_report;
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;

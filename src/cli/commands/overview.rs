@@ -8,6 +8,7 @@ use crate::cli::escape::{brief, line};
 use crate::cli::narrator::target_name;
 use crate::cli::numbers::{counted, grouped, seconds, utc};
 use crate::cli::screen::{Screen, Style};
+use crate::cli::standing::Standing;
 use crate::contract::{Completion, ExecutionContract, Grounds, ToolPolicy};
 use crate::kernel::{EntryKind, Predicate};
 use crate::message::{Role, RunId};
@@ -37,14 +38,14 @@ pub(super) fn overview(screen: Screen, story: &Story, verified: &str) -> String 
         let _ = writeln!(out, "     {ended}");
     }
     out.push('\n');
-    out.push_str(&end(screen, &story.ledger, &story.rows));
+    out.push_str(&end(screen, &story.ledger, &story.rows, story.standing));
     out
 }
 
 /// Why the run ended as it did.
 pub(super) fn why(screen: Screen, story: &Story) -> String {
     let (rows, ledger) = (&story.rows, &story.ledger);
-    let mut out = end(screen, ledger, rows);
+    let mut out = end(screen, ledger, rows, story.standing);
     let decided = rows.iter().rev().find(|row| row.action.predicate.is_some());
     if let (Some(row), Some(_)) = (decided, ledger.outcome()) {
         let action = &row.action;
@@ -206,9 +207,27 @@ fn filled(used: u64, limit: u64) -> String {
 }
 
 /// The outcome, in its words and in one sentence.
-pub(super) fn end(screen: Screen, ledger: &Ledger, rows: &[Row]) -> String {
+pub(super) fn end(
+    screen: Screen,
+    ledger: &Ledger,
+    rows: &[Row],
+    standing: Option<Standing>,
+) -> String {
     let Some(outcome) = ledger.outcome() else {
-        return "no end yet: the run is in progress, or its process was cut off\n".to_owned();
+        return match standing {
+            Some(Standing::Running { pid: Some(pid) }) => {
+                format!("no end yet: the run is in progress, process {pid} drives it\n")
+            }
+            Some(Standing::Running { pid: None }) => {
+                "no end yet: the run is in progress\n".to_owned()
+            }
+            Some(Standing::Interrupted) => {
+                "no end yet: interrupted, no process drives the run\n".to_owned()
+            }
+            Some(Standing::Elsewhere) | None => {
+                "no end yet: the run is in progress, or its process was cut off\n".to_owned()
+            }
+        };
     };
     let style = if outcome.class.is_success() {
         Style::Good

@@ -18,6 +18,10 @@ use crate::transcript::FirstBad;
 /// How many differences are written out for people.
 const MOST: usize = 20;
 
+/// What is said of a run in progress where nobody said that it may be one.
+pub(super) const HOW_TO_ACCEPT: &str =
+    "  --open accepts a run in progress; else what is missing may have been cut off\n";
+
 /// `monolith replay`.
 pub(in crate::cli) fn replay(home: &Home, args: ReplayArgs) -> Result<Exit, CliError> {
     if let Some(at) = args.fork_at {
@@ -29,7 +33,7 @@ pub(in crate::cli) fn replay(home: &Home, args: ReplayArgs) -> Result<Exit, CliE
     if args.contract.is_some() || !args.sets.is_empty() || args.start_servers {
         return replay_contract::replay(home, &args);
     }
-    let report = verified_report(home, &args.run)?;
+    let report = verified_report(home, &args.run, args.open)?;
     tell(home, &report, args.json)
 }
 
@@ -45,9 +49,9 @@ pub(super) fn tell(home: &Home, report: &ReplayReport, json: bool) -> Result<Exi
 
 /// Verifies a transcript, then decides it again. A flaw of the evidence is the first difference; what can still be read is
 /// decided all the same.
-fn verified_report(home: &Home, asked: &str) -> Result<ReplayReport, CliError> {
+fn verified_report(home: &Home, asked: &str, open: bool) -> Result<ReplayReport, CliError> {
     let flaw = evidence_flaw(home, asked)?;
-    let report = report_of(home.source(asked)?);
+    let report = report_of(home.source(asked)?, open);
     match (flaw, report) {
         (None, report) => report,
         (Some(flaw), Ok(report)) => Ok(report.with_flaw(&flaw)),
@@ -125,18 +129,21 @@ impl Origin {
     }
 }
 
-/// Replays a whole transcript.
-pub(super) fn report_of(source: Source) -> Result<ReplayReport, CliError> {
+/// Replays a whole transcript. `open` accepts one that has no seal yet.
+pub(super) fn report_of(source: Source, open: bool) -> Result<ReplayReport, CliError> {
     let replayer = source.each_entry_with_blobs(
         |contract, run_id| Replayer::new(contract, &run_id),
         |replayer, entry, blobs| replayer.take(entry, blobs),
     )?;
-    Ok(replayer.finish(false))
+    Ok(replayer.finish(open))
 }
 
 /// The report for people.
 pub(super) fn told(home: &Home, report: &ReplayReport) -> String {
     let entries = grouped(report.entries);
+    if report.open {
+        return told_open(home, report);
+    }
     let mut out = if report.same {
         let same = home.screen.paint_out(Style::Good, "same");
         format!("{same}: {entries} entries decided again, byte for byte as recorded\n")
@@ -146,10 +153,29 @@ pub(super) fn told(home: &Home, report: &ReplayReport) -> String {
         format!("{other}: {count} in {entries} entries\n")
     };
     list_differences(&mut out, &report.differences);
-    for note in &report.not_compared {
+    tell_not_compared(&mut out, &report.not_compared);
+    out
+}
+
+/// The report of a run in progress: all that there is was decided again.
+fn told_open(home: &Home, report: &ReplayReport) -> String {
+    let so_far = home.screen.paint_out(Style::Good, "same so far");
+    let entries = match report.entries {
+        1 => "1 entry".to_owned(),
+        many => format!("{} entries", grouped(many)),
+    };
+    let mut out = format!("{so_far}: {entries}; the run has no seal yet\n");
+    if !report.same {
+        out.push_str(HOW_TO_ACCEPT);
+    }
+    tell_not_compared(&mut out, &report.not_compared);
+    out
+}
+
+fn tell_not_compared(out: &mut String, notes: &[String]) {
+    for note in notes {
         let _ = writeln!(out, "not compared: {}", line(note));
     }
-    out
 }
 
 /// The first of the differences, a line each.

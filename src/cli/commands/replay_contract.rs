@@ -14,8 +14,7 @@ use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::contract::ExecutionContract;
 use crate::driver::{self, Preview, ServersToStart};
-use crate::kernel::{EventKind, Outcome};
-use crate::message::Role;
+use crate::kernel::{EventKind, Outcome, RunStarted};
 use crate::replay::{ReplayReport, WhatIf, WhatIfReport};
 
 /// How many differing fields of the contracts are written out for people.
@@ -73,9 +72,7 @@ fn begun(source: Source) -> Result<Begun, CliError> {
             if let Ok(Some(event)) = entry.decode_event()
                 && let EventKind::RunStarted(started) = event.event
             {
-                let mut messages = started.messages.into_iter().rev();
-                let task = messages.find(|message| message.role == Role::User);
-                begun.task = task.map(|message| message.content);
+                begun.task = RunStarted::intent(&started.messages);
             }
         },
     )
@@ -143,7 +140,11 @@ fn told(home: &Home, report: &WhatIfReport) -> String {
         outcome.map_or_else(|| none.to_owned(), |outcome| outcome.to_string())
     };
     let recorded = end(report.recorded_outcome, "no end");
-    let verdict = if report.same_outcome {
+    let so_far = report.recorded_outcome.is_none() && report.same_decisions == report.entries;
+    let verdict = if so_far {
+        let same = home.screen.paint_out(Style::Good, "same so far");
+        format!("{same}: the recorded run has no end yet\n")
+    } else if report.same_outcome {
         let same = home.screen.paint_out(Style::Good, "same end");
         format!("{same}: {recorded}\n")
     } else {

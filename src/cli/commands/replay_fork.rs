@@ -29,7 +29,11 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
         |contract, run_id| Fork::new(contract, run_id, at),
         |fork, entry, blobs| fork.take(entry, blobs),
     )?;
-    let point = fork.finish().map_err(CliError::Fork)?;
+    let contract = fork.contract().clone();
+    let mut point = fork.finish().map_err(CliError::Fork)?;
+    if let (Some(_), Some(mut reader)) = (&point.parent, home.reader()?) {
+        driver::played_from_the_first(&mut reader, &contract, &mut point)?;
+    }
     let origin = Origin::of(home, &args, &home.source(&args.run)?, true)?;
     let mut request = origin.request(home)?;
     request.run_id = args.run_id;

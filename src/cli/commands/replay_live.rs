@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::pin::pin;
 
@@ -14,7 +15,9 @@ use crate::cli::home::Home;
 use crate::cli::numbers::grouped;
 use crate::cli::screen::Style;
 use crate::driver::{self, Recording, RunRequest};
+use crate::kernel::EventKind;
 use crate::replay::{LiveReport, LiveScope, ReplayReport};
+use crate::transcript::SealedEntry;
 
 /// `monolith replay --live`: the recorded requests or calls are made again.
 pub(super) fn replay(home: &Home, args: &ReplayArgs, live: LiveArg) -> Result<Exit, CliError> {
@@ -30,10 +33,21 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs, live: LiveArg) -> Result<Ex
         inference: matches!(live, LiveArg::Inference | LiveArg::All),
         tools: matches!(live, LiveArg::Tools | LiveArg::All),
     };
+    let mut answered_before = BTreeMap::new();
+    let first = recorded.entries.first().map(SealedEntry::decode_event);
+    if scope.inference
+        && let Some(Ok(Some(event))) = first
+        && let EventKind::RunStarted(started) = event.event
+        && let (Some(_), Some(mut reader)) = (&started.parent, home.reader()?)
+    {
+        answered_before = driver::answered_before(&mut reader, &recorded.contract, &started)?;
+    }
     let recording = Recording {
+        answered_before,
         blobs: &recorded,
         contract: recorded.contract.clone(),
         entries: &recorded.entries,
+        open: args.open,
         run_id: recorded.run_id.clone(),
     };
     let report = asked(home, recording, request, scope)?;
@@ -76,14 +90,21 @@ fn told(home: &Home, report: &LiveReport) -> String {
         grouped(report.inferences),
         grouped(report.calls)
     );
-    let mut out = if report.same {
+    let mut out = if report.open {
+        let so_far = home.screen.paint_out(Style::Good, "same so far");
+        format!("{so_far}: {asked}; the run has no seal yet\n")
+    } else if report.same {
         let same = home.screen.paint_out(Style::Good, "same");
         format!("{same}: {asked}\n")
     } else {
         let other = home.screen.paint_out(Style::Bad, "not the same");
         format!("{other}: {asked}\n")
     };
-    replay::list_differences(&mut out, &report.differences);
+    if !report.open {
+        replay::list_differences(&mut out, &report.differences);
+    } else if !report.same {
+        out.push_str(replay::HOW_TO_ACCEPT);
+    }
     for note in &report.notes {
         let _ = writeln!(out, "note: {}", line(note));
     }

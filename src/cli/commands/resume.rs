@@ -7,7 +7,9 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::known;
 use crate::cli::live::Live;
+use crate::cli::recorded::Source;
 use crate::driver::{self, RunRequest};
+use crate::store::StoreError;
 
 /// `monolith resume`.
 pub(in crate::cli) fn resume(home: &Home, args: ResumeArgs) -> Result<Exit, CliError> {
@@ -16,8 +18,13 @@ pub(in crate::cli) fn resume(home: &Home, args: ResumeArgs) -> Result<Exit, CliE
 }
 
 fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
+    // Found first, by who makes nothing: a store or a key is not made for a run that is not there.
+    let Source::Run(run_id, reader) = home.run(&args.run)? else {
+        let asked = args.run;
+        return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
+    };
+    drop(reader);
     let store = home.open_store(args.durability.into())?;
-    let run_id = store.reader()?.resolve(&args.run)?;
     let reopened = driver::reopen(&store, &run_id)?;
     let begun = reopened.invocation().cloned();
     let (base_dir, recorded, mut sets) = match begun {

@@ -86,6 +86,9 @@ pub(super) fn tell(
             if json {
                 home.screen.out_json(&ended.result)?;
             }
+            if !home.screen.is_watched() && ended.result.success {
+                tell_outcome(home, &ended.result);
+            }
             tell_end(home, &ended);
             if !json && ended.result.success {
                 let answer = ended.result.final_report.text().trim_end_matches('\n');
@@ -106,6 +109,15 @@ pub(super) fn tell(
             }
             Err(broken.error)
         }
+    }
+}
+
+/// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
+fn tell_outcome(home: &Home, result: &AgentResult) {
+    if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
+        let time = seconds(result.counters.elapsed_ms);
+        let end = format!("{time}  {outcome}   run {run_id}\n");
+        home.screen.write_err(&end);
     }
 }
 
@@ -166,7 +178,18 @@ pub(super) fn read_spec(
         .map_err(|fault| refuse(fault.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|fault| {
         let at = fault.utf8_error().valid_up_to();
-        refuse(format!("it is not UTF-8 at byte {at}"))
+        let before = String::from_utf8_lossy(fault.as_bytes().get(..at).unwrap_or_default());
+        let line = before.matches('\n').count() + 1;
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
+        refuse(format!(
+            "it is not UTF-8 at line {line}, column {column} (byte {at})"
+        ))
     })?;
     Ok(ContractSpec::parse(
         &name.display().to_string(),

@@ -10,6 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::Style;
+use crate::cli::standing::Standing;
 use crate::kernel::State;
 use crate::message::Digest;
 use crate::telemetry::AgentResult;
@@ -75,7 +76,7 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
     if form.json {
-        let (run, ledger) = source.load()?.fold()?;
+        let (run, ledger) = source.fold()?;
         let result = AgentResult::of_run(&run, &ledger);
         home.screen.out_json(&result)?;
         return Ok(Exit(result.exit_code));
@@ -109,8 +110,16 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
     })?;
     let outcome = story.ledger.outcome();
     if let (true, None, Some(run_id)) = (stored, outcome, &story.run_id) {
-        let resume = home.hint(&format!("resume {}", home.brief_name(run_id.as_str())));
-        home.screen.out(&format!("Go on with it: {resume}\n"))?;
+        let hint =
+            |command: &str| home.hint(&format!("{command} {}", home.brief_name(run_id.as_str())));
+        let text = match story.standing {
+            Some(Standing::Interrupted) => format!("Go on with it: {}\n", hint("resume")),
+            Some(Standing::Running { .. }) => {
+                format!("Watch it: {} --follow\n", hint("show"))
+            }
+            Some(Standing::Elsewhere) | None => String::new(),
+        };
+        home.screen.out(&text)?;
     }
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
 }

@@ -8,6 +8,7 @@ use crate::cli::narrator::{Narrator, outcome};
 use crate::cli::numbers::{grouped, seconds};
 use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::{Screen, Style};
+use crate::cli::standing::Standing;
 use crate::contract::ExecutionContract;
 use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind, RunStarted};
 use crate::message::{CallSeq, Digest, RunId};
@@ -42,6 +43,8 @@ pub(super) struct Story {
     pub(super) lineage: Option<Lineage>,
     pub(super) rows: Vec<Row>,
     pub(super) run_id: Option<RunId>,
+    /// How it stands, where it is in the store and has no end.
+    pub(super) standing: Option<Standing>,
     /// The inputs of the run, where its first entry has them.
     pub(super) started: Option<RunStarted>,
 }
@@ -60,8 +63,9 @@ pub(super) struct Teller {
 
 impl Story {
     /// Reads a run, one page of entries at a time.
-    pub(super) fn read(source: Source) -> Result<Self, CliError> {
+    pub(super) fn read(mut source: Source) -> Result<Self, CliError> {
         let lineage = source.lineage()?;
+        let standing = source.standing()?;
         let mut teller = Teller::default();
         let mut rows = Vec::new();
         let contract = source.each_entry(|contract, _, entry| {
@@ -75,6 +79,7 @@ impl Story {
             ledger: teller.ledger,
             lineage,
             rows,
+            standing,
             started: teller.started,
         })
     }

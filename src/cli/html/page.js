@@ -2,15 +2,19 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const about = JSON.parse($("about").textContent);
-  const MOST_TEXT = 64 * 1024, CARDS = 200;
+  const { brief, dumpHex, oneLine, pane, when } = parts;
+  const CARDS = 200;
   const narrow = matchMedia("(max-width: 760px)");
   let run, bytes, shown = [], selected = -1, filter = "all", query = "", tab = "timeline", machine, charts, report;
+  let given = {}, chosen = false;
 
   function start(given) {
     bytes = given;
     const lines = [...transcript.lines(bytes)];
     run = readRun(lines);
     machine = charts = undefined;
+    given = {};
+    chosen = location.hash !== "";
     report = { state: "checking" };
     document.title = `${run.runId ?? "no run"} · monolith`;
     // What cannot be shown keeps nothing from being checked.
@@ -30,13 +34,11 @@
   function tellTop() {
     const { outcome } = run;
     const good = outcome?.class.startsWith("COMPLETED");
-    $("outcome").textContent = outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "no end yet";
+    $("outcome").textContent = outcome ? `${safe(run.words(outcome.class).toLowerCase())}: ${safe(run.words(outcome.code))}` : "unfinished: no seal yet";
     $("outcome").className = !outcome ? "" : good ? "good" : "bad";
-    $("reason").textContent = !outcome ? "The run is in progress, or its process was cut off."
+    $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume goes on with it."
       : about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
-    const began = run.started.started_unix_ms;
-    const when = began === undefined ? "" : new Date(began).toISOString().replace("T", " ").slice(0, 19);
-    $("facts").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when} UTC · ${run.counted(run.entries.length, "entry").replace("entrys", "entries")} · ${(run.total / 1000).toFixed(3)} s`);
+    $("facts").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry").replace("entrys", "entries")} · ${(run.total / 1000).toFixed(3)}\u00a0s`);
   }
 
   function tellTerms() {
@@ -49,7 +51,7 @@
       ["ends with", run.words(contract.completion)], ["strict", contract.strict_mode ? "yes" : "no"],
       ["token gate", contract.token_gate ? "yes" : "no"],
       ["models", (contract.targets ?? []).map((target) => `${target.provider}/${target.model}`).join(", ")],
-      ["parent", run.started.parent?.run_id],
+      ["forked from", run.started.parent?.run_id],
     ];
     $("contract").replaceChildren(...rows.filter(([, value]) => value !== undefined && value !== "")
       .flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, safe(value))]));
@@ -91,24 +93,25 @@
 
   function row(entry, top) {
     const broken = report.flaw && report.seq === entry.seq;
+    const after = report.flaw && !report.outside && entry.seq > (report.seq ?? Infinity);
     const cells = make("div", {
-      class: `row ${entry.tone} ${entry.quiet ? "quiet" : ""} ${entry.turn ? "turn" : ""} ${broken ? "broken" : ""}`,
+      class: `row ${entry.tone} ${entry.quiet ? "quiet" : ""} ${entry.turn ? "turn" : ""} ${broken ? "broken" : ""} ${after ? "after" : ""}`,
       role: "option", "aria-selected": String(entry.seq === selected), id: `row-${entry.seq}`,
       onclick: () => select(entry.seq),
     },
-    make("span", {}, String(entry.seq)), make("span", {}, (entry.at / 1000).toFixed(3)), make("span", {}, safe(entry.states)),
-    make("span", { title: safe(entry.what) }, broken ? make("b", { class: "chip bad" }, "tampered") : null,
-      entry.chip ? make("b", { class: `chip ${entry.tone}` }, safe(entry.chip)) : null, oneLine(entry.what)),
+    make("span", {}, String(entry.seq)), make("span", {}, (entry.at / 1000).toFixed(3)), states(entry),
+    make("span", { title: safe(entry.what) }, broken ? make("b", { class: "chip bad" }, report.kind) : null,
+      entry.chip ? make("b", { class: `chip ${entry.tone}` }, safe(entry.chip)) : null, entry.erased ? make("b", { class: "chip" }, "erased") : null, oneLine(entry.what)),
     make("span", {}, entry.took ? `+${run.grouped(entry.took)}` : ""), make("span", {}, entry.tokens ? `+${run.grouped(entry.tokens)}` : ""),
     make("span", {}, safe(entry.hash.slice(0, 8))));
     cells.style.top = `${top}px`;
     return cells;
   }
 
-  const oneLine = (text) => safe(brief(text, 400)).replaceAll("\n", " ⏎ ").replaceAll("\t", " ");
-  function brief(text, most) {
-    const cut = text.slice(0, most);
-    return cut.length < text.length ? `${cut.replace(/[\ud800-\udbff]$/, "")}…` : text;
+  // Where it came from is where the row before went: it gives way where there is little room.
+  function states({ states }) {
+    const [from, to] = states.split(" → ");
+    return to === undefined ? make("span", {}, safe(states)) : make("span", { title: safe(states) }, make("i", {}, safe(from), " "), `→ ${safe(to)}`);
   }
 
   function select(seq, { quiet = false } = {}) {
@@ -123,7 +126,9 @@
     machine?.point(entry.action);
     charts?.point(entry.at);
     inspect(entry);
-    if (!quiet) history.replaceState(null, "", `#entry-${entry.seq}`);
+    if (quiet) return;
+    chosen = true;
+    history.replaceState(null, "", `#entry-${entry.seq}`);
   }
 
   function move(by) {
@@ -147,25 +152,26 @@
       ["request", value?.request_hash && `${value.request_hash.slice(0, 16)}… (replay makes its body again)`],
       ["hash", entry.hash],
     ];
-    const parts = [
+    const inside = [
       make("h2", { class: "big" }, `Entry ${entry.seq}: ${safe(entry.states)}`),
       make("p", { class: "sub" }, oneLine(entry.what)),
       make("dl", {}, ...facts.filter(([, text]) => text).flatMap(([name, text]) => [make("dt", {}, name), make("dd", { class: name === "hash" ? "mono" : "" }, safe(text))])),
     ];
-    if (report.flaw && report.seq === entry.seq) parts.unshift(make("p", { class: "flaw" }, `TAMPERED at entry ${entry.seq}: ${safe(report.flaw)}`));
+    if (report.flaw && report.seq === entry.seq) inside.unshift(make("p", { class: "flaw" }, make("b", {}, checking.verdict(run, report)), safe(report.flaw)));
     if (action.checks?.length) {
-      parts.push(make("h3", {}, "Checks before the run"), make("dl", {}, ...action.checks.flatMap((check) => [
+      inside.push(make("h3", {}, "Checks before the run"), make("dl", {}, ...action.checks.flatMap((check) => [
         make("dt", { class: check.ok ? "" : "odd" }, check.ok ? "ok" : "FAILED"), make("dd", {}, `${safe(check.name)}: ${safe(check.detail)}`)])));
     }
-    for (const call of run.calls.values()) if (call.seq === entry.seq || call.end === entry.seq) parts.push(callCard(call, entry.seq));
+    for (const call of run.calls.values()) if (call.seq === entry.seq || call.end === entry.seq) inside.push(callCard(call, entry.seq));
     const panes = [];
     if (event) panes.push(pane("Event", "canonical, hashed", JSON.stringify(event, null, 2), { exact: JSON.stringify(event), json: true }));
     for (const [hash, need, name] of event ? transcript.blobNames(event.event ?? {}) : []) {
-      if (need !== "request") panes.push(blob(hash, need, name));
+      // What was erased is said first: it is what somebody looks for and does not find.
+      if (need !== "request") panes[run.stones.has(hash) ? "unshift" : "push"](blob(hash, need, name));
     }
     panes.push(pane("Action", "canonical, hashed", JSON.stringify(action, null, 2), { exact: JSON.stringify(action), json: true }));
-    parts.push(make("div", { class: "pair" }, ...panes));
-    $("inspector").replaceChildren(...parts);
+    inside.push(make("div", { class: "pair" }, ...panes));
+    $("inspector").replaceChildren(...inside);
     $("inspector").scrollTop = 0;
   }
 
@@ -174,11 +180,20 @@
     return target && `${target.provider}/${target.model}`;
   }
 
+  // What stands where bytes were erased.
+  function erased({ name, reason, time, signers }) {
+    const known = report.book?.stoneSigners.get(name) ?? [];
+    const by = signers.map((signer) => `${signer}, a key that you ${known.includes(signer) ? "gave" : "did not give"}`).join("; ");
+    return `erased on ${when(time)} because ${reason ? `“${reason}”` : "of a reason that was not said"} (tombstone signed by ${by})`;
+  }
+
   // The bytes as they came, beside what was made of them.
   function blob(hash, need, name) {
     const encoded = run.blobs.get(hash), short = `${String(hash).slice(0, 12)}…`;
     const title = { raw_hash: "Raw bytes", full: "Whole result", blob: "Resource", withheld: "Text held back" }[name];
     if (encoded === undefined) {
+      const stone = run.stones.get(hash);
+      if (stone) return pane(title, `erased, ${short}`, erased(stone), {});
       const why = need === "withheld" ? "held back by the token gate; export --withheld includes it" : "not in this file";
       return pane(title, short, why, {});
     }
@@ -195,44 +210,6 @@
       text = dumpHex(data);
     }
     return pane(title, `${run.counted(data.length, "byte")}, ${short}`, text, {});
-  }
-
-  function dumpHex(data) {
-    const lines = [];
-    for (let at = 0; at < Math.min(data.length, 4096); at += 16) {
-      const part = [...data.subarray(at, at + 16)];
-      const hex = part.map((byte) => byte.toString(16).padStart(2, "0")).join(" ").padEnd(48);
-      lines.push(`${at.toString(16).padStart(6, "0")}  ${hex} ${part.map((byte) => (byte > 31 && byte < 127 ? String.fromCharCode(byte) : ".")).join("")}`);
-    }
-    return lines.join("\n") + (data.length > 4096 ? "\n…" : "");
-  }
-
-  function pane(title, note, text, { exact, json }) {
-    const body = make("pre", { tabindex: "0" });
-    const fill = (whole, most) => {
-      const cut = brief(whole, most);
-      body.replaceChildren(...(json && whole !== exact && cut === whole ? coloured(safe(cut)) : [safe(cut)]));
-      if (cut !== whole) body.append(make("button", { type: "button", onclick: () => fill(whole, Infinity) }, `all ${run.grouped(whole.length)} characters`));
-    };
-    fill(text, MOST_TEXT);
-    let pretty = true;
-    const button = exact && make("button", { type: "button", onclick: () => {
-      pretty = !pretty;
-      fill(pretty ? text : exact, MOST_TEXT);
-      button.textContent = pretty ? "exact" : "spaced";
-    } }, "exact");
-    return make("div", { class: "pane" }, make("header", {}, make("h3", {}, title), make("span", {}, note), button || null), body);
-  }
-
-  function coloured(text) {
-    const out = [], token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:-?\d+|true|false|null)\b/g;
-    let at = 0;
-    for (const found of text.matchAll(token)) {
-      out.push(text.slice(at, found.index), make("span", { class: found[2] ? "k" : found[1] ? "s" : "n" }, found[1] ?? found[0]), found[2] ?? "");
-      at = found.index + found[0].length;
-    }
-    out.push(text.slice(at));
-    return out;
   }
 
   // --- the other views ---
@@ -279,6 +256,7 @@
     tab = name;
     for (const button of document.querySelectorAll("[data-tab]")) {
       button.setAttribute("aria-selected", String(button.dataset.tab === name));
+      button.tabIndex = button.dataset.tab === name ? 0 : -1;
       $(button.dataset.tab).hidden = button.dataset.tab !== name;
     }
     $("tools").hidden = name !== "timeline";
@@ -291,34 +269,56 @@
   // --- verification ---
 
   async function verify(lines) {
-    const mine = bytes, verifier = new transcript.Verifier();
+    const mine = bytes, verifier = new transcript.Verifier({ open: true });
     const began = performance.now();
     let pause = began;
     try {
       for (const line of lines) {
         verifier.take(line);
         if (performance.now() - pause < 24) continue;
-        verdict("checking", `checking… ${Math.floor((100 * line.number) / lines.length)} %`);
+        $("verdict").textContent = `checking… ${Math.floor((100 * line.number) / lines.length)} %`;
         await new Promise((resolve) => setTimeout(resolve));
         if (bytes !== mine) return; // another transcript was opened meanwhile
         pause = performance.now();
       }
       verifier.finish();
-      report = { state: "verified", verifier, took: performance.now() - began };
-      await withKeys();
     } catch (flaw) {
-      broken(verifier, flaw);
+      report = broken(verifier, flaw);
+      return settled();
     }
-    settled();
+    report = { state: "checking", verifier, took: performance.now() - began };
+    await judge();
+    if (bytes === mine) settled();
+  }
+
+  // Holds the whole chain against what the reader has pasted.
+  async function judge() {
+    const mine = bytes, { verifier, took } = report;
+    const good = { state: verifier.last.kind === "seal" ? "verified" : "unfinished", verifier, took, whole: true };
+    let brought = await trust.read({}), fault;
+    try {
+      brought = await trust.read(given);
+    } catch (flaw) {
+      fault = flaw.message;
+    }
+    let judged;
+    try {
+      judged = { ...good, fault, book: await trust.judge(verifier, brought) };
+    } catch (flaw) {
+      judged = { ...broken(verifier, flaw), took, whole: true };
+    }
+    if (bytes === mine) report = judged;
   }
 
   function broken(verifier, flaw) {
     const line = flaw.line ?? verifier.line, entries = run.entries;
-    // A line of an entry names it; a blob is named by the first entry that needs it; the header and the rest have none.
-    const name = run.entries.length && line > 1 ? entries.find((entry) => entry.line === line)?.seq ?? blobAt(verifier, line) : undefined;
-    const seq = name ?? (line > 1 && line <= verifier.heads.length + 2 && verifier.blobs.length === 0 && verifier.last.kind !== "seal" ? line - 2 : undefined);
     const kind = flaw instanceof transcript.Flaw ? flaw.kind : "tampered";
-    report = { state: "tampered", verifier, flaw: flaw.message, line, seq, kind };
+    const found = { state: "broken", verifier, flaw: flaw.message, line, kind, outside: flaw.outside === true };
+    if (found.outside) return { ...found, seq: flaw.seq };
+    // A line of an entry names it; a blob is named by the first entry that needs it; the header and the rest have none.
+    const name = entries.length && line > 1 ? entries.find((entry) => entry.line === line)?.seq ?? blobAt(verifier, line) : undefined;
+    const next = line > 1 && line <= verifier.heads.length + 2 && verifier.blobs.length === 0 && verifier.last.kind !== "seal" ? line - 2 : undefined;
+    return { ...found, seq: name ?? next };
   }
 
   function blobAt(verifier, line) {
@@ -328,113 +328,38 @@
   }
 
   function settled() {
-    const entries = run.entries.length;
-    if (report.flaw) {
-      const place = report.seq === undefined ? `line ${report.line}` : `entry ${report.seq}`;
-      const word = report.kind === "tampered" ? "TAMPERED" : report.kind.toUpperCase();
-      verdict("tampered", `${word} at ${place}`);
-      document.documentElement.dataset.entry = report.seq ?? "";
-      $("reason").textContent = "Not verified: from the flaw on, nothing that is shown here has a ground.";
-    } else {
-      verdict("verified", `verified, ${report.signed === report.verifier.heads.length ? "L1" : "L0"}: ${run.grouped(entries)} entries`);
-    }
-    document.documentElement.dataset.verdict = report.state;
-    document.documentElement.dataset.entries = entries;
-    document.documentElement.dataset.took = Math.round(report.took ?? 0);
-    paint();
-    const entry = run.entries.find((entry) => entry.seq === selected);
-    if (entry && report.seq === entry.seq) inspect(entry);
+    const root = document.documentElement;
+    tellTop();
+    $("verdict").textContent = checking.verdict(run, report);
+    Object.assign(root.dataset, { verdict: report.flaw ? report.kind.replaceAll(" ", "-") : report.state, state: report.state,
+      entry: report.seq ?? "", entries: run.entries.length, took: Math.round(report.took ?? 0), level: report.book?.level ?? "" });
+    // The flaw is what the reader must see first, unless the address or the reader asks for something else.
+    const flawed = report.flaw && (run.entries.find((entry) => entry.seq === report.seq) ?? run.entries.findLast((entry) => entry.line <= report.line));
+    if (flawed && !chosen) select(flawed.seq, { quiet: true });
+    else if (selected >= 0) select(selected, { quiet: true });
+    if (report.flaw) $("reason").textContent = report.outside
+      ? `The file holds together, but not with what you gave: ${safe(report.flaw)}.`
+      : "Not verified: from the flaw on, nothing that is shown here has a ground.";
     if (tab === "check") tellCheck();
   }
 
-  function verdict(state, text) {
-    document.documentElement.classList.toggle("verified", state === "verified");
-    document.documentElement.classList.toggle("tampered", state === "tampered");
-    $("verdict").textContent = text;
-  }
-
-  // Holds the checkpoints against the keys that the reader has pasted.
-  let given = "";
-  async function withKeys() {
-    const { verifier } = report;
-    Object.assign(report, { signed: 0, unknown: 0, keyFault: "" });
-    if (!globalThis.crypto?.subtle) {
-      report.keyFault = "this browser gives a page from a file no WebCrypto, so no signature was checked";
-      return;
-    }
-    const keys = [];
-    for (const text of given.split("\n").map((text) => text.trim()).filter((text) => text && !text.startsWith("#"))) {
-      try {
-        keys.push(await transcript.readKey(text));
-      } catch (fault) {
-        report.keyFault = fault instanceof transcript.Flaw ? fault.message : "this browser's WebCrypto has no Ed25519, so no signature was checked";
-        return;
-      }
-    }
-    Object.assign(report, { keys: keys.length }, await transcript.signatures(verifier, keys));
-  }
-
-  function checks() {
-    const { verifier, missing = verifier?.missing } = report, items = [];
-    const ok = (text) => items.push(["ok", text]), not = (text) => items.push(["", text]), no = (text) => items.push(["no", text]);
-    if (!verifier) return items;
-    if (verifier.head) {
-      ok(`contract: hash ${verifier.contractHash} and id ${verifier.contractId}, computed anew`);
-      ok(`chain: ${run.grouped(verifier.heads.length)} entries, each canonical and chained to the one before${report.flaw ? " (up to the flaw)" : ""}`);
-    }
-    if (verifier.last.kind === "seal") ok(`seal: ${verifier.heads.at(-1)[1]}, ${run.grouped(verifier.heads.length)} entries, head ${transcript.hex(verifier.heads.at(-1)[0])}`);
-    if (verifier.blobs.length) ok(`blobs: ${run.grouped(verifier.blobs.length)}, each hashed`);
-    if (verifier.notes.length) ok(`checkpoints: ${verifier.notes.length}, each is what the chain gives there`);
-    if (report.flaw) {
-      no(`line ${report.line}: ${report.flaw}`);
-      not("what stands behind that line: there is no ground to judge it on");
-      return items;
-    }
-    if (report.signed) ok(`signatures: a key that you gave has signed the first ${run.grouped(report.signed)} entries`);
-    else if (report.keys) not("signatures: no checkpoint is signed by a key that you gave");
-    else if (report.keyFault) not(`signatures: ${report.keyFault}`);
-    else if (verifier.notes.length) not(`signatures: ${report.unknown}, by keys that you did not give; paste them below`);
-    else not("who wrote it: no checkpoint is signed");
-    if (missing?.request) not(`bodies of ${run.counted(missing.request, "request")}: not kept; monolith replay makes them again`);
-    const stones = verifier.stones.length;
-    if (stones) ok(`erased by design: ${run.counted(stones, "blob")}, ${report.vouched ?? 0} of the tombstones signed by a key that you gave`);
-    if (missing?.withheld) not(`${run.counted(missing.withheld, "text")} held back by the token gate: left out of this file`);
-    not("pins and witnesses (L2, L3): monolith verify --pin, --witness");
-    not("whether the machine decided rightly: monolith replay derives every decision again");
-    not("that the recorder was honest, when it happened, and that a provider or a tool said the truth");
-    return items;
-  }
-
   function tellCheck() {
-    const field = make("textarea", { id: "given", spellcheck: "false", "aria-label": "Public keys", placeholder: "name+1a2b3c4d+A… , one a line, as monolith key show prints them" });
-    field.value = given;
-    const hold = make("button", { type: "button", onclick: async () => {
-      given = field.value;
-      if (!report.verifier || report.state !== "verified") return;
-      try {
-        await withKeys();
-      } catch (flaw) {
-        broken(report.verifier, flaw);
-      }
-      settled();
-    } }, "Hold the signatures against these keys");
-    const save = make("button", { type: "button", onclick: () => {
-      const link = make("a", { download: `${run.runId ?? "run"}.jsonl`, href: URL.createObjectURL(new Blob([bytes])) });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    } }, "Save the transcript");
-    const other = make("input", { type: "file", "aria-label": "Another transcript", onchange: async () => {
-      const file = other.files[0];
-      if (file) start(new Uint8Array(await file.arrayBuffer()));
-    } });
-    $("check").replaceChildren(
-      make("h2", {}, report.flaw ? "Not verified" : report.state === "checking" ? "Checking" : report.signed === report.verifier.heads.length ? "Verified at level L1" : "Verified at level L0"),
-      ...(report.flaw ? [make("p", { class: "flaw" }, `${report.kind === "tampered" ? "TAMPERED" : report.kind} at ${report.seq === undefined ? `line ${report.line}` : `entry ${report.seq}`}: ${safe(report.flaw)}`)] : []),
-      make("ul", {}, ...checks().map(([state, text]) => make("li", { class: state }, safe(text)))),
-      make("h2", {}, "Keys"), make("p", {}, "Paste public keys that you have over a way that you trust, never from whoever gave you this page."), field, hold,
-      make("h2", {}, "Do not take this page's word"),
-      make("p", {}, "The page computed all of the above from the bytes inside it. But a forged page can say what it likes. Save the transcript and check it with a program that you have from elsewhere (monolith verify FILE, or verifier/verify.py), or open it in a copy of this page that you trust:"),
-      make("p", {}, save, " ", other));
+    $("check").replaceChildren(...checking.view(run, report, given, {
+      judge: async () => {
+        // A chain that is broken is not mended by keys.
+        if (!report.whole) return;
+        await judge();
+        settled();
+      },
+      save: () => {
+        const link = make("a", { download: `${run.runId ?? "run"}.jsonl`, href: URL.createObjectURL(new Blob([bytes])) });
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      },
+      open: async (file) => {
+        if (file) start(new Uint8Array(await file.arrayBuffer()));
+      },
+    }));
   }
 
   // --- what the reader does ---
@@ -448,7 +373,17 @@
     $("rows").scrollTop = 0;
     list();
   });
-  for (const button of document.querySelectorAll("[data-tab]")) button.addEventListener("click", () => openTab(button.dataset.tab));
+  const tabs = [...document.querySelectorAll("[data-tab]")];
+  tabs.forEach((button, at) => {
+    button.addEventListener("click", () => openTab(button.dataset.tab));
+    button.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!by) return;
+      const next = tabs[(at + by + tabs.length) % tabs.length];
+      openTab(next.dataset.tab);
+      next.focus();
+    });
+  });
   for (const button of document.querySelectorAll("[data-filter]")) {
     button.addEventListener("click", () => {
       filter = button.dataset.filter;

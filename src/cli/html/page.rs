@@ -14,11 +14,14 @@ use crate::telemetry::sentence;
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 /// In the order in which each needs those before it.
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 8] = [
     include_str!("blake3.js"),
     include_str!("transcript.js"),
+    include_str!("trust.js"),
     include_str!("run.js"),
     include_str!("draw.js"),
+    include_str!("parts.js"),
+    include_str!("check.js"),
     include_str!("page.js"),
 ];
 

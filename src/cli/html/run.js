@@ -34,7 +34,7 @@ const readRun = (() => {
   function heard(event, calls) {
     const value = event.value ?? {};
     switch (event.kind) {
-      case "run_started": return { text: `the run begins${value.parent ? `, child of ${value.parent.run_id}` : ""}` };
+      case "run_started": return { text: `the run begins${value.parent ? `, forked from ${value.parent.run_id}` : ""}` };
       case "probed": {
         const silent = value.targets.filter((target) => !target.responsive).length;
         const all = counted(value.targets.length, "target");
@@ -109,7 +109,7 @@ const readRun = (() => {
   }
 
   return function readRun(lines) {
-    const run = { entries: [], calls: new Map(), spans: [], blobs: new Map(), talk: [], contract: {}, limits: [], started: {} };
+    const run = { entries: [], calls: new Map(), spans: [], blobs: new Map(), stones: new Map(), talk: [], contract: {}, limits: [], started: {} };
     const open = new Map();
     let at = 0, usedTokens = 0, step = -1, asked = new Map();
     const close = (key, seq, tone) => {
@@ -131,6 +131,11 @@ const readRun = (() => {
       }
       if (record.blob) {
         run.blobs.set(record.blob, record.bytes);
+        return;
+      }
+      if (record.tombstone) {
+        const stone = transcript.readTombstone(record.tombstone);
+        run.stones.set(stone.name, { ...stone, signers: stone.note.signatures.map(({ name, id }) => `${name}+${id}`) });
         return;
       }
       const action = record.action;
@@ -195,6 +200,9 @@ const readRun = (() => {
       }
     }
     run.total = at;
+    for (const entry of run.stones.size ? run.entries : []) {
+      entry.erased = [...transcript.blobNames(entry.event?.event ?? {})].some(([hash]) => run.stones.has(hash));
+    }
     for (const span of open.values()) Object.assign(span, { to: at, tone: "warn" });
     const used = run.entries.at(-1)?.action.counters ?? {}, contract = run.contract;
     const limit = (name, key, most) => {

@@ -142,9 +142,48 @@ const transcript = (() => {
     }
   }
 
-  // Takes lines in order; throws a Flaw at the first that does not hold.
+  // A signed note: its text, and the signatures below it.
+  function readNote(whole, what = "note") {
+    const cut = whole.lastIndexOf("\n\n"), below = whole.slice(cut + 2);
+    hold(cut >= 0 && below.endsWith("\n"), `${what}: no signed note`);
+    hold(encoder.encode(whole).length <= 65536 && !/[\0-\x09\x0b-\x1f]/.test(whole), `${what}: too long, or a control character in it`);
+    const signatures = below.slice(0, -1).split("\n").map((line) => {
+      const found = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line);
+      hold(found, `${what}: no signed note`);
+      let signature = new Uint8Array();
+      try {
+        signature = fromBase64(found[2]);
+      } catch {
+        // Too short below.
+      }
+      hold(signature.length > 4 && toBase64(signature) === found[2], `${what}: no signature`);
+      return { name: found[1], id: hex(signature.subarray(0, 4)), bytes: signature.slice(4) };
+    });
+    hold(signatures.length <= 64, `${what}: more than 64 signatures`);
+    return { text: whole.slice(0, cut + 1), bytes: encoder.encode(whole.slice(0, cut + 1)), signatures };
+  }
+
+  // What a tombstone states, and who signed it.
+  function readTombstone(whole) {
+    const note = readNote(whole, "tombstone");
+    const form = /^monolith tombstone v1\nrun (.+)\nblob ([0-9a-f]{64})\nreason (".*")\ntime (0|[1-9][0-9]*)\n$/.exec(note.text);
+    hold(form, "tombstone: not in its form");
+    const [, runId, name, stated, time] = form;
+    let reason;
+    try {
+      reason = JSON.parse(stated);
+    } catch {
+      throw new Flaw("tombstone: its reason is no text");
+    }
+    const exact = typeof reason === "string" && dump(reason) === stated && encoder.encode(reason).length <= 1024;
+    hold(exact && Number.isSafeInteger(Number(time)), "tombstone: not in its form");
+    return { runId, name, reason, time: Number(time), note };
+  }
+
+  // Takes lines in order; throws a Flaw at the first that does not hold. With `open`, a run may lack its seal.
   class Verifier {
-    constructor() {
+    constructor({ open = false } = {}) {
+      this.open = open;
       this.line = 0;
       this.head = null;
       this.heads = [];
@@ -183,7 +222,7 @@ const transcript = (() => {
       const id = hex(blake3.hash(encoder.encode(dump(without(contract, "contract_hash", "contract_id")))));
       this.contractId = `c-${id.slice(0, 16)}`;
       hold(contract.contract_id === this.contractId, `contract_id: computed ${this.contractId}`);
-      this.head = derive("genesis", this.contract, encoder.encode(this.runId));
+      this.head = this.genesis = derive("genesis", this.contract, encoder.encode(this.runId));
     }
 
     entry(record, text) {
@@ -246,44 +285,14 @@ const transcript = (() => {
       this.blobs.push(name);
     }
 
-    // The text of a signed note, and the signatures below it.
-    note(note, what) {
-      const cut = note.lastIndexOf("\n\n"), lines = note.slice(cut + 2);
-      hold(cut >= 0 && lines.endsWith("\n"), `${what}: no signed note`);
-      const signatures = lines.slice(0, -1).split("\n").map((line) => {
-        const found = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line);
-        hold(found, `${what}: no signed note`);
-        let signature = new Uint8Array();
-        try {
-          signature = fromBase64(found[2]);
-        } catch {
-          // Too short below.
-        }
-        hold(signature.length > 4 && toBase64(signature) === found[2], `${what}: no signature`);
-        return { name: found[1], id: hex(signature.subarray(0, 4)), bytes: signature.slice(4) };
-      });
-      return [note.slice(0, cut), signatures];
-    }
-
     tombstone(record) {
       checkKeys(record, "tombstone");
       this.endEntries();
-      const [text, signatures] = this.note(record.tombstone, "tombstone");
-      const form = /^monolith tombstone v1\nrun (.+)\nblob ([0-9a-f]{64})\nreason (".*")\ntime (0|[1-9][0-9]*)$/.exec(text);
-      hold(form, "tombstone: not in its form");
-      const [, runId, name, stated, time] = form;
-      let reason;
-      try {
-        reason = JSON.parse(stated);
-      } catch {
-        throw new Flaw("tombstone: its reason is no text");
-      }
-      const exact = typeof reason === "string" && dump(reason) === stated && encoder.encode(reason).length <= 1024;
-      hold(exact && Number.isSafeInteger(Number(time)), "tombstone: not in its form");
-      hold(runId === this.runId, "tombstone: of another run");
-      const gone = this.named.has(name) && !this.blobs.includes(name);
-      hold(gone && name > (this.stones.at(-1)?.name ?? "") && this.notes.length === 0, "tombstone: of no blob that is named and gone");
-      this.stones.push({ name, reason, line: this.line, text: encoder.encode(`${text}\n`), signatures });
+      const stone = readTombstone(record.tombstone);
+      hold(stone.runId === this.runId, "tombstone: of another run");
+      const gone = this.named.has(stone.name) && !this.blobs.includes(stone.name);
+      hold(gone && stone.name > (this.stones.at(-1)?.name ?? "") && this.notes.length === 0, "tombstone: of no blob that is named and gone");
+      this.stones.push({ ...stone, line: this.line });
     }
 
     checkpoint(record) {
@@ -294,15 +303,17 @@ const transcript = (() => {
       hold(Number.isSafeInteger(size) && size > this.signedTo, "checkpoint: not behind the one before");
       hold(size <= this.heads.length, `checkpoint: states ${size} entries, the file has ${this.heads.length}`, "truncated");
       const [head, outcome] = this.heads[size - 1];
-      const text = `monolith/run/${this.runId}\n${size}\n${toBase64(head)}\ncontract ${this.contractHash}\noutcome ${outcome}`;
-      const [stated, signatures] = this.note(note, "checkpoint");
-      hold(stated === text, "checkpoint: not what the chain gives");
+      const text = `monolith/run/${this.runId}\n${size}\n${toBase64(head)}\ncontract ${this.contractHash}\noutcome ${outcome}\n`;
+      const stated = readNote(note, "checkpoint");
+      hold(stated.text === text, "checkpoint: not what the chain gives");
       this.signedTo = size;
-      this.notes.push({ size, line: this.line, text: encoder.encode(`${text}\n`), signatures });
+      this.notes.push({ size, line: this.line, note: stated });
     }
 
     endEntries() {
       if (this.last.kind === "seal") return;
+      // What ends a run is written together with its seal, so an end without one was cut.
+      if (this.open && this.last.to !== "TERMINATE") return;
       this.line = Math.max(1, this.heads.length + 1);
       const cut = this.last.to === "TERMINATE" ? "the end was cut off behind this line" : "no seal behind this line";
       throw new Flaw(cut, "incomplete");
@@ -326,54 +337,5 @@ const transcript = (() => {
     }
   }
 
-  // A public key as `monolith key show` prints it.
-  async function readKey(text) {
-    const found = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim());
-    if (!found) throw new Flaw(`no public key: ${text.trim().slice(0, 80)}`);
-    let typed;
-    try {
-      typed = fromBase64(found[3]);
-    } catch {
-      throw new Flaw("the key is not base64");
-    }
-    if (typed.length !== 33 || typed[0] !== 1) throw new Flaw("no Ed25519 key");
-    const named = new Uint8Array([...encoder.encode(`${found[1]}\n`), ...typed]);
-    const id = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", named)).subarray(0, 4));
-    if (id !== found[2]) throw new Flaw(`the id of the key is ${id}, not ${found[2]}`);
-    if (isSmallOrder(typed.subarray(1))) throw new Flaw("a key of small order signs anything");
-    const key = await crypto.subtle.importKey("raw", typed.subarray(1), { name: "Ed25519" }, false, ["verify"]);
-    return { name: found[1], id, key };
-  }
-
-  // Whether these 32 bytes are a point of order 1, 2, 4 or 8 on edwards25519.
-  function isSmallOrder(bytes) {
-    const prime = 2n ** 255n - 19n;
-    let y = 0n;
-    for (let at = 31; at >= 0; at--) y = (y << 8n) | BigInt(at === 31 ? bytes[at] & 127 : bytes[at]);
-    const eighth = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n;
-    return [0n, 1n, prime - 1n, eighth, prime - eighth].includes(y % prime);
-  }
-
-  // Holds the notes against these keys: how far they sign the run, and how many signatures nobody here knows.
-  // A line in the name and id of a key that does not hold is a Flaw.
-  async function signatures(verifier, keys) {
-    let signed = 0, unknown = 0, vouched = 0;
-    for (const note of [...verifier.stones, ...verifier.notes]) {
-      for (const signature of note.signatures) {
-        const key = keys.find((key) => key.name === signature.name && key.id === signature.id);
-        if (!key) {
-          unknown += 1;
-          continue;
-        }
-        const small = signature.bytes.length !== 64 || isSmallOrder(signature.bytes.subarray(0, 32));
-        const holds = !small && await crypto.subtle.verify({ name: "Ed25519" }, key.key, signature.bytes, note.text);
-        if (!holds) throw Object.assign(new Flaw(`the signature of ${key.name} does not hold`), { line: note.line });
-        if (note.size === undefined) vouched += 1;
-        else signed = note.size;
-      }
-    }
-    return { signed, unknown, vouched };
-  }
-
-  return { Flaw, Verifier, blobNames, dump, fromBase64, hex, lines, readKey, signatures };
+  return { Flaw, Verifier, blobNames, dump, encoder, fromBase64, hex, hold, lines, readNote, readTombstone, toBase64 };
 })();

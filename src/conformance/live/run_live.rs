@@ -11,7 +11,9 @@ use super::watcher::{FirstMessage, Watcher};
 use crate::conformance::metrics::{RunFacts, Spread, Tally};
 use crate::conformance::{CaseError, JudgedCall};
 use crate::contract::{ProviderType, ToolPolicy};
-use crate::driver::{DriverError, Environment, Finished, RedactionKey, RunRequest, drive, prepare};
+use crate::driver::{
+    DriverError, Environment, Finished, RedactionKey, RunRequest, drive, prepare, random_run_id,
+};
 use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, ObjectText, ProviderFaultClass};
 use crate::replay::{BlobSource, Replayer};
@@ -77,7 +79,7 @@ pub async fn run_live(
                 environment: environment.clone(),
                 invocation: None,
                 redaction_key: target.redaction_key.clone(),
-                run_id: None,
+                run_id: Some(random_run_id(&label(&case.case))?),
             };
             let prepared = prepare(request, &CancellationToken::new()).await?;
             let required = prepared.contract().tool_policy == ToolPolicy::Required;
@@ -90,6 +92,11 @@ pub async fn run_live(
         }
     }
     Ok(gathered.report(&cases.cases))
+}
+
+/// What the name of a case's runs begins with.
+fn label(case: &str) -> String {
+    format!("live-{}-", case.to_lowercase().replace(' ', "-"))
 }
 
 /// Everything that came of the runs so far.

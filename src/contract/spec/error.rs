@@ -1,5 +1,9 @@
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+
+/// A help that is longer is not written out twice.
+const LONG_HELP: usize = 200;
 
 /// Everything wrong with a contract file and its overrides, in the order of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,16 +43,21 @@ impl SpecErrors {
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = String::new();
+        let mut said = BTreeSet::new();
         for (n, error) in self.errors.iter().enumerate() {
             if n > 0 {
                 out.push('\n');
             }
-            self.render_one(error, &mut out);
+            let help = error.help.as_deref();
+            // A long list is read once.
+            let again = help.is_some_and(|help| help.len() > LONG_HELP && !said.insert(help));
+            let help = if again { Some("as above") } else { help };
+            self.render_one(error, help, &mut out);
         }
         out
     }
 
-    fn render_one(&self, error: &SpecError, out: &mut String) {
+    fn render_one(&self, error: &SpecError, help: Option<&str>, out: &mut String) {
         let text = error.set.as_ref().unwrap_or(&self.text);
         // Writing to a String cannot fail.
         if error.path.is_empty() {
@@ -69,7 +78,7 @@ impl SpecErrors {
         let _ = writeln!(out, "{gutter} |");
         let _ = writeln!(out, "{number} | {}", shown.line);
         let _ = writeln!(out, "{gutter} | {}{}", shown.pad, "^".repeat(shown.carets));
-        if let Some(help) = &error.help {
+        if let Some(help) = help {
             let _ = writeln!(out, "{gutter} = help: {help}");
         }
     }

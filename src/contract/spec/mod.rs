@@ -19,6 +19,8 @@ mod secrets;
 mod suggest;
 #[cfg(test)]
 pub(in crate::contract) mod tests;
+#[cfg(test)]
+mod tests_yaml;
 mod tree;
 
 pub use contract_spec::{

@@ -13,6 +13,8 @@ impl ContractSpec {
     /// # Errors
     /// Every fault of the file at once, except that a fault of syntax hides what stands after it.
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self, SpecErrors> {
+        // A byte-order mark is no part of the first line.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let findings = Findings::new(text, sets);
         let longest = sets.iter().map(String::len).chain([text.len()]).max();
         if longest.unwrap_or_default() > MAX_BYTES {

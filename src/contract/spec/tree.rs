@@ -96,15 +96,28 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
         let range = span.byte_range().unwrap_or(0..0);
         origin.place(range.start, range.len())
     };
+    let mut read = 0;
     for item in Parser::new_from_str(text) {
         let (event, span) = match item {
             Ok(item) => item,
             Err(error) => {
-                findings.add(&syntax_place(&error, text, origin), "", error.info(), None);
+                let (offset, rule, help) = syntax_fault(&error, text, read);
+                findings.add(&origin.place(offset, 1), "", rule, help);
                 return None;
             }
         };
         let place = place_of(&span);
+        read = span.byte_range().map_or(read, |range| read.max(range.end));
+        let decorated = |anchor: usize, tag: bool| {
+            let marks = [(anchor != 0, '&', "anchors"), (tag, '!', "tags")];
+            for (_, sigil, what) in marks.into_iter().filter(|(is_there, ..)| *is_there) {
+                let before = span.byte_range().and_then(|range| text.get(..range.start));
+                let found = before.and_then(|before| mark_before(before, sigil));
+                let at = found.map_or_else(|| place.clone(), |(at, len)| origin.place(at, len));
+                let rule = format!("{what} are not allowed in a contract file");
+                findings.add(&at, "", rule, None);
+            }
+        };
         let (node, opens) = match event {
             Event::DocumentStart(..) => {
                 documents += 1;
@@ -115,7 +128,7 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
                 continue;
             }
             Event::Scalar(value, style, anchor, tag) => {
-                refuse_decoration(anchor, tag.is_some(), &place, findings);
+                decorated(anchor, tag.is_some());
                 let plain = style == ScalarStyle::Plain;
                 let kind = Kind::Scalar {
                     text: value.into_owned(),
@@ -124,12 +137,12 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
                 (Node { kind, place }, false)
             }
             Event::SequenceStart(_, anchor, tag) => {
-                refuse_decoration(anchor, tag.is_some(), &place, findings);
+                decorated(anchor, tag.is_some());
                 let kind = Kind::List(Vec::new());
                 (Node { kind, place }, true)
             }
             Event::MappingStart(_, anchor, tag) => {
-                refuse_decoration(anchor, tag.is_some(), &place, findings);
+                decorated(anchor, tag.is_some());
                 let kind = Kind::Map(Vec::new());
                 (Node { kind, place }, true)
             }
@@ -168,15 +181,22 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
     root
 }
 
-fn refuse_decoration(anchor: usize, tag: bool, place: &Place, findings: &Findings<'_>) {
-    if anchor != 0 {
-        let rule = "anchors are not allowed in a contract file";
-        findings.add(place, "", rule, None);
+/// Where the anchor or tag stands that is written directly before a value, and its length; `before` ends where the value
+/// begins.
+fn mark_before(before: &str, sigil: char) -> Option<(usize, usize)> {
+    let mut rest = before.trim_end();
+    // At most an anchor and a tag.
+    for _ in 0..2 {
+        let start = rest
+            .rfind(|c: char| c.is_whitespace() || matches!(c, '[' | '{' | ','))
+            .map_or(0, |at| at + 1);
+        let word = rest.get(start..)?;
+        if word.starts_with(sigil) {
+            return Some((start, word.len()));
+        }
+        rest = rest.get(..start)?.trim_end();
     }
-    if tag {
-        let rule = "tags are not allowed in a contract file";
-        findings.add(place, "", rule, None);
-    }
+    None
 }
 
 /// Puts a value that is whole where it belongs.
@@ -218,8 +238,26 @@ fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
     }
 }
 
-/// Where the scanner stopped, moved onto the last character where it stopped at the end of the text.
-fn syntax_place(error: &ScanError, text: &str, origin: Origin) -> Place {
-    let end = error.marker().byte_offset().unwrap_or(0).min(text.len());
-    origin.place(end, 1)
+/// What the scanner stumbled over: where, the rule, what to do. Two of its findings stand elsewhere than where it noticed them:
+/// a tab, and a quote that is never closed. `read` is where the last thing ended that it did understand.
+fn syntax_fault(error: &ScanError, text: &str, read: usize) -> (usize, String, Option<String>) {
+    let offset = error.marker().byte_offset().unwrap_or(0).min(text.len());
+    let info = error.info();
+    let from = read.min(offset);
+    if info.contains("tab") {
+        let tab = text.get(from..).and_then(|rest| rest.find("\n\t"));
+        let at = tab.map_or(offset, |tab| from + tab + 1);
+        let help = Some("write spaces".to_owned());
+        return (at, "a tab cannot indent".to_owned(), help);
+    }
+    let rest = text.get(from..).unwrap_or_default();
+    let open = info.contains("multiline quoted") || offset == text.len();
+    if open
+        && info.contains("quoted scalar")
+        && let Some(quote) = rest.find(['"', '\''])
+    {
+        let rule = "the quote is not closed, or its text goes on without indentation";
+        return (from + quote, rule.to_owned(), None);
+    }
+    (offset, info.clone(), None)
 }

@@ -1,14 +1,29 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{folder, open, write};
 use crate::message::{Digest, RunId};
 use crate::store::{
-    Erasure, ImportError, Imported, RunFilter, StoreError, StoreReader, erase, import, wait,
+    Change, Erasure, ImportError, Imported, RunFilter, StoreError, StoreReader, erase, import, wait,
 };
 use crate::transcript::sample::SampleRun;
-use crate::transcript::{SecretKey, Trust, WithheldBlobs};
+use crate::transcript::{
+    Chain, Link, SealedEntry, SecretKey, Trust, WithheldBlobs, blob_line, entry_line,
+};
 
 const NOW: u64 = 1_800_000_000_000;
+
+fn key() -> SecretKey {
+    SecretKey::from_seed("local", &[1; 32]).unwrap()
+}
+
+/// What trusts whoever erased the blob of [`scene`].
+fn trust() -> Arc<Trust> {
+    Arc::new(Trust {
+        keys: vec![key().public()],
+        ..Trust::default()
+    })
+}
 
 fn exported(path: &Path, run_id: &RunId) -> Vec<u8> {
     let mut out = Vec::new();
@@ -30,7 +45,7 @@ fn scene() -> (tempfile::TempDir, std::path::PathBuf, SampleRun, Vec<u8>) {
         reason: String::new(),
         at_unix_ms: 5,
         all_runs: false,
-        key: &SecretKey::from_seed("local", &[1; 32]).unwrap(),
+        key: &key(),
     };
     erase(&from, &asked).unwrap();
     let file = exported(&from, &run.run_id);
@@ -45,9 +60,12 @@ fn an_imported_run_is_verified_logged_and_exported_byte_for_byte() {
     let imported = Imported {
         run_id: run.run_id.clone(),
         entries: 11,
-        already: false,
+        change: Change::New,
     };
-    assert_eq!(import(&path, &given, false, NOW), Ok(imported.clone()));
+    assert_eq!(
+        import(&path, &given, false, NOW, &trust()),
+        Ok(imported.clone())
+    );
     assert_eq!(exported(&path, &run.run_id), file);
     let mut reader = StoreReader::open(&path).unwrap();
     let report = reader.verify_run(&run.run_id, false).unwrap();
@@ -57,10 +75,10 @@ fn an_imported_run_is_verified_logged_and_exported_byte_for_byte() {
     assert!(row.is_imported());
     assert!(row.created_unix_ms <= NOW);
     let again = Imported {
-        already: true,
+        change: Change::Nothing,
         ..imported
     };
-    assert_eq!(import(&path, &given, false, NOW), Ok(again));
+    assert_eq!(import(&path, &given, false, NOW, &trust()), Ok(again));
     assert_eq!(reader.verify_log(&Trust::default()).unwrap().size, 1);
     let store = open(&path);
     let driven = wait(store.claim_run(&run.run_id)).map(|_| ());
@@ -82,7 +100,7 @@ fn what_the_token_gate_held_back_may_be_left_out_of_a_file_that_is_imported() {
     assert!(stored.export(&mut file, WithheldBlobs::MayLack).unwrap() > 0);
     let given = folder.path().join("run.jsonl");
     std::fs::write(&given, &file).unwrap();
-    import(&path, &given, false, NOW).unwrap();
+    import(&path, &given, false, NOW, &trust()).unwrap();
     assert_eq!(exported(&path, &run.run_id), file);
     let mut reader = StoreReader::open(&path).unwrap();
     let report = reader.verify_run(&run.run_id, false).unwrap();
@@ -102,7 +120,7 @@ fn nothing_of_a_file_that_does_not_verify_or_of_another_history_enters() {
     let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
     let refuse = |bytes: Vec<u8>, open: bool| {
         std::fs::write(&given, bytes).unwrap();
-        let refused = import(&path, &given, open, NOW);
+        let refused = import(&path, &given, open, NOW, &trust());
         assert!(
             matches!(refused, Err(ImportError::NotVerified { .. })),
             "{refused:?}"
@@ -131,17 +149,136 @@ fn nothing_of_a_file_that_does_not_verify_or_of_another_history_enters() {
     refuse(open_part.clone(), false);
     std::fs::write(&given, open_part).unwrap();
     assert_eq!(
-        import(&path, &given, true, NOW).map(|done| done.entries),
+        import(&path, &given, true, NOW, &trust()).map(|done| done.entries),
         Ok(3)
     );
-    std::fs::write(&given, &file).unwrap();
-    let other = import(&path, &given, false, NOW).map_err(|fault| fault.to_string());
-    let head = run.entries[10].hash;
-    let here = run.entries[2].hash;
-    let said = format!(
-        "import run r-1: there is one of that name with another history: 3 entries with head {here}, not 11 with {head}"
-    );
-    assert_eq!(other.map(|_| ()), Err(said));
     let mut reader = StoreReader::open(&path).unwrap();
     assert!(reader.verify_run(&run.run_id, true).unwrap().holds());
+}
+
+/// The lines of a file, as a part of them.
+fn lines(file: &[u8]) -> Vec<&[u8]> {
+    file.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// The same entry a millisecond later, sealed to the same head.
+fn later(entry: &SealedEntry, head: Digest, run: &SampleRun) -> SealedEntry {
+    let event = entry.event.replacen("\"at_ms\":40", "\"at_ms\":41", 1);
+    assert_ne!(event, entry.event);
+    let action = entry.decode_action().unwrap();
+    let mut chain = Chain::resumed(run.contract.contract_hash(), head, entry.seq);
+    let hash = chain.extend(&Link {
+        action: &entry.action,
+        adapter_version: &action.adapter_version,
+        event: &event,
+        model_fingerprint: &action.model_fingerprint,
+        model_profile_id: &action.model_profile_id,
+        state: action.to.as_str(),
+    });
+    SealedEntry {
+        event,
+        hash,
+        ..entry.clone()
+    }
+}
+
+#[test]
+fn an_imported_beginning_is_extended_by_the_rest_and_by_nothing_else() {
+    let (folder, path) = folder();
+    let (run, given) = (SampleRun::new("r-1"), folder.path().join("run.jsonl"));
+    let (lines, file) = (run.lines(), run.lines().concat());
+    let take = |bytes: &[u8], open: bool| {
+        std::fs::write(&given, bytes).unwrap();
+        import(&path, &given, open, NOW, &trust()).map(|done| (done.entries, done.change))
+    };
+    let beginning = lines[..4].concat();
+    assert_eq!(take(&beginning, true), Ok((3, Change::New)));
+    // Entry 4 names bytes that no file may leave out.
+    let bytes = b"the whole of a long file";
+    let blob = blob_line(Digest::of(bytes), bytes).into_bytes();
+    let more = [lines[..6].concat(), blob.clone()].concat();
+    assert_eq!(take(&more, true), Ok((5, Change::Extended { from: 3 })));
+    // A shorter file of the same history has nothing to add.
+    assert_eq!(take(&beginning, true), Ok((3, Change::Nothing)));
+    let other = later(&run.entries[4], run.entries[3].hash, &run);
+    let line = entry_line(&other).into_bytes();
+    let forked = take(&[lines[..5].concat(), line, blob].concat(), true);
+    let fork = ImportError::OtherHistory {
+        run_id: run.run_id.clone(),
+        seq: 4,
+        here: run.entries[4].hash,
+        given: other.hash,
+    };
+    assert_eq!(forked, Err(fork));
+    assert_eq!(take(&file, false), Ok((11, Change::Extended { from: 5 })));
+    assert_eq!(exported(&path, &run.run_id), file);
+    let mut reader = StoreReader::open(&path).unwrap();
+    let report = reader.verify_run(&run.run_id, false).unwrap();
+    assert_eq!(report.first_bad, None);
+    let log = reader.verify_log(&Trust::default()).unwrap();
+    assert_eq!((log.size, log.first_bad), (1, None));
+    assert_eq!(take(&file, false), Ok((11, Change::Nothing)));
+}
+
+#[test]
+fn a_run_that_was_begun_here_is_never_changed_by_a_file() {
+    let (folder, path, run, file) = scene();
+    let given = folder.path().join("run.jsonl");
+    let store = open(&path);
+    let mut handle = super::create(&store, &run, 1);
+    let first = run.entries[..3].to_vec();
+    wait(store.append(&mut handle, first, Vec::new())).unwrap();
+    let held = exported(&path, &run.run_id);
+    let refused = import(&path, &given, false, NOW, &trust());
+    let own = ImportError::OwnRun {
+        run_id: run.run_id.clone(),
+        here: 3,
+        given: 4,
+    };
+    assert_eq!(refused, Err(own));
+    let beginning = lines(&file)[..3].concat();
+    std::fs::write(&given, beginning).unwrap();
+    let done = import(&path, &given, true, NOW, &trust()).unwrap();
+    assert_eq!((done.entries, done.change), (2, Change::Nothing));
+    assert_eq!(exported(&path, &run.run_id), held);
+    // It can still be driven.
+    let next = vec![run.entries[3].clone()];
+    wait(store.append(&mut handle, next, Vec::new())).unwrap();
+}
+
+#[test]
+fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
+    let (folder, path, run, file) = scene();
+    let given = folder.path().join("run.jsonl");
+    let blob = Digest::of(b"the whole of a long file");
+    // Whoever is not known here left the bytes out.
+    let refused = import(&path, &given, false, NOW, &Arc::default());
+    let signers = vec![format!("local+{}", key().public().id())];
+    let unknown = ImportError::Tombstone {
+        run_id: run.run_id.clone(),
+        blob,
+        signers,
+    };
+    assert_eq!(refused, Err(unknown));
+    assert!(!path.exists());
+    // As a build of before would have taken it: with a tombstone that nobody here vouches for.
+    import(&path, &given, false, NOW, &trust()).unwrap();
+    let whole = folder.path().join("whole.db");
+    write(&open(&whole), &run, 1);
+    let genuine = exported(&whole, &run.run_id);
+    assert_ne!(genuine, file);
+    std::fs::write(&given, &genuine).unwrap();
+    let done = import(&path, &given, false, NOW, &trust()).unwrap();
+    assert_eq!(done.change, Change::Nothing, "who is known erased them");
+    let done = import(&path, &given, false, NOW, &Arc::default()).unwrap();
+    assert_eq!(done.change, Change::Restored { blobs: 1 });
+    assert_eq!(exported(&path, &run.run_id), genuine);
+    let mut reader = StoreReader::open(&path).unwrap();
+    let report = reader.verify_run(&run.run_id, false).unwrap();
+    assert_eq!(report.first_bad, None);
+    // And no tombstone takes away what is here, whoever has signed it.
+    std::fs::write(&given, &file).unwrap();
+    let done = import(&path, &given, false, NOW, &trust()).unwrap();
+    assert_eq!(done.change, Change::Nothing);
+    assert_eq!(exported(&path, &run.run_id), genuine);
 }

@@ -4,6 +4,7 @@ use rusqlite::Connection;
 
 use super::{folder, kept, open};
 use crate::message::RunId;
+use crate::store::migrate::migrate_watched;
 use crate::store::{
     Durability, MigrateError, RunFilter, Store, StoreError, StoreReader, migrate, schema,
 };
@@ -134,6 +135,89 @@ fn a_migration_that_is_cut_off_leaves_the_old_store() {
     let second = migrate(&path, None, false).unwrap().copy.unwrap();
     assert_ne!(first, second);
     assert_eq!((exported(&first), exported(&second)), (held.clone(), held));
+}
+
+/// The files of a folder, as a process that is killed leaves them: what was written, whether it was synced or not.
+fn as_it_stands(folder: &Path, into: &Path) {
+    std::fs::create_dir(into).unwrap();
+    for found in std::fs::read_dir(folder).unwrap() {
+        let found = found.unwrap();
+        if found.file_type().unwrap().is_file() {
+            std::fs::copy(found.path(), into.join(found.file_name())).unwrap();
+        }
+    }
+}
+
+/// What a killed migration left is one whole store, the old one or the new one, and is migrated by doing it again.
+#[test]
+fn a_migration_that_is_killed_after_any_step_leaves_one_whole_store() {
+    for name in KEPT {
+        let (folder, path) = kept(name);
+        let (held, kept) = (exported(&path), tempfile::tempdir().unwrap());
+        let mut steps: Vec<&str> = Vec::new();
+        migrate_watched(&path, None, false, |step| {
+            as_it_stands(folder.path(), &kept.path().join(step));
+            steps.push(step);
+        })
+        .unwrap();
+        let all = [
+            "the copy is begun",
+            "the copy is written",
+            "the copy has its name",
+            "the log of writes is beside the file",
+            "the tables are made",
+            "the runs are logged",
+            "its pages are written",
+            "it is committed",
+            "the file is closed",
+        ];
+        assert_eq!(steps, all, "{name}");
+        for (at, step) in steps.iter().enumerate() {
+            let left = kept.path().join(step).join("runs.db");
+            let committed = at >= 7;
+            assert_eq!(exported(&left), held, "{name}, {step}: read as it was left");
+            let format = StoreReader::open(&left).unwrap();
+            let format = schema::format_of(&format.conn, &left).unwrap();
+            let expect = if committed { 2 } else { 1 };
+            assert_eq!(format, Some(expect), "{name}, {step}");
+            let done = migrate(&left, None, false).unwrap();
+            assert_eq!(
+                (done.to, &done.verified.bad),
+                (2, &Vec::new()),
+                "{name}, {step}"
+            );
+            assert_eq!(exported(&left), held, "{name}, {step}: migrated");
+            let log = StoreReader::open(&left).unwrap();
+            let log = log.verify_log(&Trust::default()).unwrap();
+            assert_eq!((log.size, log.first_bad), (3, None), "{name}, {step}");
+        }
+    }
+}
+
+/// What a build of before could leave: a journal that has to be rolled back before anybody reads.
+#[test]
+fn a_hot_journal_is_rolled_back_by_whoever_reads_first() {
+    let (folder, path) = kept("format-1");
+    let held = exported(&path);
+    let conn = Connection::open(&path).unwrap();
+    conn.pragma_update(None, "journal_mode", "DELETE").unwrap();
+    conn.pragma_update(None, "cache_size", 1).unwrap();
+    conn.execute_batch("BEGIN IMMEDIATE; UPDATE entries SET event = event || ' '")
+        .unwrap();
+    conn.cache_flush().unwrap();
+    let left = folder.path().join("left");
+    as_it_stands(folder.path(), &left);
+    drop(conn);
+    let left = left.join("runs.db");
+    let journal = left.with_extension("db-journal");
+    assert!(std::fs::metadata(&journal).unwrap().len() > 0);
+    let planned = migrate(&left, None, true).unwrap();
+    assert_eq!(
+        (planned.verified.runs, planned.verified.bad),
+        (4, Vec::new())
+    );
+    assert_eq!(exported(&left), held);
+    assert!(!journal.exists());
 }
 
 #[test]

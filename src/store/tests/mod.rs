@@ -1,6 +1,7 @@
 //! What the store promises: durable, fenced, intact, and refusing by name.
 
 mod append;
+mod damage;
 mod erase;
 mod evidence;
 mod fixture;

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rusqlite::{Connection, ffi};
@@ -6,7 +7,7 @@ use rusqlite::{Connection, ffi};
 use super::{bytes_of, create, folder, open};
 use crate::message::Digest;
 use crate::store::{
-    Durability, NewBlob, RunFilter, RunHandle, Store, StoreError, StoreReader, wait,
+    Durability, NewBlob, RunDriver, RunFilter, RunHandle, Store, StoreError, StoreReader, wait,
 };
 use crate::transcript::sample::SampleRun;
 
@@ -42,6 +43,71 @@ fn a_stale_writer_is_fenced_and_leaves_nothing() {
         .verify_run(&run.run_id, true)
         .unwrap();
     assert_eq!((report.first_bad, report.entries), (None, 3));
+}
+
+#[test]
+fn a_reader_sees_who_drives_a_run() {
+    let (_folder, path) = folder();
+    let run = SampleRun::new("r-1");
+    let store = open(&path);
+    create(&store, &run, 1);
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.driver_of(&run.run_id), Ok(None), "never locked");
+    let lock = store.lock_run(&run.run_id).unwrap();
+    let pid = Some(std::process::id());
+    let driver = Some(RunDriver { pid });
+    assert_eq!(reader.driver_of(&run.run_id), Ok(driver));
+    drop(lock);
+    assert_eq!(reader.driver_of(&run.run_id), Ok(None), "let go");
+    store.lock_run(&run.run_id).unwrap().discard();
+    assert_eq!(reader.driver_of(&run.run_id), Ok(None), "ended");
+}
+
+#[test]
+fn whoever_looks_at_a_lock_keeps_it_from_nobody() {
+    let (_folder, path) = folder();
+    let run = SampleRun::new("r-1");
+    let store = open(&path);
+    create(&store, &run, 1);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let reader = StoreReader::open(&path).unwrap();
+            while !done.load(Ordering::Relaxed) {
+                reader.driver_of(&run.run_id).unwrap();
+            }
+        });
+        let refused = (0..500)
+            .map(|_| store.lock_run(&run.run_id))
+            .find_map(Result::err);
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(refused, None);
+    });
+}
+
+#[test]
+fn a_damaged_row_hides_no_other() {
+    let (_folder, path) = folder();
+    let store = open(&path);
+    for (at, name) in ["r-1", "r-2", "r-3"].into_iter().enumerate() {
+        create(&store, &SampleRun::new(name), at as u64 + 1);
+    }
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch(
+        "UPDATE runs SET created_unix_ms = -5 WHERE run_id = 'r-2'; \
+         UPDATE runs SET run_id = 'R 3' WHERE run_id = 'r-3'",
+    )
+    .unwrap();
+    let reader = store.reader().unwrap();
+    let listing = reader.list(9, RunFilter::All).unwrap();
+    let read: Vec<&str> = listing.rows.iter().map(|row| row.run_id.as_str()).collect();
+    assert_eq!(read, ["r-1"]);
+    let told: Vec<String> = listing.unreadable.iter().map(ToString::to_string).collect();
+    let named = |at: usize, run: &str| told.get(at).is_some_and(|told| told.contains(run));
+    assert!(
+        told.len() == 2 && named(0, "R 3") && named(1, "r-2"),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -220,12 +286,12 @@ fn a_full_disk_is_named_and_leaves_no_half_batch() {
 fn a_failed_sync_stops_the_store_for_good() {
     let (_folder, path) = folder();
     let run = SampleRun::new("r-1");
-    let failing = std::sync::atomic::AtomicBool::new(false);
+    let failing = AtomicBool::new(false);
     let failing = std::sync::Arc::new(failing);
     let switch = std::sync::Arc::clone(&failing);
     let busy = Duration::from_secs(5);
     let store = Store::open_with(&path, Durability::Full, busy, move |conn| {
-        if switch.load(std::sync::atomic::Ordering::SeqCst) {
+        if switch.load(Ordering::SeqCst) {
             let fault = ffi::Error::new(ffi::SQLITE_IOERR_FSYNC);
             return Err(rusqlite::Error::SqliteFailure(fault, None));
         }
@@ -233,7 +299,7 @@ fn a_failed_sync_stops_the_store_for_good() {
     })
     .unwrap();
     let mut handle = create(&store, &run, 1);
-    let set = |on| failing.store(on, std::sync::atomic::Ordering::SeqCst);
+    let set = |on| failing.store(on, Ordering::SeqCst);
     set(true);
     let batch = run.entries[..1].to_vec();
     let failed = wait(store.append(&mut handle, batch.clone(), Vec::new()));

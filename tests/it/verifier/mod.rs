@@ -5,6 +5,7 @@
 
 mod damage;
 mod forge;
+mod judged;
 mod node;
 pub mod python;
 mod signed;
@@ -92,12 +93,9 @@ pub(crate) fn both_hold(name: &str, bytes: Vec<u8>) {
 }
 
 pub fn compare(cases: &[Case], open: bool, trusted: &[PublicKey]) {
-    // The page accepts no run in progress: it shows that as incomplete.
-    if !open {
-        let keys: Vec<String> = trusted.iter().map(ToString::to_string).collect();
-        if let Some(others) = node::verdicts(cases, &keys) {
-            agree("the page", cases, open, trusted, others);
-        }
+    let keys: Vec<String> = trusted.iter().map(ToString::to_string).collect();
+    if let Some(others) = node::verdicts(cases, &keys, open) {
+        agree("the page", cases, open, trusted, others);
     }
     let given: Vec<String> = trusted.iter().map(|key| format!("--key={key}")).collect();
     let mut options: Vec<&str> = given.iter().map(String::as_str).collect();

@@ -8,23 +8,24 @@ use super::Verdict;
 use super::damage::Case;
 
 /// What hashes and verifies in the page.
-const SOURCES: [&str; 2] = [
+pub(super) const SOURCES: [&str; 3] = [
     include_str!("../../../src/cli/html/blake3.js"),
     include_str!("../../../src/cli/html/transcript.js"),
+    include_str!("../../../src/cli/html/trust.js"),
 ];
 
 /// Prints a line for each file that it is given: `ok`, or the line of the first flaw and what it is.
 const CHECK: &str = r#"
 const fs = require("node:fs");
 (async () => {
-  const given = process.argv.slice(2), keys = [];
-  for (const text of given.filter((text) => text.includes("+"))) keys.push(await transcript.readKey(text));
+  const [open, ...given] = process.argv.slice(2);
+  const keys = await trust.readKeys(given.filter((text) => text.includes("+")).join("\n"));
   for (const name of given.filter((text) => !text.includes("+"))) {
-    const verifier = new transcript.Verifier();
+    const verifier = new transcript.Verifier({ open: open === "open" });
     try {
       for (const line of transcript.lines(fs.readFileSync(name))) verifier.take(line);
       verifier.finish();
-      await transcript.signatures(verifier, keys);
+      await trust.judge(verifier, { keys, pins: [], witnesses: [], required: false });
       console.log("ok");
     } catch (flaw) {
       console.log(flaw.line ?? verifier.line, JSON.stringify(flaw.message));
@@ -33,13 +34,13 @@ const fs = require("node:fs");
 })();
 "#;
 
-static HAS_NODE: LazyLock<bool> = LazyLock::new(|| {
+pub(super) static HAS_NODE: LazyLock<bool> = LazyLock::new(|| {
     let asked = Command::new("node").arg("--version").output();
     asked.is_ok_and(|said| said.status.success())
 });
 
 /// What the page's verifier says of each case; nothing where there is no Node.
-pub(super) fn verdicts(cases: &[Case], keys: &[String]) -> Option<Vec<Verdict>> {
+pub(super) fn verdicts(cases: &[Case], keys: &[String], open: bool) -> Option<Vec<Verdict>> {
     if !*HAS_NODE {
         println!("skipped {} cases: there is no node", cases.len());
         return None;
@@ -52,7 +53,7 @@ pub(super) fn verdicts(cases: &[Case], keys: &[String]) -> Option<Vec<Verdict>> 
     let script = format!("{}{CHECK}", SOURCES.concat());
     fs::write(folder.path().join("check.js"), script).unwrap();
     let output = Command::new("node")
-        .arg("check.js")
+        .args(["check.js", if open { "open" } else { "sealed" }])
         .args(keys)
         .args(&names)
         .current_dir(folder.path())
@@ -111,7 +112,7 @@ fn the_page_hashes_as_blake3_does() {
     assert!(output.contains("bc3e3d41a1146b069abffad3c0d44860cf664390afce4d9661f7902e7943e085 "));
 }
 
-fn node(script: &str) -> io::Result<String> {
+pub(super) fn node(script: &str) -> io::Result<String> {
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("a.js"), script)?;
     let output = Command::new("node")

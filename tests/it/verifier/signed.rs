@@ -15,7 +15,7 @@ fn stranger() -> SecretKey {
 }
 
 /// The checkpoint of the first entries of a file.
-fn checkpoint(bytes: &[u8], entries: u64) -> Checkpoint {
+pub(super) fn checkpoint(bytes: &[u8], entries: u64) -> Checkpoint {
     let mut reader = LineReader::new();
     let (mut run_id, mut contract_hash) = (None, None);
     let (mut head, mut outcome) = (None, None);
@@ -44,7 +44,7 @@ fn checkpoint(bytes: &[u8], entries: u64) -> Checkpoint {
     }
 }
 
-fn entries(bytes: &[u8]) -> usize {
+pub(super) fn entries(bytes: &[u8]) -> usize {
     let entries = lines(bytes).into_iter();
     entries
         .filter(|line| line.starts_with(b"{\"action\":"))

@@ -1,0 +1,93 @@
+use std::collections::BTreeMap;
+
+use super::DriverError;
+use super::resume::Blobs;
+use crate::contract::{ExecutionContract, ProviderType};
+use crate::kernel::{ParentRun, RunStarted};
+use crate::message::RunId;
+use crate::replay::{Fork, ForkPoint};
+use crate::store::{StoreError, StoreReader};
+use crate::transcript::SealedEntry;
+
+/// How many generations are looked at; a longer line is none that people make.
+const MOST_PARENTS: usize = 1_000;
+
+/// How many requests each provider had answered where that run began, all its parents together: its scripts were played on
+/// from there. Runs without a script need none of it.
+///
+/// # Errors
+/// [`DriverError::NoParent`] where a run of the line is not in the store as it was.
+pub fn answered_before(
+    reader: &mut StoreReader,
+    contract: &ExecutionContract,
+    started: &RunStarted,
+) -> Result<BTreeMap<String, usize>, DriverError> {
+    let child = &started.run_id;
+    answered_by(reader, contract, child, started.parent.clone())
+}
+
+/// The same for a run that is to begin at a point of another one: what that one's parents had answered is added to the point.
+///
+/// # Errors
+/// [`DriverError::NoParent`] where a run of the line is not in the store as it was.
+pub fn played_from_the_first(
+    reader: &mut StoreReader,
+    contract: &ExecutionContract,
+    point: &mut ForkPoint,
+) -> Result<(), DriverError> {
+    let parent = point.parent.clone();
+    for (provider, count) in answered_by(reader, contract, &point.run_id, parent)? {
+        let all = point.answered.entry(provider).or_default();
+        *all = all.saturating_add(count);
+    }
+    Ok(())
+}
+
+fn answered_by(
+    reader: &mut StoreReader,
+    contract: &ExecutionContract,
+    child: &RunId,
+    mut parent: Option<ParentRun>,
+) -> Result<BTreeMap<String, usize>, DriverError> {
+    let mut answered = BTreeMap::new();
+    let mut providers = contract.providers.values();
+    if !providers.any(|provider| provider.provider_type == ProviderType::Scripted) {
+        return Ok(answered);
+    }
+    let mut child = child.clone();
+    for _ in 0..MOST_PARENTS {
+        let Some(from) = parent else {
+            break;
+        };
+        let point = point_of(reader, &from)?.ok_or_else(|| DriverError::NoParent {
+            child: child.clone(),
+            parent: from.run_id.clone(),
+        })?;
+        for (provider, count) in point.answered {
+            let all: &mut usize = answered.entry(provider).or_default();
+            *all = all.saturating_add(count);
+        }
+        child = from.run_id;
+        parent = point.parent;
+    }
+    Ok(answered)
+}
+
+/// The point at which another run began from that one; none where the store does not have it so.
+fn point_of(reader: &mut StoreReader, from: &ParentRun) -> Result<Option<ForkPoint>, DriverError> {
+    let stored = match reader.read_run(&from.run_id) {
+        Err(StoreError::NoSuchRun { .. } | StoreError::Erased { .. }) => return Ok(None),
+        stored => stored?,
+    };
+    let contract = stored.contract()?;
+    let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
+    let Some(at) = entries.iter().find(|entry| entry.hash == from.head) else {
+        return Ok(None);
+    };
+    let mut fork = Fork::new(contract, from.run_id.clone(), at.seq);
+    let blobs = Blobs(&*reader);
+    for entry in &entries {
+        fork.take(entry, &blobs);
+    }
+    Ok(fork.finish().ok())
+}

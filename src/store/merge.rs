@@ -1,0 +1,329 @@
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::blob::insert_blob;
+use super::column::Columns;
+use super::import::IMPORTED;
+use super::run::stored;
+use super::{Change, ImportError, StoreError, run_log};
+use crate::message::{Digest, RunId};
+use crate::transcript::{
+    CheckpointRecord, EntryRecord, LogLeaf, Note, PublicKey, Record, Signed, Tombstone,
+    TombstoneRecord,
+};
+
+/// The lines of a verified file on their way into a run of the store, inside one open transaction.
+///
+/// Entries that are here already must be the same; what comes behind them is added where the run was imported. Nothing that is here is taken away but
+/// tombstones that nobody vouches for, where the bytes come back.
+pub(super) struct Merge {
+    /// How many entries were here; none where the run was not.
+    before: Option<u64>,
+    key: i64,
+    own: bool,
+    restored: u64,
+    run_id: RunId,
+    sealed: bool,
+}
+
+/// What the row of a run says in the end.
+pub(super) struct Ended {
+    pub(super) created_unix_ms: u64,
+    pub(super) entries: u64,
+    pub(super) head: Digest,
+    pub(super) leaf: Option<LogLeaf>,
+}
+
+/// Whether one of these keys has signed the note.
+pub(super) fn vouched(keys: &[PublicKey], note: &Note) -> bool {
+    keys.iter()
+        .any(|key| matches!(note.signed_by(key), Signed::Valid))
+}
+
+fn is_vouched(keys: &[PublicKey], note: &str) -> bool {
+    note.parse().is_ok_and(|note| vouched(keys, &note))
+}
+
+impl Merge {
+    /// Finds the run of that name, or writes the row of one whose end is not known yet.
+    pub(super) fn begin(
+        conn: &Connection,
+        path: &Path,
+        run_id: &RunId,
+        contract_hash: Digest,
+        contract: &str,
+    ) -> Result<Self, ImportError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+        let mut select = conn
+            .prepare_cached(
+                "SELECT id, owner, contract_hash, head_seq, class FROM runs WHERE run_id = ?1",
+            )
+            .map_err(sql)?;
+        let mut rows = select.query([run_id.as_str()]).map_err(sql)?;
+        let run_id = run_id.clone();
+        let Some(row) = rows.next().map_err(sql)? else {
+            return Ok(Self {
+                before: None,
+                key: insert_run(conn, &run_id, contract_hash, contract).map_err(sql)?,
+                own: false,
+                restored: 0,
+                run_id,
+                sealed: false,
+            });
+        };
+        let columns = Columns {
+            path,
+            row,
+            table: "runs",
+            of: &format!("run {run_id}"),
+        };
+        let here = columns.digest(2, "contract_hash")?;
+        if here != contract_hash {
+            return Err(ImportError::OtherContract {
+                run_id,
+                here,
+                given: contract_hash,
+            });
+        }
+        let head_seq = columns.integer(3, "head_seq")?;
+        let before = u64::try_from(head_seq.saturating_add(1))
+            .map_err(|_| columns.refuse("head_seq", "-1 or more", head_seq))?;
+        Ok(Self {
+            before: Some(before),
+            key: columns.integer(0, "id")?,
+            own: columns.text(1, "owner")? != IMPORTED,
+            restored: 0,
+            sealed: columns.text_or_null(4, "class")?.is_some(),
+            run_id: run_id.clone(),
+        })
+    }
+
+    /// Takes the next line of the file.
+    pub(super) fn take(
+        &mut self,
+        conn: &Connection,
+        path: &Path,
+        keys: &[PublicKey],
+        record: &Record<'_>,
+    ) -> Result<(), ImportError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+        match record {
+            Record::Entry(entry) if self.before.is_some_and(|before| entry.seq < before) => {
+                self.compare(conn, path, entry)
+            }
+            Record::Entry(entry) if self.own => Err(ImportError::OwnRun {
+                run_id: self.run_id.clone(),
+                here: self.before.unwrap_or(0),
+                given: entry.seq.saturating_add(1),
+            }),
+            Record::Entry(entry) => Ok(self.add_entry(conn, entry).map_err(sql)?),
+            _ if self.own => Ok(()),
+            Record::Header(_) => Ok(()),
+            Record::Blob(blob) => Ok(self
+                .add_blob(conn, keys, blob.hash, blob.bytes)
+                .map_err(sql)?),
+            Record::Tombstone(stone) => Ok(self.add_tombstone(conn, keys, stone).map_err(sql)?),
+            Record::Checkpoint(checkpoint) => {
+                Ok(self.add_checkpoint(conn, keys, checkpoint).map_err(sql)?)
+            }
+        }
+    }
+
+    /// Whether the file has entries that were not here.
+    pub(super) fn is_extended(&self, entries: u64) -> bool {
+        self.before.is_none_or(|before| before < entries)
+    }
+
+    pub(super) fn change(&self, entries: u64) -> Change {
+        match self.before {
+            None => Change::New,
+            Some(from) if from < entries => Change::Extended { from },
+            Some(_) if self.restored > 0 => Change::Restored {
+                blobs: self.restored,
+            },
+            Some(_) => Change::Nothing,
+        }
+    }
+
+    /// Writes what is known once the whole file has been read.
+    pub(super) fn finish(&self, conn: &Connection, ended: &Ended) -> rusqlite::Result<()> {
+        let outcome = ended.leaf.as_ref().map(|leaf| leaf.outcome);
+        conn.execute(
+            "UPDATE runs SET head_seq = ?2, head_hash = ?3, class = ?4, code = ?5 WHERE id = ?1",
+            params![
+                self.key,
+                stored(ended.entries).saturating_sub(1),
+                ended.head.as_bytes(),
+                outcome.map(|outcome| outcome.class.as_str()),
+                outcome.map(|outcome| outcome.code.as_str()),
+            ],
+        )?;
+        if self.before.is_none() {
+            conn.execute(
+                "UPDATE runs SET created_unix_ms = ?2 WHERE id = ?1",
+                params![self.key, stored(ended.created_unix_ms)],
+            )?;
+        }
+        match &ended.leaf {
+            Some(leaf) if !self.sealed => run_log::append_leaf(conn, self.key, &leaf.text()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Holds an entry against the one of that number that is here.
+    fn compare(
+        &self,
+        conn: &Connection,
+        path: &Path,
+        entry: &EntryRecord<'_>,
+    ) -> Result<(), ImportError> {
+        let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+        let mut select = conn
+            .prepare_cached("SELECT hash, event, action FROM entries WHERE run = ?1 AND seq = ?2")
+            .map_err(sql)?;
+        let mut rows = select
+            .query(params![self.key, stored(entry.seq)])
+            .map_err(sql)?;
+        let of = format!("run {}, entry {}", self.run_id, entry.seq);
+        let corrupt = |what: &str| StoreError::Corrupt {
+            path: path.to_owned(),
+            reason: format!("entries, {of}: {what}"),
+        };
+        let row = rows.next().map_err(sql)?;
+        let row = row.ok_or_else(|| corrupt("it is not there, and runs.head_seq counts it"))?;
+        let columns = Columns {
+            path,
+            row,
+            table: "entries",
+            of: &of,
+        };
+        let here = columns.digest(0, "hash")?;
+        if here != entry.hash {
+            return Err(ImportError::OtherHistory {
+                run_id: self.run_id.clone(),
+                seq: entry.seq,
+                here,
+                given: entry.hash,
+            });
+        }
+        if columns.text(1, "event")? != entry.event || columns.text(2, "action")? != entry.action {
+            return Err(corrupt("event or action is not that of its hash").into());
+        }
+        Ok(())
+    }
+
+    fn add_entry(&self, conn: &Connection, entry: &EntryRecord<'_>) -> rusqlite::Result<()> {
+        conn.prepare_cached(
+            "INSERT INTO entries(run, seq, state, event, action, hash) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            self.key,
+            stored(entry.seq),
+            entry.decoded_action.to.as_str(),
+            entry.event,
+            entry.action,
+            entry.hash.as_bytes(),
+        ])?;
+        Ok(())
+    }
+
+    /// Keeps bytes that the run has not; those that somebody who is known erased stay away.
+    fn add_blob(
+        &mut self,
+        conn: &Connection,
+        keys: &[PublicKey],
+        hash: Digest,
+        bytes: &[u8],
+    ) -> rusqlite::Result<()> {
+        if let Some(note) = self.tombstone_of(conn, hash)? {
+            if is_vouched(keys, &note) {
+                return Ok(());
+            }
+            conn.prepare_cached("DELETE FROM tombstones WHERE run = ?1 AND hash = ?2")?
+                .execute(params![self.key, hash.as_bytes()])?;
+        }
+        insert_blob(conn, hash, bytes)?;
+        let linked = conn
+            .prepare_cached("INSERT OR IGNORE INTO run_blobs(run, hash) VALUES(?1, ?2)")?
+            .execute(params![self.key, hash.as_bytes()])?;
+        self.restored = self
+            .restored
+            .saturating_add(u64::try_from(linked).unwrap_or(0));
+        Ok(())
+    }
+
+    /// Keeps a tombstone where the run has no bytes that it would speak of: an import takes nothing away.
+    fn add_tombstone(
+        &self,
+        conn: &Connection,
+        keys: &[PublicKey],
+        record: &TombstoneRecord,
+    ) -> rusqlite::Result<()> {
+        let stone = record.note.parse().ok();
+        let Some(stone) = stone.and_then(|note| Tombstone::read(&note)) else {
+            return Ok(());
+        };
+        let hash = stone.blob.as_bytes();
+        let here = conn
+            .prepare_cached("SELECT 1 FROM run_blobs WHERE run = ?1 AND hash = ?2")?
+            .exists(params![self.key, hash])?;
+        let known = self.tombstone_of(conn, stone.blob)?;
+        if here || known.is_some_and(|note| is_vouched(keys, &note)) {
+            return Ok(());
+        }
+        conn.prepare_cached(
+            "INSERT OR REPLACE INTO tombstones(run, hash, note) VALUES(?1, ?2, ?3)",
+        )?
+        .execute(params![self.key, hash, record.note])?;
+        Ok(())
+    }
+
+    /// Keeps a checkpoint, in the place of one that nobody vouches for where somebody does for this one.
+    fn add_checkpoint(
+        &self,
+        conn: &Connection,
+        keys: &[PublicKey],
+        record: &CheckpointRecord,
+    ) -> rusqlite::Result<()> {
+        let entries = record.stated_entries().map(stored);
+        let here: Option<String> = conn
+            .prepare_cached("SELECT note FROM checkpoints WHERE run = ?1 AND entries = ?2")?
+            .query_row(params![self.key, entries], |row| row.get(0))
+            .optional()?;
+        if here.is_some_and(|here| is_vouched(keys, &here) || !is_vouched(keys, &record.note)) {
+            return Ok(());
+        }
+        conn.prepare_cached(
+            "INSERT OR REPLACE INTO checkpoints(run, entries, note) VALUES(?1, ?2, ?3)",
+        )?
+        .execute(params![self.key, entries, record.note])?;
+        Ok(())
+    }
+
+    fn tombstone_of(&self, conn: &Connection, hash: Digest) -> rusqlite::Result<Option<String>> {
+        conn.prepare_cached("SELECT note FROM tombstones WHERE run = ?1 AND hash = ?2")?
+            .query_row(params![self.key, hash.as_bytes()], |row| row.get(0))
+            .optional()
+    }
+}
+
+/// Writes the row of a run whose end is not known yet.
+fn insert_run(
+    conn: &Connection,
+    run_id: &RunId,
+    contract_hash: Digest,
+    contract: &str,
+) -> rusqlite::Result<i64> {
+    conn.execute(
+        "INSERT INTO runs(run_id, contract, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash) \
+         VALUES(?1, ?2, ?3, 0, 0, ?4, -1, ?3)",
+        params![
+            run_id.as_str(),
+            contract,
+            contract_hash.as_bytes(),
+            IMPORTED
+        ],
+    )?;
+    Ok(conn.last_insert_rowid())
+}

@@ -1,0 +1,139 @@
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, ffi};
+
+use super::StoreError;
+use super::schema::format_of;
+
+/// Opens a connection that only reads, and makes nothing.
+///
+/// A write that was cut off is rolled back first, where the file may be written. Where neither the file nor anything beside it can be, it is
+/// read as it stands: nobody changes it meanwhile.
+pub(super) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
+    let conn = open_to_read(path, busy)?;
+    if format_of(&conn, path)?.is_none() {
+        return Err(StoreError::Foreign {
+            path: path.to_path_buf(),
+            found: 0,
+        });
+    }
+    Ok(conn)
+}
+
+/// [`open_reader`] for whatever database it is, an empty one included.
+pub(super) fn open_to_read(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
+    let read_only = OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let fault = match connect(path, read_only, busy) {
+        Ok(conn) => return Ok(conn),
+        Err(fault) => fault,
+    };
+    let told = |fault| StoreError::from_sql(path, &fault);
+    match code_of(&fault) {
+        Some(ffi::SQLITE_READONLY_ROLLBACK | ffi::SQLITE_READONLY_RECOVERY) => {
+            // A connection that may write rolls back as soon as it reads.
+            drop(
+                connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, busy)
+                    .map_err(|fault| cut_off(path).unwrap_or_else(|| told(fault)))?,
+            );
+            connect(path, read_only, busy)
+                .map_err(|fault| cut_off(path).unwrap_or_else(|| told(fault)))
+        }
+        Some(code) if may_be_frozen(code) && path.is_file() && is_frozen(path) => {
+            if let Some(fault) = cut_off(path) {
+                return Err(fault);
+            }
+            let flags = read_only | OpenFlags::SQLITE_OPEN_URI;
+            connect(Path::new(&immutable(path)), flags, busy).map_err(told)
+        }
+        _ => Err(told(fault)),
+    }
+}
+
+fn connect(path: &Path, access: OpenFlags, busy: Duration) -> rusqlite::Result<Connection> {
+    let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    conn.busy_timeout(busy)?;
+    // Only a read finds out whether the file can be read.
+    conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(conn)
+}
+
+fn code_of(fault: &rusqlite::Error) -> Option<i32> {
+    fault.sqlite_error().map(|error| error.extended_code)
+}
+
+/// What SQLite says where it cannot make the files beside a database that it would need.
+const fn may_be_frozen(code: i32) -> bool {
+    matches!(
+        code & 0xff,
+        ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY | ffi::SQLITE_IOERR
+    )
+}
+
+/// Writes that were cut off, or are still to be taken into the file: they stand in a file beside it.
+fn cut_off(path: &Path) -> Option<StoreError> {
+    let left = ["-wal", "-journal"].map(|ending| beside(path, ending));
+    let holds = |left: &PathBuf| std::fs::metadata(left).is_ok_and(|file| file.len() > 0);
+    left.into_iter().find(holds).map(|left| StoreError::CutOff {
+        path: path.to_path_buf(),
+        left,
+    })
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Whether nobody with the rights of this process can write to the file: its file system is mounted read-only, or nothing can be made in its folder.
+#[cfg(unix)]
+fn is_frozen(path: &Path) -> bool {
+    use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
+    let mounted = statvfs(path);
+    let read_only = mounted.is_ok_and(|found| found.f_flag.contains(StatVfsMountFlags::RDONLY));
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    read_only || access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK).is_err()
+}
+
+#[cfg(not(unix))]
+fn is_frozen(_path: &Path) -> bool {
+    false
+}
+
+/// The file as an address of SQLite: one that nobody writes, so that no lock and no other file is needed.
+fn immutable(path: &Path) -> String {
+    let mut address = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                address.push(char::from(*byte));
+            }
+            _ => {
+                use std::fmt::Write as _;
+                // Writing to a string does not fail.
+                let _ = write!(address, "%{byte:02X}");
+            }
+        }
+    }
+    address.push_str("?immutable=1");
+    address
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_names_the_file_whatever_its_name() {
+        let check = |path: &str, expect: &str| {
+            assert_eq!(immutable(Path::new(path)), expect);
+        };
+        check("/a/runs.db", "file:/a/runs.db?immutable=1");
+        check(
+            "/a b/50%?#é.db",
+            "file:/a%20b/50%25%3F%23%C3%A9.db?immutable=1",
+        );
+    }
+}
