@@ -12,6 +12,9 @@ use super::{
 use crate::contract::ToolTransport;
 use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
 
+/// The most slots that one turn offers: each is named in the request.
+const MAX_SLOTS: u32 = 100;
+
 impl Machine {
     pub(super) fn infer(&mut self, event: &EventKind, outbox: &mut Outbox) -> Reply<FromInfer> {
         match (event, self.phase) {
@@ -147,7 +150,10 @@ impl Machine {
             ToolTransport::Native => return None,
             ToolTransport::XmlFinal => 0,
             ToolTransport::Xml if closing || terms.exposed_tools().next().is_none() => 0,
-            ToolTransport::Xml => u32::try_from(terms.max_tool_calls_per_turn).unwrap_or(u32::MAX),
+            ToolTransport::Xml => {
+                let calls = u32::try_from(terms.max_tool_calls_per_turn).unwrap_or(u32::MAX);
+                calls.min(MAX_SLOTS)
+            }
         };
         let turns_before = self.turn.number.saturating_sub(1);
         Some(XmlOffer {

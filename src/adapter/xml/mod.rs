@@ -24,3 +24,5 @@ pub use transport::{XmlTransport, transported};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transport_tests;
