@@ -1,26 +1,24 @@
 #!/usr/bin/env python3
-"""Verifies transcripts of monolith without monolith: python3 verify.py FILE... [--open] [--key=PUBLIC_KEY]...
-Written from docs/transcript-format.md alone; README.md says what is checked and what cannot be. Exit 0: all hold; 7: one does not."""
+"""Verifies transcripts of monolith by docs/transcript-format.md alone: verify.py FILE... [--open] [--key=PUBLIC_KEY]... Exit 0: all hold; 7: one does not."""
 import base64, decimal, hashlib, json, re, sys
 from blake3 import blake3
 
 # The keys of every object, `?` for those that may be left out. A row is named by the key that its object stands under, or by its kind.
-ROWS = """
-action: adapter_version attempt checks? closing? context? conversation_digest counters effects? from kind length? model_fingerprint
-  model_profile_id note? outcome? policy? predicate? seq state_digest step_id target to; reasoning_trace: adapter_version model parts;
-counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms;
-probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested timed_out cancelled tool_changed:; tombstone: tombstone;
-result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?; repair: original repaired steps;
-returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name;
-run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?; infer: attempt inference notices target tools;
-messages canonical_message: content reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?; usage: cache_read cost_micro_usd? estimated input output;
-inference_returned: gate_breached gated? inference redacted? request_hash result usage; await_approval approval_given approval_denied: arguments_hash call;
-context: blocked? ctx expected limit pending projected remaining schema; inference_failed: fault gated? inference redacted? request_hash? usage?;
-tool_calls: arguments id name raw_payload? source_model; fault: class message raw_hash? retry_after_ms? status?; header: contract format run_id;
-decision: grounds policy rules_hash rules_version; resumed: contract_hash tools_changed; resource: blob bytes mime_type; policy: decision matched;
-entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash; malformed: detail raw_hash;
-bring_up: detail server; connection_lost: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate: item name; block:;
-outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes signature?"""
+ROWS = """action: adapter_version attempt checks? closing? context? conversation_digest counters effects? from kind length? model_fingerprint model_profile_id
+note? outcome? policy? predicate? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: calls cost_micro_usd executed
+executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
+effect_lost timer_fired stop_requested timed_out cancelled tool_changed:; tombstone: tombstone; result: adapter_version canonical_message? failure_code?
+pointer? raw_hash repair? status stop usage? withheld?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
+started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: bring_up contract_hash intent_words messages parent? run_id
+started_unix_ms workspace?; infer: attempt inference notices target tools; messages canonical_message: content reasoning? reasoning_trace? role tokens
+tool_call_id? tool_calls?; usage: cache_read cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
+result usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
+inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments id name raw_payload? source_model; fault: class message raw_hash?
+retry_after_ms? status?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: contract_hash tools_changed; resource: blob
+bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash;
+malformed: detail raw_hash; bring_up: detail server; connection_lost: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
+item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
+signature?"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}
 
 def hold(condition, text):
@@ -57,8 +55,7 @@ def dump(value, depth=1):
     return re.sub("e([+-])0*", r"e\1", text) if short else format(decimal.Decimal(re.sub(r"\.0$", "", text)), "f")
 
 def keyed(what, *fields):
-    framed = (len(field).to_bytes(8, "little") + field for field in fields)
-    return blake3(b"".join(framed), derive_key_context="monolith transcript v1 " + what).digest()
+    return blake3(b"".join(len(field).to_bytes(8, "little") + field for field in fields), derive_key_context="monolith transcript v1 " + what).digest()
 
 def blob_names(value, gated=False, lost=False):  # the blobs that an event names: needed, withheld, or a request that a replay makes again
     gated, lost = (before or isinstance(value, dict) and value.get(key) for before, key in ((gated, "gated"), (lost, "redacted")))
@@ -72,14 +69,14 @@ def blob_names(value, gated=False, lost=False):  # the blobs that an event names
 
 class Transcript:
     def __init__(self, open_run, keys):
-        self.line, self.rank, self.vouched, self.head, self.length, self.stones = 0, 0, 0, None, 0, [""]
+        self.line, self.rank, self.vouched, self.head, self.length, self.stones = 0, 0, 0, None, 0, (0, "")
         self.last = {"kind": "", "to": "PRECHECK", "step_id": 0}
         self.open_run, self.keys, self.named, self.blobs, self.heads, self.signed, self.unknown = open_run, keys, {}, [""], [], [0, 0], 0
 
     def take(self, raw):
         self.line += 1
-        record, text = json.loads(raw), raw[:-1].decode()
-        hold(len(raw) <= 2**29 and isinstance(record, dict) and (dump(record) + "\n").encode() == raw, "not an object in canonical form, or cut or too long")
+        record, text = json.loads(raw if len(raw) <= 2**29 else b""), raw[:-1].decode()
+        hold(isinstance(record, dict) and (dump(record) + "\n").encode() == raw, "not an object in canonical form, or cut or too long")
         name = "header" if self.head is None else next((name for name in ("blob", "tombstone", "checkpoint") if name in record), "entry")
         before, self.rank = self.rank, "header entry blob tombstone checkpoint".split().index(name)
         check_keys({**record, "contract": ""} if name == "header" else record, "blob_line" if name == "blob" else name)
@@ -88,8 +85,7 @@ class Transcript:
         getattr(self, name)(record, text)
 
     def header(self, record, _):
-        contract, self.run_id = record.get("contract"), record.get("run_id")
-        formats = record.get("format"), contract["format"]
+        contract, self.run_id, formats = record["contract"], record["run_id"], (record["format"], record["contract"]["format"])
         hold(formats == ("monolith-transcript/1", "monolith-contract/1"), f"unknown format or version: {formats}")
         hold(re.fullmatch("[a-z0-9][a-z0-9._-]{0,63}", self.run_id), "run_id: not one")
         claimed, self.contract = contract.pop("contract_hash"), blake3(dump(contract).encode()).digest()
@@ -125,19 +121,19 @@ class Transcript:
     def blob(self, record, _):
         name, data = record["blob"], base64.b64decode(record["bytes"], validate=True)
         hold(name in self.named and name > self.blobs[-1], "named by no entry, or not in its place")
-        hold(base64.b64encode(data).decode() == record["bytes"], "bytes: not in canonical base64")
-        hold(blake3(data).hexdigest() == name, f"bytes: their hash is {blake3(data).hexdigest()}")
-        self.blobs.append(name)
+        hold((base64.b64encode(data).decode(), blake3(data).hexdigest()) == (record["bytes"], name), "bytes: not in canonical base64, or of another hash")
+        self.named[name]["here"] = self.blobs.append(name)
 
     def note(self, note):  # the text of a signed note, and whether a given key has signed it
-        (text, _, lines), known = note.rpartition("\n\n"), 0
+        (text, _, lines), known = note.rpartition("\n\n"), False
+        hold(len(note.encode()) <= 2**16 and lines.count("\n") <= 64 and not re.search("[\0-\t\v-\x1f]", note), "no note")
         for line in lines.removesuffix("\n").split("\n"):
             name, encoded = re.fullmatch(r"— ([^\s+]+) ([A-Za-z0-9+/]+=*)", line).groups()
             signature = base64.b64decode(encoded, validate=True)
             hold(lines.endswith("\n") and base64.b64encode(signature).decode() == encoded and len(signature) > 4, "no signed note")
             if (name, signature[:4]) in self.keys:
-                self.keys[name, signature[:4]].verify(signature[4:], text.encode() + b"\n")  # raises InvalidSignature
-                known = 1
+                hold(not weak(signature[4:36]), "a signature of small order")
+                known = self.keys[name, signature[:4]].verify(signature[4:], text.encode() + b"\n") is None  # raises InvalidSignature
             self.unknown += (name, signature[:4]) not in self.keys
         return text, known
 
@@ -147,8 +143,8 @@ class Transcript:
         run_id, name, reason, time = re.fullmatch(form, text).groups()
         exact = dump(json.loads(reason)) == reason and len(json.loads(reason).encode()) <= 1024
         hold(exact and run_id == self.run_id and int(time) < 2**53, "not in its form, or of another run")
-        hold(name in self.named and name > self.stones[-1] and name not in set(self.blobs), "of no blob that is named and gone")
-        self.stones, self.vouched = self.stones + [name], self.vouched + known
+        hold(name in self.named and name > self.stones[1] and "here" not in self.named[name], "of no blob that is named and gone")
+        self.named[name]["here"], self.vouched, self.stones = 0, self.vouched + known, (self.stones[0] + 1, name)
 
     def checkpoint(self, record, _):
         text, known = self.note(record["checkpoint"])
@@ -161,26 +157,30 @@ class Transcript:
     def end_entries(self):
         if self.last["kind"] != "seal" and not (self.open_run and self.head and self.last["to"] != "TERMINATE"):
             self.line = self.length + 1
-            raise ValueError("incomplete: no seal behind this line")
+            hold(False, "incomplete: no seal behind this line")
 
     def finish(self):
         self.end_entries()
-        absent = {name: self.named[name] for name in self.named.keys() - set(self.blobs) - set(self.stones)}
-        self.line = min((needs["needed"] for needs in absent.values() if "needed" in needs), default=0)
+        absent = [needs for needs in self.named.values() if "here" not in needs]
+        self.line = min((needs["needed"] for needs in absent if "needed" in needs), default=0)
         hold(not self.line, "a blob that this entry names is missing")
-        requests = sum("withheld" not in needs for needs in absent.values())
+        requests = sum("withheld" not in needs for needs in absent)
         return [f"ok  run {self.run_id}, contract {self.contract.hex()}", f"ok  {self.length} entries, head {self.head.hex()}",
                 f"ok  outcome {self.heads[-1][1] if self.heads else 'open'}", f"ok  {len(self.blobs) - 1} blobs, each hashed",
                 f"    missing: {requests} bodies of requests, {len(absent) - requests} withheld blobs",
-                f"    erased: {len(self.stones) - 1} by design, {self.vouched} of them signed by a key that was given",
+                f"    erased: {self.stones[0]} by design, {self.vouched} of them signed by a key that was given",
                 f"    signed: the first {self.signed[1]} entries by a key that was given; {self.unknown} signatures by others",
                 f"verified at level L{int(self.signed[1] == self.length and self.last['kind'] == 'seal')}"]
+
+def weak(point):  # whether 32 bytes are a point of order 1, 2, 4 or 8
+    prime, eighth = 2**255 - 19, 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7
+    return int.from_bytes(point, "little") % 2**255 % prime in (0, 1, prime - 1, eighth, prime - eighth)
 
 def public_key(text):
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     name, short, typed = text.split("+", 2)
     typed = base64.b64decode(typed, validate=True)
-    hold(typed[0] == 1 and hashlib.sha256(name.encode() + b"\n" + typed).hexdigest()[:8] == short, f"{text}: no Ed25519 key")
+    hold(typed[0] == 1 and not weak(typed[1:]) and hashlib.sha256(name.encode() + b"\n" + typed).hexdigest()[:8] == short, f"{text}: no Ed25519 key")
     return (name, bytes.fromhex(short)), Ed25519PublicKey.from_public_bytes(typed[1:])
 
 def main(arguments):
@@ -189,7 +189,7 @@ def main(arguments):
     for path in paths:
         transcript = Transcript("--open" in arguments, keys)
         try:
-            for raw in open(path, "rb"):
+            for raw in iter(lambda file=open(path, "rb"): file.readline(2**29 + 1), b""):
                 transcript.take(raw)
             report = transcript.finish()
         except Exception as flaw:  # what cannot be computed does not hold

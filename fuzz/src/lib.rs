@@ -38,20 +38,28 @@ pub const TARGETS: [(&str, Target); 12] = [
 
 /// A response body, judged by the decoder of that protocol: the first byte chooses the status.
 ///
-/// A message comes exactly with a native verdict, a failure code exactly with a rejection; the arguments of every call are an
-/// object; and a second look says the same.
+/// Under strict mode and without it: a message comes exactly with a verdict that is no rejection, a failure code exactly with
+/// a rejection, a repair exactly with a recovery, which strict mode has none of; the arguments of every call are an object; and
+/// a second look says the same.
 pub fn decode(proto: &str, data: &[u8]) {
     let adapter = Adapter::by_proto(proto).expect("a protocol of this build");
     let Some((first, body)) = data.split_first() else {
         return;
     };
     let status = [200, 200, 200, 400, 429, 500][usize::from(*first) % 6];
-    let decoded = judge(adapter, status, [body]);
-    assert_eq!(decoded, judge(adapter, status, [body]));
-    if let Decoded::Message(result) = decoded {
-        let native = result.status == AdapterStatus::Native;
-        assert_eq!(native, result.canonical_message.is_some());
-        assert_eq!(native, result.failure_code.is_none());
+    for strict in [true, false] {
+        let adapter = adapter.under(strict);
+        let decoded = judge(adapter, status, [body]);
+        assert_eq!(decoded, judge(adapter, status, [body]));
+        let Decoded::Message(result) = decoded else {
+            continue;
+        };
+        let rejected = result.status == AdapterStatus::Rejected;
+        let recovered = result.status == AdapterStatus::Recovered;
+        assert_eq!(rejected, result.canonical_message.is_none());
+        assert_eq!(rejected, result.failure_code.is_some());
+        assert_eq!(recovered, result.repair.is_some());
+        assert!(!(strict && recovered));
         for call in result.canonical_message.iter().flat_map(|m| &m.tool_calls) {
             assert!(call.arguments.to_value().is_object());
             assert!(!call.name.is_empty() && !call.id.is_empty());

@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
 use super::fold::Failure;
-use crate::message::{FailureCode, ObjectFault, ObjectText, ToolInvocation};
+use super::repair::{Repaired, Repairs, repair};
+use crate::message::{FailureCode, ObjectFault, ObjectText, Repair, ToolInvocation};
 
 /// The most calls of one message; one more rejects it.
 pub(super) const MAX_CALLS: usize = 128;
@@ -29,13 +30,22 @@ pub(super) struct CallFields {
     pub name: &'static str,
 }
 
+/// The calls of a message that passed.
+#[derive(Debug, Default)]
+pub(super) struct Judged {
+    pub calls: Vec<ToolInvocation>,
+    /// What had to be repaired, where something had to.
+    pub repair: Option<Repair>,
+}
+
 /// Judges the calls of a message, the same for every protocol: no id stands twice, every call has a name, and its
-/// arguments are the text of exactly one JSON object. A call without id gets one.
+/// arguments are the text of exactly one JSON object, after a repair where `repairs` allows one. A call without id gets one.
 pub(super) fn judge(
     calls: Vec<GatheredCall>,
     fields: &CallFields,
     model: &str,
-) -> Result<Vec<ToolInvocation>, Failure> {
+    repairs: Repairs,
+) -> Result<Judged, Failure> {
     if let Some(beyond) = calls.get(MAX_CALLS) {
         let pointer = beyond.pointer.as_str();
         return Err(Failure::new(FailureCode::TooManyCalls, pointer));
@@ -47,7 +57,7 @@ pub(super) fn judge(
             return Err(Failure::new(FailureCode::CallIdDuplicate, pointer));
         }
     }
-    let mut judged = Vec::with_capacity(calls.len());
+    let mut judged = Judged::default();
     for (at, call) in calls.into_iter().enumerate() {
         let fail = |code, below: &str| Failure::new(code, format!("{}{below}", call.pointer));
         if let Some((code, below)) = call.flaw {
@@ -56,16 +66,22 @@ pub(super) fn judge(
         if call.name.is_empty() {
             return Err(fail(FailureCode::CallNameMissing, fields.name));
         }
-        let arguments = match ObjectText::parse(call.arguments) {
+        let arguments = match ObjectText::parse(call.arguments.as_str()) {
             Ok(arguments) => arguments,
-            Err(fault) => return Err(fail(code_of(fault), fields.arguments)),
+            Err(fault) => match repaired(fault, &call.arguments, repairs) {
+                Some(mended) => {
+                    let place = format!("{}{}", call.pointer, fields.arguments);
+                    note(&mut judged.repair, &place, &call.arguments, mended)
+                }
+                None => return Err(fail(code_of(fault), fields.arguments)),
+            },
         };
         let id = if call.id.is_empty() {
             made_id(at, &mut ids)
         } else {
             call.id
         };
-        judged.push(ToolInvocation {
+        judged.calls.push(ToolInvocation {
             arguments,
             id,
             name: call.name,
@@ -74,6 +90,33 @@ pub(super) fn judge(
         });
     }
     Ok(judged)
+}
+
+fn repaired(fault: ObjectFault, text: &str, repairs: Repairs) -> Option<Repaired> {
+    let has_a_form = matches!(
+        fault,
+        ObjectFault::InvalidJson { .. } | ObjectFault::NotObject
+    );
+    let allowed = has_a_form && repairs == Repairs::Allowed;
+    allowed.then(|| repair(text)).flatten()
+}
+
+/// Records a repair at `place`; those of several calls stand in one record, a line each, and every step names its place.
+fn note(record: &mut Option<Repair>, place: &str, original: &str, mended: Repaired) -> ObjectText {
+    let record = record.get_or_insert_with(|| Repair {
+        original: String::new(),
+        repaired: String::new(),
+        steps: Vec::new(),
+    });
+    if !record.steps.is_empty() {
+        record.original.push('\n');
+        record.repaired.push('\n');
+    }
+    record.original.push_str(original);
+    record.repaired.push_str(mended.object.as_str());
+    let steps = mended.steps.iter().map(|step| format!("{place}: {step}"));
+    record.steps.extend(steps);
+    mended.object
 }
 
 /// `call_<n>`, n the call's place in the message from 1, or the next number that no call of the message has.

@@ -2,6 +2,7 @@ use super::documents::Documents;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form, Framing};
 use super::frames::{Frame, Frames};
+use super::repair::Repairs;
 use super::retry_after::retry_after_ms;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
@@ -95,6 +96,11 @@ impl<F: Fold + Send> Decoder<F> {
             too_large: false,
             version,
         }
+    }
+
+    pub(super) fn repairing(mut self, repairs: Repairs) -> Self {
+        self.fold.progress().repairs = repairs;
+        self
     }
 
     fn take(&mut self, bytes: &[u8]) {

@@ -1,5 +1,6 @@
-use super::calls::{CallFields, GatheredCall, MAX_CALLS, judge};
+use super::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
 use super::fold::{Failure, Folded};
+use super::repair::Repairs;
 use crate::message::{
     AgentMessage, FailureCode, ReasoningPart, ReasoningText, ReasoningTrace, Role,
 };
@@ -24,6 +25,7 @@ pub(super) struct Draft {
 pub(super) struct Parties<'a> {
     pub asked: &'a str,
     pub answered: Option<&'a str>,
+    pub repairs: Repairs,
     pub version: &'static str,
 }
 
@@ -70,6 +72,15 @@ impl Draft {
         }
     }
 
+    /// The output was cut right after the last call: what there is of its arguments proves nothing. `arguments` is where they
+    /// stand below the call.
+    pub(super) fn cut_last_call(&mut self, arguments: &'static str) {
+        if let Some(call) = self.calls.last_mut() {
+            call.flaw
+                .get_or_insert((FailureCode::ArgsInvalidJson, arguments));
+        }
+    }
+
     pub(super) fn has_refusal(&self) -> bool {
         !self.refusal.trim().is_empty()
     }
@@ -77,8 +88,8 @@ impl Draft {
     /// The message, or the first rule that one of its calls breaks.
     pub(super) fn finish(self, fields: &CallFields, parties: &Parties<'_>) -> Folded {
         let model = parties.answered.unwrap_or(parties.asked);
-        let tool_calls = match judge(self.calls, fields, model) {
-            Ok(calls) => calls,
+        let Judged { calls, repair } = match judge(self.calls, fields, model, parties.repairs) {
+            Ok(judged) => judged,
             Err(failure) => return Folded::Rejected(failure),
         };
         // A refusal is the only thing some models say: for people, it never passes as an answer.
@@ -88,13 +99,14 @@ impl Draft {
             model: parties.asked.to_owned(),
             parts: self.parts,
         });
-        Folded::Message(AgentMessage {
+        let message = AgentMessage {
             content: if refused { self.refusal } else { self.content },
             reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
             reasoning_trace: trace,
-            tool_calls,
+            tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, "", 0)
-        })
+        };
+        Folded::of(message, repair)
     }
 }
 

@@ -1,5 +1,6 @@
 use super::error_report::ErrorReport;
 use super::json::{Raw, object};
+use super::repair::Repairs;
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
 
 /// The first rule that a response broke, and where.
@@ -40,6 +41,16 @@ pub(super) enum Folded {
     Fault(ErrorReport),
 }
 
+impl Folded {
+    /// The message, after a repair where there was one.
+    pub(super) fn of(message: AgentMessage, repair: Option<Repair>) -> Self {
+        match repair {
+            Some(repair) => Self::Recovered(message, repair),
+            None => Self::Message(message),
+        }
+    }
+}
+
 /// What every protocol keeps of a response while it arrives, whatever its wire shape.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -51,6 +62,8 @@ pub(super) struct Progress {
     pub fault: Option<ErrorReport>,
     /// The model as the provider names it.
     pub model: Option<String>,
+    /// Whether argument text may be repaired.
+    pub repairs: Repairs,
     /// The last report of usage.
     pub usage: Option<Usage>,
 }
@@ -98,6 +111,11 @@ pub(super) enum Framing {
 pub(super) trait Fold: Default + std::fmt::Debug {
     /// How its bodies are framed.
     const FRAMING: Framing = Framing::Plain;
+
+    /// Where the calls of a message stand, below which no text profile expects any.
+    const CALLS: &'static str = "";
+    /// Where the text of a message stands.
+    const TEXT: &'static str = "";
 
     /// What is common to all protocols.
     fn progress(&mut self) -> &mut Progress;

@@ -3,12 +3,12 @@
 //! Knows how each provider family writes messages, tools, streams and errors; one folder per protocol,
 //! chosen by the `adapter_version` of a contract's target. It deliberately does not know how bytes travel
 //! (that is `inference`), what time it is (a caller says), whether a tool name exists or arguments fit a schema
-//! (that is the machine's). No wire protocol repairs: a response is native, rejected, or a provider's fault. A text profile
-//! over one repairs what it names, and records it.
+//! (that is the machine's). A response is native, rejected, or a provider's fault; where the contract is not
+//! strict, argument text that has one meaning only is repaired by named, recorded steps, and the message is recovered.
 //!
 //! ```text
 //! conversation ─▶ RequestEncoder ─▶ body bytes          (each message rendered once, kept)
-//! body bytes   ─▶ ResponseDecoder ─▶ Decoded::Message(native | rejected)
+//! body bytes   ─▶ ResponseDecoder ─▶ Decoded::Message(native | recovered | rejected)
 //!      pushed in any pieces        └▶ Decoded::Fault(class, Retry-After)
 //! ```
 //!
@@ -39,6 +39,7 @@ mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod protocol;
+mod repair;
 mod request;
 mod response;
 mod retry_after;
@@ -67,3 +68,5 @@ mod fixture;
 mod hostile_tests;
 #[cfg(test)]
 mod json_suite_tests;
+#[cfg(test)]
+mod recovery_tests;

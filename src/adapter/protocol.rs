@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use super::repair::Repairs;
 use super::request::{under, wire};
 use super::xml::XmlTransport;
 use super::{
@@ -11,7 +12,11 @@ use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
 /// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its
 /// responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adapter(Protocol, Option<TextProfile>);
+pub struct Adapter {
+    profile: Option<TextProfile>,
+    protocol: Protocol,
+    repairs: Repairs,
+}
 
 /// The protocols of this build. A later one is a variant here and a folder beside the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +89,31 @@ impl Protocol {
 }
 
 impl Adapter {
+    const fn of(protocol: Protocol, profile: Option<TextProfile>) -> Self {
+        Self {
+            profile,
+            protocol,
+            repairs: Repairs::Never,
+        }
+    }
+
+    /// The same adapter, which repairs argument text where the contract is not strict (semantics §6). One that nobody asked
+    /// about it repairs none.
+    #[must_use]
+    pub const fn under(self, strict_mode: bool) -> Self {
+        let repairs = if strict_mode {
+            Repairs::Never
+        } else {
+            Repairs::Allowed
+        };
+        Self { repairs, ..self }
+    }
+
     /// The adapters of this build without text profiles, sorted by version.
     pub fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL
             .into_iter()
-            .map(|protocol| Self(protocol, None))
+            .map(|protocol| Self::of(protocol, None))
     }
 
     /// The adapter of that version, such as `openai-chat/1`.
@@ -101,7 +126,7 @@ impl Adapter {
             None => (version, None),
         };
         let found = Protocol::ALL.into_iter().find(|p| p.version() == wire);
-        let adapter = found.map(|protocol| Self(protocol, profile));
+        let adapter = found.map(|protocol| Self::of(protocol, profile));
         adapter.ok_or_else(|| AdapterError::UnknownVersion {
             got: version.chars().take(80).collect(),
             known: Protocol::ALL.map(Protocol::version).join(", "),
@@ -119,40 +144,41 @@ impl Adapter {
         Protocol::ALL.into_iter().map(Protocol::version)
     }
 
-    /// The adapter of a contract's target.
+    /// The adapter of a contract's target, under the contract's strictness.
     ///
     /// # Errors
     /// [`AdapterError`] where there is no such target, or none of its version.
     pub fn of_target(terms: &Terms, index: usize) -> Result<Self, AdapterError> {
-        Self::by_version(&target(terms, index)?.adapter_version)
+        let adapter = Self::by_version(&target(terms, index)?.adapter_version)?;
+        Ok(adapter.under(terms.strict_mode))
     }
 
     /// The version that stands in contracts, entries and results.
     #[must_use]
     pub fn version(self) -> &'static str {
-        let wire = self.0.version();
-        let layered = self.1.and_then(|profile| profile.over(wire));
+        let wire = self.protocol.version();
+        let layered = self.profile.and_then(|profile| profile.over(wire));
         layered.unwrap_or(wire)
     }
 
     /// What recordings and scripts call the protocol.
     #[must_use]
     pub const fn proto(self) -> &'static str {
-        self.0.proto()
+        self.protocol.proto()
     }
 
     /// Whether what it asks decodes under the grammar of the token gate itself, so that text through a closed gate is the
     /// backend's fault and not the model's.
     #[must_use]
     pub const fn is_embedded(self) -> bool {
-        matches!(self.0, Protocol::LocalHermes)
+        matches!(self.protocol, Protocol::LocalHermes)
     }
 
     /// Where requests for `target` go, below the provider's base URL: segments without a leading slash, and a query
     /// where there is one.
     #[must_use]
     pub fn path(self, target: &TargetTerms) -> Cow<'static, str> {
-        match self.0 {
+        match self.protocol {
             Protocol::Anthropic => Cow::Borrowed(anthropic::PATH),
             Protocol::Gemini => gemini::path(target).into(),
             Protocol::LocalHermes => Cow::Borrowed(local_hermes::PATH),
@@ -166,7 +192,7 @@ impl Adapter {
     /// How the protocol wants the key.
     #[must_use]
     pub const fn key_header(self) -> KeyHeader {
-        let (name, prefix) = match self.0 {
+        let (name, prefix) = match self.protocol {
             Protocol::Anthropic => ("x-api-key", ""),
             Protocol::Gemini => ("x-goog-api-key", ""),
             Protocol::Bedrock
@@ -182,7 +208,7 @@ impl Adapter {
     /// Headers that every request of the protocol carries; an author's header of the same name replaces one.
     #[must_use]
     pub const fn headers(self) -> &'static [(&'static str, &'static str)] {
-        match self.0 {
+        match self.protocol {
             Protocol::Anthropic => &[("anthropic-version", "2023-06-01")],
             Protocol::Bedrock
             | Protocol::Gemini
@@ -198,9 +224,11 @@ impl Adapter {
     /// model itself.
     #[must_use]
     pub fn decoder(self, meta: ResponseMeta, model: &str) -> ResponseDecoder {
-        match self.1 {
-            None => ResponseDecoder::new(self.0, meta, model),
-            Some(profile) => ResponseDecoder::layered(profile, self.version(), meta, model),
+        match self.profile {
+            None => ResponseDecoder::new(self.protocol, self.repairs, meta, model),
+            Some(profile) => {
+                ResponseDecoder::layered(self.protocol, profile, self.version(), meta, model)
+            }
         }
     }
 }
@@ -210,8 +238,8 @@ pub(super) fn encoder(terms: &Terms, index: usize) -> Result<RequestEncoder, Ada
     let target = target(terms, index)?;
     let adapter = Adapter::by_version(&target.adapter_version)?;
     let rendering = |terms: &Terms| {
-        let wire = wire(adapter.0, terms, target)?;
-        Ok::<_, AdapterError>(match adapter.1 {
+        let wire = wire(adapter.protocol, terms, target)?;
+        Ok::<_, AdapterError>(match adapter.profile {
             None => wire,
             Some(profile) => under(profile, terms, wire),
         })

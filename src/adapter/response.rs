@@ -1,6 +1,7 @@
 use super::decoder::{Decoder, Judge};
 use super::fold::Fold;
 use super::protocol::Protocol;
+use super::repair::Repairs;
 use super::text::{Hermes, Layer, Llama3, Qwen};
 use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
 use crate::contract::TextProfile;
@@ -33,6 +34,14 @@ pub enum Decoded {
     },
 }
 
+/// What a decoder is told beforehand.
+struct Head<'a> {
+    meta: ResponseMeta,
+    model: &'a str,
+    repairs: Repairs,
+    version: &'static str,
+}
+
 /// Judges one response from its bytes, fed in whatever pieces they arrive.
 ///
 /// Whether the body is one JSON document or an event stream is told by its first byte that is not white space, not by
@@ -42,50 +51,68 @@ pub enum Decoded {
 pub struct ResponseDecoder(Box<dyn Judge>);
 
 impl ResponseDecoder {
-    pub(super) fn new(protocol: Protocol, meta: ResponseMeta, model: &str) -> Self {
-        let version = protocol.version();
+    pub(super) fn new(
+        protocol: Protocol,
+        repairs: Repairs,
+        meta: ResponseMeta,
+        model: &str,
+    ) -> Self {
+        let head = Head {
+            meta,
+            model,
+            repairs,
+            version: protocol.version(),
+        };
         match protocol {
-            Protocol::Anthropic => Self::folding::<anthropic::Fold>(version, meta, model),
-            Protocol::Bedrock => Self::folding::<bedrock::Fold>(version, meta, model),
-            Protocol::Gemini => Self::folding::<gemini::Fold>(version, meta, model),
-            Protocol::LocalHermes => Self::folding::<local_hermes::Fold>(version, meta, model),
-            Protocol::Ollama => Self::folding::<ollama::Fold>(version, meta, model),
-            Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(version, meta, model),
-            Protocol::OpenrouterChat => {
-                Self::folding::<openai_chat::Fold<true>>(version, meta, model)
-            }
-            Protocol::OpenaiResponses => {
-                Self::folding::<openai_responses::Fold>(version, meta, model)
-            }
+            Protocol::Anthropic => Self::folding::<anthropic::Fold>(head),
+            Protocol::Bedrock => Self::folding::<bedrock::Fold>(head),
+            Protocol::Gemini => Self::folding::<gemini::Fold>(head),
+            Protocol::LocalHermes => Self::folding::<local_hermes::Fold>(head),
+            Protocol::Ollama => Self::folding::<ollama::Fold>(head),
+            Protocol::OpenaiChat => Self::folding::<openai_chat::Fold>(head),
+            Protocol::OpenrouterChat => Self::folding::<openai_chat::Fold<true>>(head),
+            Protocol::OpenaiResponses => Self::folding::<openai_responses::Fold>(head),
         }
     }
 
-    /// The decoder of plain chat with calls in the text.
+    /// The decoder of plain chat with calls in the text. A text profile names its repairs itself.
     pub(super) fn layered(
+        protocol: Protocol,
         profile: TextProfile,
         version: &'static str,
         meta: ResponseMeta,
         model: &str,
     ) -> Self {
-        match profile {
-            TextProfile::Hermes => {
-                Self::folding::<Layer<openai_chat::Fold, Hermes>>(version, meta, model)
-            }
-            TextProfile::Llama3 => {
-                Self::folding::<Layer<openai_chat::Fold, Llama3>>(version, meta, model)
-            }
-            TextProfile::Qwen => {
-                Self::folding::<Layer<openai_chat::Fold, Qwen>>(version, meta, model)
-            }
+        let head = Head {
+            meta,
+            model,
+            repairs: Repairs::Never,
+            version,
+        };
+        match protocol {
+            Protocol::Ollama => Self::under::<ollama::Fold>(profile, head),
+            Protocol::OpenrouterChat => Self::under::<openai_chat::Fold<true>>(profile, head),
+            // No profile is laid over another one (`TextProfile::over`).
+            Protocol::Anthropic
+            | Protocol::Bedrock
+            | Protocol::Gemini
+            | Protocol::LocalHermes
+            | Protocol::OpenaiChat
+            | Protocol::OpenaiResponses => Self::under::<openai_chat::Fold>(profile, head),
         }
     }
 
-    fn folding<F: Fold + Send + 'static>(
-        version: &'static str,
-        meta: ResponseMeta,
-        model: &str,
-    ) -> Self {
-        Self(Box::new(Decoder::<F>::new(version, meta, model)))
+    fn under<F: Fold + Send + 'static>(profile: TextProfile, head: Head<'_>) -> Self {
+        match profile {
+            TextProfile::Hermes => Self::folding::<Layer<F, Hermes>>(head),
+            TextProfile::Llama3 => Self::folding::<Layer<F, Llama3>>(head),
+            TextProfile::Qwen => Self::folding::<Layer<F, Qwen>>(head),
+        }
+    }
+
+    fn folding<F: Fold + Send + 'static>(head: Head<'_>) -> Self {
+        let decoder = Decoder::<F>::new(head.version, head.meta, head.model);
+        Self(Box::new(decoder.repairing(head.repairs)))
     }
 
     /// Takes the next bytes of the body.

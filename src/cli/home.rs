@@ -136,12 +136,17 @@ impl Home {
 
     pub(super) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
         let mut text = String::new();
-        File::open(self.cwd.join(file))
-            .and_then(|open| open.take(MAX_TRUST_BYTES).read_to_string(&mut text))
-            .map_err(|fault| CliError::TrustUnreadable {
-                path: file.to_owned(),
-                reason: fault.to_string(),
-            })?;
+        let refuse = |reason: String| CliError::TrustUnreadable {
+            path: file.to_owned(),
+            reason,
+        };
+        let open = File::open(self.cwd.join(file)).map_err(|fault| refuse(fault.to_string()))?;
+        let read = open.take(MAX_TRUST_BYTES + 1).read_to_string(&mut text);
+        let read = read.map_err(|fault| refuse(fault.to_string()))?;
+        // A part of it would be taken for the whole.
+        if u64::try_from(read).is_ok_and(|read| read > MAX_TRUST_BYTES) {
+            return Err(refuse("it is longer than 16 MiB".to_owned()));
+        }
         Ok(text)
     }
 

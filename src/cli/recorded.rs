@@ -12,9 +12,7 @@ use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
 use crate::store::{Lineage, RunReader, StoreReader};
 use crate::telemetry::Ledger;
-use crate::transcript::{
-    EntryRecord, Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone,
-};
+use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
 const FIRST_KEYS: [&str; 5] = [
@@ -92,7 +90,9 @@ impl Source {
         match self {
             Self::Run(run_id, reader) => {
                 let notes = reader.read_run(run_id)?.tombstones()?;
-                notes.iter().for_each(|note| take(note));
+                for note in &notes {
+                    take(note);
+                }
             }
             Self::File(path) => {
                 let mut reader = LineReader::new();
@@ -139,7 +139,7 @@ impl Source {
                             header = Some((contract, found.run_id));
                         }
                         (Record::Entry(entry), Some((contract, run_id))) => {
-                            take(contract, run_id, &sealed(&entry))?;
+                            take(contract, run_id, &SealedEntry::from(&*entry))?;
                         }
                         // Nothing but blobs and checkpoints stands behind the entries.
                         _ => return Ok(false),
@@ -309,7 +309,7 @@ impl Source {
                             taken = Some(begin(contract, header.run_id));
                         }
                         (Record::Entry(entry), None, Some(taken)) => {
-                            take(taken, &sealed(&entry), &blobs);
+                            take(taken, &SealedEntry::from(&*entry), &blobs);
                         }
                         // A line before the header: there is no transcript to read on.
                         (_, Some(_), None) => return Ok(false),
@@ -375,16 +375,6 @@ fn erased_by(note: &str) -> Option<Digest> {
     Tombstone::read(&note.parse().ok()?).map(|stone| stone.blob)
 }
 
-fn sealed(entry: &EntryRecord<'_>) -> SealedEntry {
-    SealedEntry {
-        seq: entry.seq,
-        state: entry.decoded_action.to,
-        event: entry.event.to_owned(),
-        action: entry.action.to_owned(),
-        hash: entry.hash,
-    }
-}
-
 fn load_file(path: &Path) -> Result<Recorded, CliError> {
     let mut reader = LineReader::new();
     let mut header = None;
@@ -398,7 +388,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         })?;
         match record {
             Record::Header(found) => header = Some((found.contract.to_owned(), found.run_id)),
-            Record::Entry(entry) => entries.push(sealed(&entry)),
+            Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
             Record::Checkpoint(_) => {}
             Record::Tombstone(stone) => erased.extend(erased_by(&stone.note)),
             Record::Blob(blob) => {

@@ -39,6 +39,8 @@ pub use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults, tool_faults_with,
 };
 pub use document_schema::contract_schema;
+#[cfg(test)]
+pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;

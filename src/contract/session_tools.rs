@@ -107,7 +107,7 @@ pub(crate) fn session_tools(
             "Give your final report, once, when the task is done. Format: {}.",
             terms.format
         );
-        define(FINAL_REPORT, &says, schema)
+        define(FINAL_REPORT, &says, &schema)
     });
     let progress = progress.then(|| {
         let schema = json!({
@@ -119,7 +119,7 @@ pub(crate) fn session_tools(
         define(
             PROGRESS_REPORT,
             "Tell how far you are, beside other calls.",
-            schema,
+            &schema,
         )
     });
     let batch = batch.then(|| {
@@ -142,14 +142,14 @@ pub(crate) fn session_tools(
             "required": ["calls"],
             "additionalProperties": false,
         });
-        define(BATCH, "Call several tools at once.", schema)
+        define(BATCH, "Call several tools at once.", &schema)
     });
     // Sorted by name, as the others are.
     batch.into_iter().chain(report).chain(progress).collect()
 }
 
-fn define(name: &str, description: &str, input_schema: Value) -> ToolTerms {
-    let schema = canonical(&input_schema);
+fn define(name: &str, description: &str, input_schema: &Value) -> ToolTerms {
+    let schema = canonical(input_schema);
     let tokens = estimate_tokens(name) + estimate_tokens(description) + estimate_tokens(&schema);
     let described = ToolCapability {
         annotations: Value::Null,

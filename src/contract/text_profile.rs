@@ -14,10 +14,28 @@ pub enum TextProfile {
 }
 
 /// Every wire protocol that a text profile can be laid over: its adapter, the profile, the adapter of both.
-const LAYERED: [(&str, TextProfile, &str); 3] = [
+const LAYERED: [(&str, TextProfile, &str); 9] = [
+    ("ollama-chat/1", TextProfile::Hermes, "ollama-chat+hermes/1"),
+    ("ollama-chat/1", TextProfile::Llama3, "ollama-chat+llama3/1"),
+    ("ollama-chat/1", TextProfile::Qwen, "ollama-chat+qwen/1"),
     ("openai-chat/1", TextProfile::Hermes, "openai-chat+hermes/1"),
     ("openai-chat/1", TextProfile::Llama3, "openai-chat+llama3/1"),
     ("openai-chat/1", TextProfile::Qwen, "openai-chat+qwen/1"),
+    (
+        "openrouter-chat/1",
+        TextProfile::Hermes,
+        "openrouter-chat+hermes/1",
+    ),
+    (
+        "openrouter-chat/1",
+        TextProfile::Llama3,
+        "openrouter-chat+llama3/1",
+    ),
+    (
+        "openrouter-chat/1",
+        TextProfile::Qwen,
+        "openrouter-chat+qwen/1",
+    ),
 ];
 
 impl TextProfile {
@@ -56,10 +74,13 @@ mod tests {
     #[test]
     fn a_version_names_the_wire_protocol_and_the_profile() {
         for profile in TextProfile::ALL {
-            let version = profile.over("openai-chat/1").unwrap();
-            assert_eq!(version, format!("openai-chat+{}/1", profile.as_str()));
-            let split = TextProfile::of_version(version);
-            assert_eq!(split, Some(("openai-chat/1", profile)));
+            for wire in ["ollama-chat", "openai-chat", "openrouter-chat"] {
+                let alone = format!("{wire}/1");
+                let version = profile.over(&alone).unwrap();
+                assert_eq!(version, format!("{wire}+{}/1", profile.as_str()));
+                let split = TextProfile::of_version(version);
+                assert_eq!(split, Some((alone.as_str(), profile)));
+            }
             let read: TextProfile =
                 serde_json::from_str(&format!("{:?}", profile.as_str())).unwrap();
             assert_eq!(read, profile);

@@ -61,10 +61,6 @@ pub(super) enum Verdict {
 
 /// Everything a run is besides its state. Changed by handlers only.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of the run that several states read; none excludes another"
-)]
 pub(super) struct Machine {
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) validators: Arc<Validators>,

@@ -10,7 +10,7 @@ use super::entry::ReportRecord;
 use super::machine::Machine;
 use super::texts::FailedReason;
 use super::{OutcomeCode, ReportSource};
-use crate::contract::{BATCH, FinalReport, SessionTool};
+use crate::contract::{ArgumentFault, BATCH, FinalReport, SessionTool};
 use crate::message::{AgentMessage, Digest, ObjectText, StopReason, ToolInvocation};
 
 /// What is answered to a progress report.
@@ -177,18 +177,11 @@ impl Machine {
     }
 
     /// Takes text in the place of a report: only the closing turn does (000 §5).
-    pub(super) fn take_text(&mut self, text: &str) -> Result<(), FailedReason> {
-        let Some(terms) = &self.contract.final_report else {
-            return Ok(());
-        };
-        let report =
-            terms
-                .read_text(text, &self.validators)
-                .map_err(|fault| FailedReason::Invalid {
-                    pointer: fault.pointer,
-                    rule: fault.rule,
-                })?;
-        self.report = Report::Accepted(report, ReportSource::Text);
+    pub(super) fn take_text(&mut self, text: &str) -> Result<(), ArgumentFault> {
+        if let Some(terms) = &self.contract.final_report {
+            let report = terms.read_text(text, &self.validators)?;
+            self.report = Report::Accepted(report, ReportSource::Text);
+        }
         Ok(())
     }
 

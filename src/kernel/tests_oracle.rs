@@ -133,6 +133,10 @@ struct Call {
 
 /// What a step brought to COMMIT. Several may hold; §2 says which one counts.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "several may hold at once; each is a question of the document"
+)]
 struct Found {
     over: Option<Code>,
     violation: Option<Code>,

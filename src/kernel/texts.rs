@@ -83,18 +83,6 @@ pub(super) enum FailedReason {
 }
 
 impl FailedReason {
-    /// The code and the place that a rejection notice names, and what is wrong, for people.
-    pub(super) fn as_rejection(&self) -> (&'static str, &str, String) {
-        match self {
-            Self::Invalid { pointer, rule } => (
-                "FINAL_REPORT_INVALID",
-                pointer,
-                format!("{pointer}: {rule}"),
-            ),
-            other => ("FINAL_REPORT_INVALID", "/", other.observation()),
-        }
-    }
-
     /// The observation: `(tool failed: <reason>)`.
     pub(super) fn observation(&self) -> String {
         let reason = match self {

@@ -157,10 +157,15 @@ impl Machine {
             outbox.note = Some("text without a call".to_owned());
             return self.fail(Failure::Prose);
         }
-        if let Err(reason) = self.take_text(&message.content) {
-            let (code, pointer, detail) = reason.as_rejection();
-            self.notices.push(texts::rejection_notice(code, pointer));
-            outbox.note = Some(format!("the text is no report: {detail}"));
+        if let Err(fault) = self.take_text(&message.content) {
+            let place = if fault.pointer.is_empty() {
+                "/"
+            } else {
+                &fault.pointer
+            };
+            self.notices
+                .push(texts::rejection_notice("FINAL_REPORT_INVALID", place));
+            outbox.note = Some(format!("the text is no report: {fault}"));
             return self.fail(Failure::Report);
         }
         self.accept(message, usage);

@@ -152,12 +152,13 @@ impl Replayer {
             .targets
             .get(target)
             .map_or("", |target| target.model.as_str());
+        let strict = self.contract.strict_mode;
         let decoded = Adapter::by_version(&recorded.adapter_version).map(|adapter| {
             let meta = ResponseMeta {
                 status: 200,
                 ..ResponseMeta::default()
             };
-            let mut decoder = adapter.decoder(meta, model);
+            let mut decoder = adapter.under(strict).decoder(meta, model);
             decoder.push(&raw);
             decoder.finish()
         });

@@ -1,4 +1,5 @@
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -68,6 +69,19 @@ impl<C: Fn(&Connection) -> rusqlite::Result<()>> Writer<C> {
             }
             next = left_over.or_else(|| self.requests.blocking_recv());
         }
+        self.close();
+    }
+
+    /// Takes the log of writes into the file, where nobody else is in the way. SQLite does so when the last connection is closed, but not where that is one
+    /// that only reads; and what is left beside the file cannot be read from where nothing may be written.
+    fn close(&self) {
+        if self.poison.is_some() {
+            return;
+        }
+        // Whatever hinders it, the log stays and holds all of it.
+        drop(self.conn.busy_timeout(Duration::ZERO));
+        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+        drop(self.conn.query_row(checkpoint, [], |_| Ok(())));
     }
 
     /// Commits `first` and whatever else is waiting as one transaction; returns a request that wants its own.

@@ -67,7 +67,7 @@ fn code_of(fault: &rusqlite::Error) -> Option<i32> {
 const fn may_be_frozen(code: i32) -> bool {
     matches!(
         code & 0xff,
-        ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY | ffi::SQLITE_IOERR
+        ffi::SQLITE_CANTOPEN | ffi::SQLITE_READONLY | ffi::SQLITE_IOERR | ffi::SQLITE_PROTOCOL
     )
 }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, Row, Transaction, params};
 
 use super::column::Columns;
 use super::open_reader::open_reader;
-use super::{RunFilter, RunRow, StoreError, schema};
+use super::{DamagedRow, RunFilter, RunRow, StoreError, schema};
 use crate::contract::ExecutionContract;
 use crate::kernel::State;
 use crate::message::{Digest, MAX_EXACT, RunId};
@@ -19,8 +19,6 @@ const PAGE: i64 = 32;
 const CANDIDATES: usize = 10;
 /// How long a lock is waited for; readers meet one only while the file is made or closed.
 const BUSY: Duration = Duration::from_secs(5);
-/// How many rows that do not read as runs a listing names.
-const MOST_UNREADABLE: usize = 20;
 
 const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id \
                    FROM runs";
@@ -30,15 +28,6 @@ const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, 
 pub struct StoreReader {
     pub(super) conn: Connection,
     pub(super) path: PathBuf,
-}
-
-/// What a store says of its runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// The rows that read, the newest first.
-    pub rows: Vec<RunRow>,
-    /// What is wrong with the others: table, row, column and rule.
-    pub unreadable: Vec<StoreError>,
 }
 
 /// One run as it stood when it was opened, whatever is appended meanwhile. Iterates its entries in order.
@@ -63,33 +52,39 @@ impl StoreReader {
         })
     }
 
-    /// The newest runs first, at most `limit`. Rows that do not read as runs are left out; [`Self::list`] names them.
+    /// The newest runs first, at most `limit`. Rows that do not read as runs are left out; [`Self::list_rows`] names them.
     pub fn list_runs(&self, limit: usize, filter: RunFilter) -> Result<Vec<RunRow>, StoreError> {
-        Ok(self.list(limit, filter)?.rows)
+        let mut found = Vec::new();
+        if limit > 0 {
+            self.each_row(filter, |row| {
+                found.extend(row);
+                found.len() < limit
+            })?;
+        }
+        Ok(found)
     }
 
-    /// The newest runs first, at most `limit`, and what is wrong with rows that do not read as runs.
-    pub fn list(&self, limit: usize, filter: RunFilter) -> Result<Listing, StoreError> {
-        let mut listing = Listing::default();
-        self.each_row(filter, |row| {
-            match row {
-                Ok(row) if listing.rows.len() < limit => listing.rows.push(row),
-                Ok(_) => return false,
-                Err(fault) if listing.unreadable.len() < MOST_UNREADABLE => {
-                    listing.unreadable.push(fault);
-                }
-                Err(_) => {}
-            }
-            true
-        })?;
-        Ok(listing)
+    /// The newest runs first, at most `limit`, and among them what cannot be read as one.
+    pub fn list_rows(
+        &self,
+        limit: usize,
+        filter: RunFilter,
+    ) -> Result<Vec<Result<RunRow, DamagedRow>>, StoreError> {
+        let mut found = Vec::new();
+        if limit > 0 {
+            self.each_row(filter, |row| {
+                found.push(row);
+                found.len() < limit
+            })?;
+        }
+        Ok(found)
     }
 
     /// Hands on the rows of runs, the newest first, until `take` says no.
     fn each_row(
         &self,
         filter: RunFilter,
-        mut take: impl FnMut(Result<RunRow, StoreError>) -> bool,
+        mut take: impl FnMut(Result<RunRow, DamagedRow>) -> bool,
     ) -> Result<(), StoreError> {
         let (open, sealed, class) = match filter {
             RunFilter::All => (true, true, None),
@@ -107,7 +102,7 @@ impl StoreReader {
             .map_err(sql)?;
         let mut rows = select.query(params![open, sealed, class]).map_err(sql)?;
         while let Some(row) = rows.next().map_err(sql)? {
-            if !take(run_row(row, &self.path)) {
+            if !take(run_row(row, &self.path).map_err(|fault| damaged(row, fault))) {
                 break;
             }
         }
@@ -453,4 +448,11 @@ fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> {
         head: columns.digest(6, "head_hash")?,
         outcome,
     })
+}
+
+fn damaged(row: &Row<'_>, fault: StoreError) -> DamagedRow {
+    let name = row.get::<_, String>(0);
+    let number = || row.get::<_, i64>(9).unwrap_or_default();
+    let run = name.unwrap_or_else(|_| format!("in row {}", number()));
+    DamagedRow { run, fault }
 }

@@ -1,3 +1,4 @@
+use super::StoreError;
 use super::import::IMPORTED;
 use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, RunId};
@@ -77,6 +78,15 @@ impl RunRow {
     pub fn is_imported(&self) -> bool {
         self.owner == IMPORTED
     }
+}
+
+/// A row of the index that cannot be read.
+#[derive(Debug)]
+pub struct DamagedRow {
+    /// The name of the run as it stands there, or the number of the row where it has none.
+    pub run: String,
+    /// What is wrong with it.
+    pub fault: StoreError,
 }
 
 /// Which runs to list.

@@ -2,14 +2,17 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
 use super::column::Columns;
-use super::schema::has_log;
-use super::{StoreError, StoreReader};
+use super::schema::{has_log, missing_table};
+use super::{STORE_FORMAT, StoreError, StoreReader};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, judge_tree,
-    leaf_hash,
+    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, is_log_name,
+    judge_tree, leaf_hash,
 };
+
+/// What the name of a log is.
+const LOG_NAME_RULE: &str = "the name of the log (16 digits of lower-case hex)";
 
 /// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +56,19 @@ impl StoreReader {
             if !has_log(&tx)? {
                 return Ok(None);
             }
-            let (name, leaves) = (name(&tx)?, leaf_hashes(&tx)?);
-            Ok(Some(RunLog { name, leaves }))
+            Ok(Some((name(&tx)?, leaf_hashes(&tx)?)))
         };
-        read().map_err(|fault| StoreError::from_sql(&self.path, &fault))
+        let found = read().map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
+        // The name is part of what is signed: no other text may get there.
+        found
+            .map(|(name, leaves)| match name {
+                Ok(name) => Ok(RunLog { name, leaves }),
+                Err(flaw) => Err(StoreError::Corrupt {
+                    path: self.path.clone(),
+                    reason: format!("table log_name: {flaw}"),
+                }),
+            })
+            .transpose()
     }
 
     /// The number and the text of the leaf of that run; none before its seal.
@@ -100,8 +112,15 @@ impl StoreReader {
             first_bad: None,
         };
         let mut leaves = Vec::new();
+        if let Some(table) = missing_table(&tx).map_err(sql)? {
+            report.take("schema", table, Err(missing(table)), String::new());
+            return Ok(report);
+        }
         if kept {
-            report.log = name(&tx).map_err(sql)?;
+            match name(&tx).map_err(sql)? {
+                Ok(name) => report.log = name,
+                Err(flaw) => report.take("name", "log_name", Err(flaw), String::new()),
+            }
             leaves = leaf_hashes(&tx).map_err(sql)?;
             report.size = leaves.len();
             let judged = judge_leaves(&tx).map_err(sql)?;
@@ -110,6 +129,12 @@ impl StoreReader {
             let judged = judge_sealed(&tx).map_err(sql)?;
             let detail = "every sealed run has its leaf".to_owned();
             report.take("runs", "runs", judged, detail);
+            let unsigned = unsigned_seals(&tx).map_err(sql)?;
+            if unsigned > 0 {
+                report.not_checked.push(format!(
+                    "signatures: {unsigned} sealed runs have no checkpoint at their seal; they were not signed, or it was removed"
+                ));
+            }
         } else {
             let why = "leaves: this store keeps no log of runs";
             report.not_checked.push(why.to_owned());
@@ -174,15 +199,44 @@ impl LogReport {
     }
 }
 
-/// The name of the log.
-pub(super) fn name(conn: &Connection) -> rusqlite::Result<String> {
+/// What is wrong with a store that lost a table.
+pub(super) fn missing(table: &str) -> Flaw {
+    let expected = format!("the table {table}, which every store of format {STORE_FORMAT} has");
+    Flaw::new(FlawKind::Truncated, "table", expected, "no such table")
+}
+
+/// The name of the log, or what is wrong with it.
+pub(super) fn name(conn: &Connection) -> rusqlite::Result<Result<String, Flaw>> {
     let name = conn
         .query_row("SELECT CAST(name AS BLOB) FROM log_name", [], |row| {
             row.get(0)
         })
         .optional()?;
-    let name: Vec<u8> = name.unwrap_or_default();
-    Ok(String::from_utf8_lossy(&name).into_owned())
+    let Some(name) = name else {
+        let kind = FlawKind::Truncated;
+        return Ok(Err(Flaw::new(kind, "name", LOG_NAME_RULE, "no row")));
+    };
+    let name: Vec<u8> = name;
+    let name = String::from_utf8_lossy(&name).into_owned();
+    Ok(if is_log_name(&name) {
+        Ok(name)
+    } else {
+        Err(Flaw::tampered(
+            "name",
+            LOG_NAME_RULE,
+            format_args!("{name:?}"),
+        ))
+    })
+}
+
+/// How many sealed runs no checkpoint covers to their seal.
+fn unsigned_seals(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row(
+        "SELECT count(*) FROM runs r WHERE class IS NOT NULL AND NOT EXISTS \
+         (SELECT 1 FROM checkpoints c WHERE c.run = r.id AND c.entries = r.head_seq + 1)",
+        [],
+        |row| row.get(0),
+    )
 }
 
 /// The hashes of the leaves, in their order.

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::StoreError;
+use super::{StoreError, run_log};
 
 /// `mono` in ASCII: what tells a store from other programs' databases.
 pub const APPLICATION_ID: i32 = 0x6d6f_6e6f;
@@ -102,6 +102,58 @@ fn has_tables(conn: &Connection, names: &[&str]) -> rusqlite::Result<bool> {
     Ok(true)
 }
 
+/// The tables of [`SCHEMA`].
+const TABLES: [&str; 9] = [
+    "runs",
+    "entries",
+    "blobs",
+    "run_blobs",
+    "checkpoints",
+    "log_leaves",
+    "log_name",
+    "invocations",
+    "tombstones",
+];
+
+/// The first table that a store of this format must have and does not. One of format 1 may lack some.
+pub(super) fn missing_table(conn: &Connection) -> rusqlite::Result<Option<&'static str>> {
+    if conn.query_row("PRAGMA user_version", [], |row| row.get::<_, i32>(0))? < STORE_FORMAT {
+        return Ok(None);
+    }
+    for table in TABLES {
+        if !has_tables(conn, &[table])? {
+            return Ok(Some(table));
+        }
+    }
+    Ok(None)
+}
+
+/// What a store of this format must have and does not, in words.
+fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
+    if let Some(table) = missing_table(conn)? {
+        return Ok(Some(format!("the table {table}")));
+    }
+    let columns = |conn: &Connection| -> rusqlite::Result<Vec<String>> {
+        conn.prepare(
+            "SELECT p.name || ' of table ' || m.name FROM sqlite_schema m, pragma_table_info(m.name) p \
+             WHERE m.type = 'table' ORDER BY 1",
+        )?
+        .query_map([], |row| row.get(0))?
+        .collect()
+    };
+    let whole = Connection::open_in_memory()?;
+    whole.execute_batch(SCHEMA)?;
+    let here = columns(conn)?;
+    let mut expected = columns(&whole)?.into_iter();
+    if let Some(column) = expected.find(|column| !here.contains(column)) {
+        return Ok(Some(format!("the column {column}")));
+    }
+    let name = run_log::name(conn)?;
+    Ok(name
+        .err()
+        .map(|flaw| format!("{} in table log_name", flaw.expected)))
+}
+
 /// Whether the store keeps a log of runs.
 pub(super) fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
     has_tables(conn, &["log_name", "log_leaves", "checkpoints"])
@@ -137,6 +189,7 @@ pub(super) fn open_writer(
         });
     }
     judge_writable(found, path)?;
+    judge_whole(&conn, found, path)?;
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
@@ -177,6 +230,20 @@ fn judge_writable(found: Option<i32>, path: &Path) -> Result<(), StoreError> {
         }),
         Some(_) | None => Ok(()),
     }
+}
+
+/// Refuses to write a store that lost a part of its tables: what is missing would be found only once tools have run.
+fn judge_whole(conn: &Connection, found: Option<i32>, path: &Path) -> Result<(), StoreError> {
+    if found.is_none() {
+        return Ok(());
+    }
+    let lacking = lacking(conn).map_err(|fault| StoreError::from_sql(path, &fault))?;
+    lacking.map_or(Ok(()), |what| {
+        Err(StoreError::Corrupt {
+            path: path.to_path_buf(),
+            reason: format!("a store of format {STORE_FORMAT} has {what}, and this one does not"),
+        })
+    })
 }
 
 /// The format of a store; none where the database is empty.

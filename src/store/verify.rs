@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use super::import::IMPORTED;
 use super::lineage::find_parent;
-use super::schema::{has_log, has_tombstones};
+use super::schema::{has_log, has_tombstones, missing_table};
 use super::{StoreError, StoreReader, run_log};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
@@ -76,6 +76,10 @@ pub(super) fn judge(
     let Some(key) = show_run(conn, run_id, &mut verifier)? else {
         return Ok(None);
     };
+    if let Some(table) = missing_table(conn)? {
+        verifier.take_flaw("schema", Place::Table(table), run_log::missing(table));
+        return Ok(Some(verifier.finish()));
+    }
     let has_log = has_log(conn)?;
     if show_entries(conn, key, &mut verifier)?
         && show_parent(conn, &mut verifier)?
@@ -164,7 +168,13 @@ fn show_log(
         verifier.take_log(LOG_LEAVES, &LogEvidence::default());
         return Ok(());
     };
-    let name = run_log::name(conn)?;
+    let name = match run_log::name(conn)? {
+        Ok(name) => name,
+        Err(flaw) => {
+            verifier.take_flaw("log", Place::Table("log_name"), flaw);
+            return Ok(());
+        }
+    };
     let leaf: Option<(i64, Vec<u8>)> = conn
         .prepare_cached(
             "SELECT idx, CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves WHERE run = ?1",

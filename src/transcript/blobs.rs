@@ -23,6 +23,16 @@ pub enum Presence {
     Needed,
 }
 
+/// Whether a secret was taken out of the answer that an event records, so that the bytes as received were not kept.
+#[must_use]
+pub fn is_redacted(event: &Event) -> bool {
+    match &event.event {
+        EventKind::InferenceReturned(returned) => returned.redacted,
+        EventKind::InferenceFailed(failed) => failed.redacted,
+        _ => false,
+    }
+}
+
 /// Every blob that an event names, in the order of the event's fields. The bytes of a redacted answer were never kept, so their
 /// hash names no blob.
 #[must_use]

@@ -22,6 +22,8 @@ mod document;
 mod entry;
 mod file;
 mod flaw;
+#[cfg(test)]
+mod jcs_tests;
 mod key_ring;
 mod log_proof;
 mod merkle;
@@ -40,7 +42,7 @@ mod tombstone;
 mod trust;
 mod verify;
 
-pub use blobs::{BlobReference, Presence, blob_references};
+pub use blobs::{BlobReference, Presence, blob_references, is_redacted};
 pub use blocks::BlockError;
 pub use chain::{Chain, Link};
 pub use checkpoint::Checkpoint;
@@ -62,7 +64,7 @@ pub use record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, Record, TombstoneRecord,
 };
 pub use report::{FirstBad, Place, VerifyCheck, VerifyReport};
-pub use run_log::{LogLeaf, TreeHead};
+pub use run_log::{LogLeaf, TreeHead, is_log_name};
 pub use tombstone::{MAX_REASON_BYTES, Tombstone};
 pub use trust::{Pin, Trust};
 pub use verify::{

@@ -170,7 +170,7 @@ impl HeaderRecord<'_> {
 }
 
 /// RFC 8785 text of a parsed value.
-fn dump(value: &serde_json::Value) -> Result<String, Flaw> {
+pub(super) fn dump(value: &serde_json::Value) -> Result<String, Flaw> {
     serde_json_canonicalizer::to_string(value)
         .map_err(|fault| Flaw::tampered("contract", "a value with an RFC 8785 form", fault))
 }

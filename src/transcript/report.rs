@@ -27,7 +27,7 @@ pub struct VerifyReport {
 /// One check and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyCheck {
-    /// Its name: header, contract, entries, chain, seal, parent, blobs, erased, index, checkpoints, signature, pins, log or witness.
+    /// Its name: header, contract, entries, chain, seal, parent, blobs, erased, index, schema, checkpoints, signature, pins, log or witness.
     pub name: &'static str,
     /// Whether it holds.
     pub ok: bool,

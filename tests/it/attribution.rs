@@ -47,13 +47,7 @@ impl Golden {
                     let contract = ExecutionContract::decode(found.contract).unwrap();
                     header = Some((contract, found.run_id));
                 }
-                Record::Entry(found) => entries.push(SealedEntry {
-                    seq: found.seq,
-                    state: found.decoded_action.to,
-                    event: found.event.to_owned(),
-                    action: found.action.to_owned(),
-                    hash: found.hash,
-                }),
+                Record::Entry(found) => entries.push(SealedEntry::from(&*found)),
                 Record::Checkpoint(_) | Record::Tombstone(_) => {}
                 Record::Blob(found) => {
                     blobs.insert(found.hash, found.bytes.to_vec());

@@ -242,13 +242,7 @@ fn replay(file: &[u8]) -> ReplayReport {
                 let contract = ExecutionContract::decode(header.contract).unwrap();
                 replayer = Some(Replayer::new(contract, &header.run_id));
             }
-            Record::Entry(entry) => entries.push(SealedEntry {
-                seq: entry.seq,
-                state: entry.decoded_action.to,
-                event: entry.event.to_owned(),
-                action: entry.action.to_owned(),
-                hash: entry.hash,
-            }),
+            Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
             Record::Checkpoint(_) | Record::Tombstone(_) => {}
             Record::Blob(blob) => {
                 blobs.insert(blob.hash, blob.bytes.to_owned());
@@ -271,7 +265,9 @@ fn the_table_of_the_session_contract_names_every_case_of_it() {
         let path = entry.unwrap().path();
         let text = fs::read_to_string(&path).unwrap();
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let sections = text.lines().find_map(|line| line.strip_prefix("session: ["));
+        let sections = text
+            .lines()
+            .find_map(|line| line.strip_prefix("session: ["));
         let sections = sections.and_then(|rest| rest.strip_suffix(']'));
         cases += 1;
         let Some(sections) = sections else {

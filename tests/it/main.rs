@@ -38,6 +38,7 @@ mod migrate;
 mod recorded;
 #[cfg(test)]
 mod replay_modes;
+#[cfg(test)]
 mod replay_open;
 #[cfg(test)]
 mod resume;

@@ -112,6 +112,7 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.0.progress.model.as_deref(),
+            repairs: self.0.progress.repairs,
             version: VERSION,
         };
         let draft = self.0.blocks.into_draft(cut, "", FIELDS.arguments);

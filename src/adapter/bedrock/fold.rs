@@ -111,6 +111,7 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: None,
+            repairs: self.0.progress.repairs,
             version: VERSION,
         };
         let draft = self.0.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);

@@ -27,6 +27,8 @@ const FIELDS: CallFields = CallFields {
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
     draft: Draft,
+    /// Whether nothing was said after the last call.
+    ends_in_call: bool,
     finish_reason: Option<String>,
     /// The call whose arguments still arrive.
     open: Option<OpenCall>,
@@ -120,9 +122,14 @@ impl fold::Fold for Fold {
             open.call.flaw = Some((FailureCode::StreamIncomplete, "/functionCall/willContinue"));
             self.draft.call(open.call, open.signature);
         }
+        if self.ends_in_call && self.stop() == StopReason::Length {
+            // Arguments come parsed here, so one that was cut would look like a whole one.
+            self.draft.cut_last_call(FIELDS.arguments);
+        }
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
+            repairs: self.progress.repairs,
             version: VERSION,
         };
         self.draft.finish(&FIELDS, &parties)
@@ -191,6 +198,7 @@ impl Fold {
     fn part(&mut self, part: &WirePart<'_>, pointer: &str) -> Result<(), Failure> {
         let signature = string(part.thought_signature).filter(|text| !text.is_empty());
         if let Some(raw) = part.function_call {
+            self.ends_in_call = true;
             return self.call(raw, signature, pointer);
         }
         let Some(raw) = part.text else {
@@ -199,6 +207,7 @@ impl Fold {
         };
         let text = string(Some(raw))
             .ok_or_else(|| Failure::new(FailureCode::BodyShape, format!("{pointer}/text")))?;
+        self.ends_in_call &= text.is_empty();
         if part.thought.is_some_and(|raw| raw.get() == "true") {
             self.draft.reasoning(&text);
         } else {

@@ -9,6 +9,7 @@
 //! rules:
 //! - A call without `args` has none: `{}`. Arguments that arrive value by value (`partialArgs`) are put together by their
 //!   paths; a call that was to go on and did not is `STREAM_INCOMPLETE`.
+//! - Where the output was cut by its length and ends with a call, that call was cut, whatever its parsed arguments look like.
 //! - A call without id gets `call_<n>`.
 //! - `MALFORMED_FUNCTION_CALL` is `CALL_MALFORMED`, `UNEXPECTED_TOOL_CALL` is `CALL_UNEXPECTED`, whatever came beside them.
 //! - A blocked prompt is a provider's fault, `content_filter`; a candidate that was stopped for its content is a message

@@ -236,3 +236,20 @@ fn usage_counts_thoughts_and_what_the_cache_gave() {
     };
     assert_eq!(result.usage, Some(expect));
 }
+
+#[test]
+fn a_call_at_the_very_end_of_a_cut_output_is_cut() {
+    let limit = "\"MAX_TOKENS\"";
+    let cut = "ARGS_INVALID_JSON /candidates/0/content/parts";
+    check(&chunk(CALL, limit), &format!("{cut}/0/functionCall/args"));
+    let two = format!("{CALL},{CALL}");
+    check(&chunk(&two, limit), &format!("{cut}/1/functionCall/args"));
+    let pieces = [chunk(CALL, ""), chunk("{\"text\":\"\"}", limit)];
+    check_stream(&pieces, &format!("{cut}/0/functionCall/args"));
+    // What came before text that was cut is whole.
+    check(
+        &chunk(&format!("{CALL},{TEXT}"), limit),
+        "Length: hi [call_1 f { \"a\": 1.50 }]",
+    );
+    check(&chunk(CALL, "\"STOP\""), "End:  [call_1 f { \"a\": 1.50 }]");
+}

@@ -29,7 +29,9 @@ pub(in crate::adapter) struct Fold {
 }
 
 impl fold::Fold for Fold {
+    const CALLS: &'static str = CALLS;
     const FRAMING: Framing = Framing::Lines;
+    const TEXT: &'static str = "/message/content";
 
     fn progress(&mut self) -> &mut Progress {
         &mut self.progress
@@ -96,6 +98,7 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
+            repairs: self.progress.repairs,
             version: VERSION,
         };
         self.draft.finish(&FIELDS, &parties)

@@ -1,9 +1,10 @@
 use super::fold::MESSAGE;
 use super::wire::{WireCall, WireFunction};
-use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, judge};
+use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
 use crate::adapter::fold::Failure;
 use crate::adapter::json::{Raw, object, string, whole};
-use crate::message::{FailureCode, ToolInvocation};
+use crate::adapter::repair::Repairs;
+use crate::message::FailureCode;
 
 const FIELDS: CallFields = CallFields {
     arguments: "/function/arguments",
@@ -107,7 +108,12 @@ impl Calls {
     /// The calls in message order: by index where every call has one, else by first appearance. `cut` where the output may
     /// have ended before its time: then a call that never had the field of its arguments may be the beginning of one, else
     /// it has none.
-    pub(super) fn finish(mut self, cut: bool, model: &str) -> Result<Vec<ToolInvocation>, Failure> {
+    pub(super) fn finish(
+        mut self,
+        cut: bool,
+        model: &str,
+        repairs: Repairs,
+    ) -> Result<Judged, Failure> {
         if self.0.iter().all(|parts| parts.index.is_some()) {
             self.0.sort_by_key(|parts| parts.index);
         }
@@ -126,7 +132,7 @@ impl Calls {
                 name: parts.name,
                 pointer: pointer(at, ""),
             });
-        judge(gathered.collect(), &FIELDS, model)
+        judge(gathered.collect(), &FIELDS, model, repairs)
     }
 }
 

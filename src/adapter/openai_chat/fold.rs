@@ -5,7 +5,7 @@ use super::calls::Calls;
 use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
 use super::wire::{WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart};
-use crate::adapter::calls::MAX_CALLS;
+use crate::adapter::calls::{Judged, MAX_CALLS};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
@@ -35,6 +35,9 @@ pub(in crate::adapter) struct Fold<const OPENROUTER: bool = false> {
 }
 
 impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
+    const CALLS: &'static str = "/choices/0/message/tool_calls";
+    const TEXT: &'static str = "/choices/0/message/content";
+
     fn progress(&mut self) -> &mut Progress {
         &mut self.progress
     }
@@ -104,11 +107,10 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         let native = self.native_reason.as_deref().unwrap_or_default();
         let cut = self.stop() != StopReason::End
             || ["length", "max"].iter().any(|word| native.contains(word));
-        let tool_calls = match self
-            .calls
-            .finish(cut, self.progress.model.as_deref().unwrap_or(model))
+        let answered = self.progress.model.as_deref().unwrap_or(model);
+        let Judged { calls, repair } = match self.calls.finish(cut, answered, self.progress.repairs)
         {
-            Ok(calls) => calls,
+            Ok(judged) => judged,
             Err(failure) => return Folded::Rejected(failure),
         };
         let mut message = AgentMessage {
@@ -119,14 +121,14 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
                 self.content
             },
             reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
-            tool_calls,
+            tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, "", 0)
         };
         if OPENROUTER {
             let details = &self.reasoning_details;
             message.reasoning_trace = details.trace(&message, OPENROUTER_VERSION, model);
         }
-        Folded::Message(message)
+        Folded::of(message, repair)
     }
 }
 

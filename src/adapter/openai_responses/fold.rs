@@ -111,6 +111,7 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
+            repairs: self.progress.repairs,
             version: VERSION,
         };
         match self.items.draft() {

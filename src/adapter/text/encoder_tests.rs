@@ -291,3 +291,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_same_plain_messages_go_out_over_another_wire_protocol() {
+    let said = |wire: &str, conversation: &[Arc<AgentMessage>]| -> Value {
+        let version = TextProfile::Hermes.over(wire).unwrap();
+        let terms = terms(|value| value["targets"][0]["adapter_version"] = version.into());
+        let mut encoder = RequestEncoder::new(&terms, 0).unwrap();
+        let shape = RequestShape {
+            closing: false,
+            xml: None,
+            notices: &[],
+            tools: ToolExposure::Auto,
+        };
+        serde_json::from_slice(&encoder.encode(conversation, &shape)).unwrap()
+    };
+    let conversation = conversation();
+    let (near, far) = (
+        said("ollama-chat/1", &conversation),
+        said("openai-chat/1", &conversation),
+    );
+    assert!(near.get("tools").is_none() && near["options"]["num_predict"].is_u64());
+    let texts = |body: &Value| -> Vec<(String, String)> {
+        let messages = body["messages"].as_array().unwrap().iter();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        messages
+            .map(|message| (text(&message["role"]), text(&message["content"])))
+            .collect()
+    };
+    assert_eq!(texts(&near), texts(&far));
+    assert!(texts(&near)[0].1.contains("<tools>"));
+}

@@ -13,7 +13,9 @@ pub(in crate::adapter) struct Layer<F, P> {
 }
 
 impl<F: Fold, P: Family> Fold for Layer<F, P> {
+    const CALLS: &'static str = F::CALLS;
     const FRAMING: Framing = F::FRAMING;
+    const TEXT: &'static str = F::TEXT;
 
     fn progress(&mut self) -> &mut Progress {
         self.wire.progress()
@@ -39,18 +41,18 @@ impl<F: Fold, P: Family> Fold for Layer<F, P> {
         let stop = self.wire.stop();
         let named = self.wire.progress().model.clone();
         match self.wire.finish(form, model) {
-            Folded::Message(message) => {
-                layered::<P>(message, stop, named.as_deref().unwrap_or(model))
+            Folded::Message(message) | Folded::Recovered(message, _) => {
+                layered::<F, P>(message, stop, named.as_deref().unwrap_or(model))
             }
             other => other,
         }
     }
 }
 
-fn layered<P: Family>(message: AgentMessage, stop: StopReason, model: &str) -> Folded {
+fn layered<F: Fold, P: Family>(message: AgentMessage, stop: StopReason, model: &str) -> Folded {
     if !message.tool_calls.is_empty() {
         // No tool was offered on the wire, so a call there is none of ours.
-        let failure = Failure::new(FailureCode::CallUnexpected, "/choices/0/message/tool_calls");
+        let failure = Failure::new(FailureCode::CallUnexpected, F::CALLS);
         return Folded::Rejected(failure);
     }
     // The provider's or the model's words for why there is no answer are no answer and no call.
@@ -64,7 +66,7 @@ fn layered<P: Family>(message: AgentMessage, stop: StopReason, model: &str) -> F
         repair,
     } = match read(P::PROFILE, &message.content, model) {
         Ok(reading) => reading,
-        Err(failure) => return Folded::Rejected(failure),
+        Err(code) => return Folded::Rejected(Failure::new(code, F::TEXT)),
     };
     let parts: Vec<String> = [message.reasoning, reasoning]
         .into_iter()
@@ -77,8 +79,5 @@ fn layered<P: Family>(message: AgentMessage, stop: StopReason, model: &str) -> F
         tool_calls: calls,
         ..AgentMessage::text(message.role, "", message.tokens)
     };
-    match repair {
-        Some(repair) => Folded::Recovered(message, repair),
-        None => Folded::Message(message),
-    }
+    Folded::of(message, repair)
 }

@@ -8,9 +8,6 @@ use crate::adapter::calls::GatheredCall;
 use crate::adapter::json::object;
 use crate::message::{FailureCode, ObjectText};
 
-/// Where the text of a message stands in a response of the wire protocol.
-pub(super) const CONTENT: &str = "/choices/0/message/content";
-
 /// The key under which a family writes a call's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArgumentsKey {
@@ -122,6 +119,7 @@ pub(super) fn call(json: &str, at: Range<usize>, key: ArgumentsKey) -> Result<Ga
         flaw: None,
         id: String::new(),
         name,
-        pointer: CONTENT.to_owned(),
+        // Of a text that is rejected, the whole text is named.
+        pointer: String::new(),
     })
 }

@@ -1,10 +1,9 @@
 use std::ops::Range;
 
-use super::payload::CONTENT;
 use super::{json_calls, tagged_calls, thinking};
 use crate::adapter::calls::{CallFields, GatheredCall, judge};
-use crate::adapter::fold::Failure;
 use crate::adapter::marks;
+use crate::adapter::repair::Repairs;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, Repair, ToolInvocation};
 
@@ -77,7 +76,7 @@ pub(super) struct Reading {
 }
 
 /// Reads the text of a message; `model` is what the calls name as their source.
-pub(super) fn read(profile: TextProfile, text: &str, model: &str) -> Result<Reading, Failure> {
+pub(super) fn read(profile: TextProfile, text: &str, model: &str) -> Result<Reading, FailureCode> {
     let mut repaired: Option<String> = None;
     let mut steps: Vec<String> = Vec::new();
     loop {
@@ -95,7 +94,7 @@ pub(super) fn read(profile: TextProfile, text: &str, model: &str) -> Result<Read
         };
         let fix = flaw.fix.filter(|_| steps.len() < MAX_REPAIRS);
         let Some(Fix { range, step, text }) = fix else {
-            return Err(Failure::new(flaw.code, CONTENT));
+            return Err(flaw.code);
         };
         let before = current.get(..range.start).unwrap_or_default();
         let after = current.get(range.end..).unwrap_or_default();
@@ -121,9 +120,9 @@ fn as_it_stands(profile: TextProfile, text: &str, model: &str) -> Result<Reading
         id: "",
         name: "",
     };
-    let judged = judge(spoken.calls, &fields, model);
+    let judged = judge(spoken.calls, &fields, model, Repairs::Never);
     Ok(Reading {
-        calls: judged.map_err(|failure| Flaw::new(failure.code))?,
+        calls: judged.map_err(|failure| Flaw::new(failure.code))?.calls,
         content: plain(profile, &spoken.text),
         reasoning: reasoning.map(str::to_owned),
         repair: None,

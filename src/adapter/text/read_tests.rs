@@ -10,7 +10,10 @@ use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::TextProfile;
 
 fn decode(profile: TextProfile, body: &str, piece: usize) -> Decoded {
-    let version = profile.over("openai-chat/1").unwrap();
+    decode_as(profile.over("openai-chat/1").unwrap(), body, piece)
+}
+
+fn decode_as(version: &str, body: &str, piece: usize) -> Decoded {
     let meta = ResponseMeta {
         status: 200,
         ..ResponseMeta::default()
@@ -346,4 +349,41 @@ proptest! {
             prop_assert_eq!(blocking, stream);
         }
     }
+}
+
+#[test]
+fn calls_are_read_from_the_text_of_other_wire_protocols_too() {
+    let call =
+        "Let me look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
+    let line = |content: &str, done: bool| {
+        json!({"model": "m", "message": {"role": "assistant", "content": content}, "done": done, "done_reason": if done { json!("stop") } else { json!(null) }})
+            .to_string()
+    };
+    let (head, tail) = call.split_at(20);
+    let streamed = format!(
+        "{}\n{}\n{}\n",
+        line(head, false),
+        line(tail, false),
+        line("", true)
+    );
+    let bodies = [
+        ("ollama-chat/1", line(call, true)),
+        ("ollama-chat/1", streamed),
+        ("openrouter-chat/1", whole(call, "stop")),
+    ];
+    for (wire, body) in bodies {
+        let version = TextProfile::Hermes.over(wire).unwrap();
+        for piece in [1, body.len()] {
+            let read = verdict(&decode_as(version, &body, piece));
+            let native = verdict(&decode(TextProfile::Hermes, &whole(call, "stop"), 1));
+            assert_eq!(read, native, "{version}");
+        }
+    }
+    let version = TextProfile::Qwen.over("ollama-chat/1").unwrap();
+    let cut = line("<tool_call>\n{\"name\": ", true);
+    let read = verdict(&decode_as(version, &cut, cut.len()));
+    assert_eq!(read, "ARGS_INVALID_JSON /message/content");
+    let called = json!({"message": {"content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": true}).to_string();
+    let read = verdict(&decode_as(version, &called, 1));
+    assert_eq!(read, "CALL_UNEXPECTED /message/tool_calls");
 }

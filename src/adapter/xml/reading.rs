@@ -1,5 +1,6 @@
 use super::slot::Nonce;
 use crate::adapter::calls::{CallFields, GatheredCall, judge};
+use crate::adapter::repair::Repairs;
 use crate::message::{FailureCode, ToolInvocation};
 
 /// A call that stood whole between its tags.
@@ -89,6 +90,8 @@ impl XmlReading {
             name: call.tool.clone(),
             pointer: nonce.slot(call.slot),
         });
-        judge(gathered.collect(), &fields, model).map_err(|failure| (failure.code, failure.pointer))
+        judge(gathered.collect(), &fields, model, Repairs::Never)
+            .map(|judged| judged.calls)
+            .map_err(|failure| (failure.code, failure.pointer))
     }
 }

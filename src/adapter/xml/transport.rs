@@ -285,7 +285,7 @@ pub fn transported(
     }
     if reading.text != message.content {
         // What stands around tags is white space more often than not.
-        message.content = reading.text.trim().to_owned();
+        reading.text.trim().clone_into(&mut message.content);
         message.reasoning_trace = None;
     }
     message.tool_calls.extend(calls);

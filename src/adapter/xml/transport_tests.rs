@@ -105,10 +105,24 @@ fn tags_of_an_answer_become_calls_and_the_rest_stays_text() {
         vec![],
         "\"\" [N-PROGRESS agent__progress_report {\"progress\":\"half way\"}]",
     );
-    check("xml", "<ai-agent-ffffffff-0001 tool=\"read\">{}</ai-agent-ffffffff-0001>", vec![],
-        "\"<ai-agent-ffffffff-0001 tool=\\\"read\\\">{}</ai-agent-ffffffff-0001>\"");
-    check("xml", "<N-0002 tool=\"read\">[1]</N-0002>", vec![], "ARGS_NOT_OBJECT N-0002");
-    check("xml", "", vec![call("c1", "read", "{}")], "CALL_UNEXPECTED /tool_calls/0");
+    check(
+        "xml",
+        "<ai-agent-ffffffff-0001 tool=\"read\">{}</ai-agent-ffffffff-0001>",
+        vec![],
+        "\"<ai-agent-ffffffff-0001 tool=\\\"read\\\">{}</ai-agent-ffffffff-0001>\"",
+    );
+    check(
+        "xml",
+        "<N-0002 tool=\"read\">[1]</N-0002>",
+        vec![],
+        "ARGS_NOT_OBJECT N-0002",
+    );
+    check(
+        "xml",
+        "",
+        vec![call("c1", "read", "{}")],
+        "CALL_UNEXPECTED /tool_calls/0",
+    );
     check(
         "xml-final",
         "<N-FINAL tool=\"agent__final_report\">done</N-FINAL><N-0001 tool=\"read\">{}</N-0001>",
@@ -116,7 +130,10 @@ fn tags_of_an_answer_become_calls_and_the_rest_stays_text() {
         "\"\" [c1 read {}] [N-FINAL agent__final_report {\"report_content\":\"done\"}]",
     );
     let untouched = said("<N-0001>", vec![], StopReason::End);
-    assert_eq!(transported(untouched.clone(), None, &reporting("xml"), 0), untouched);
+    assert_eq!(
+        transported(untouched.clone(), None, &reporting("xml"), 0),
+        untouched
+    );
 }
 
 fn conversation() -> Vec<Arc<AgentMessage>> {

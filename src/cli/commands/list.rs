@@ -10,7 +10,7 @@ use crate::cli::home::Home;
 use crate::cli::numbers::{grouped, utc};
 use crate::cli::standing::Standing;
 use crate::message::{Digest, RunId};
-use crate::store::{Lineage, RunFilter, RunRow, StoreError, StoreReader};
+use crate::store::{DamagedRow, Lineage, RunFilter, RunRow, StoreReader};
 use crate::transcript::ParentFound;
 
 #[derive(Serialize)]
@@ -23,6 +23,7 @@ struct Listing {
 /// A row of the store that cannot be listed.
 #[derive(Serialize)]
 struct Damaged {
+    run_id: String,
     reason: String,
 }
 
@@ -75,12 +76,10 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     };
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
     if let Some(mut reader) = home.reader()? {
-        let listing = reader.list(args.limit, filter)?;
-        damaged = listing.unreadable;
-        for row in listing.rows {
-            match found(&mut reader, row) {
-                Ok(found) => rows.push(found),
-                Err(fault) => damaged.push(fault),
+        for row in reader.list_rows(args.limit, filter)? {
+            match row.map(|row| found(&mut reader, &row)) {
+                Ok(Ok(found)) => rows.push(found),
+                Ok(Err(row)) | Err(row) => damaged.push(row),
             }
         }
     }
@@ -91,14 +90,15 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     } else {
         Exit::EVIDENCE
     };
-    for fault in &damaged {
-        let fault = line(&fault.to_string());
-        let text = format!("warning: a run is damaged and not listed: {fault}\n");
+    for DamagedRow { run, fault } in &damaged {
+        let (run, fault) = (line(run), line(&fault.to_string()));
+        let text = format!("warning: the row of run {run} is damaged and not listed: {fault}\n");
         home.screen.write_err(&text);
     }
     if args.json {
-        let damaged = damaged.iter().map(|fault| Damaged {
-            reason: fault.to_string(),
+        let damaged = damaged.into_iter().map(|row| Damaged {
+            run_id: row.run,
+            reason: row.fault.to_string(),
         });
         home.screen.out_json(&Listing {
             runs: rows.into_iter().map(Listed::from).collect(),
@@ -120,19 +120,23 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
 }
 
 /// What is known of a run beside its row.
-fn found(reader: &mut StoreReader, row: RunRow) -> Result<Found, StoreError> {
-    let standing = Standing::of(reader, &row)?;
-    let row = match standing {
-        Some(_) => row,
-        // It may have ended since the row was read.
-        None => reader.read_run(&row.run_id)?.row().clone(),
+fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
+    let run = row.run_id.as_str().to_owned();
+    let mut look = || {
+        let standing = Standing::of(reader, row)?;
+        let row = match standing {
+            Some(_) => row.clone(),
+            // It may have ended since the row was read.
+            None => reader.read_run(&row.run_id)?.row().clone(),
+        };
+        let lineage = reader.lineage(&row.run_id)?;
+        Ok(Found {
+            row,
+            lineage,
+            standing,
+        })
     };
-    let lineage = reader.lineage(&row.run_id)?;
-    Ok(Found {
-        row,
-        lineage,
-        standing,
-    })
+    look().map_err(|fault| DamagedRow { run, fault })
 }
 
 fn told(home: &Home, rows: &[Found]) -> String {

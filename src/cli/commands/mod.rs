@@ -21,6 +21,7 @@ pub(super) mod migrate;
 pub(super) mod model;
 mod model_pull;
 mod overview;
+mod pin_file;
 pub(super) mod replay;
 mod replay_contract;
 mod replay_fork;

@@ -1,9 +1,7 @@
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
-use std::io::{self, Read as _, Write as _};
-use std::path::Path;
 use std::sync::Arc;
 
+use super::pin_file;
 use crate::cli::args::{LevelArg, VerifyArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -20,12 +18,18 @@ use crate::transcript::{
 pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, CliError> {
     let trust = home.trust(&args.keys, &args.pins, &args.witnesses)?;
     let source = home.source(&args.run)?;
+    if let Some(path) = &args.write_pin
+        && home.cwd.join(path).exists()
+    {
+        // What is no file of pins is refused before anything is verified.
+        home.pins(std::slice::from_ref(path))?;
+    }
     let (mut report, run_id) = report_of(source, args.open, &trust)?;
     let reached = args.require.is_none_or(|least| require(&mut report, least));
     if let Some(path) = &args.write_pin
-        && report.holds()
+        && let (true, Some(run_id), Some(head)) = (report.holds(), &run_id, report.head)
     {
-        write_pin(&home.cwd.join(path), run_id.as_ref(), &report)?;
+        pin_file::add(home, path, &Pin::line_of(run_id, report.entries, head))?;
     }
     if args.json {
         home.screen.out_json(&report)?;
@@ -80,37 +84,6 @@ pub(super) fn report_of(
             (verifier.finish(), run_id)
         }
     })
-}
-
-/// Adds the head to a file of pins, unless it stands there already.
-fn write_pin(path: &Path, run_id: Option<&RunId>, report: &VerifyReport) -> Result<(), CliError> {
-    let (Some(run_id), Some(head)) = (run_id, report.head) else {
-        return Ok(());
-    };
-    let pin = Pin::line_of(run_id, report.entries, head);
-    let refuse = |fault: io::Error| CliError::CannotWrite {
-        path: path.to_owned(),
-        reason: fault.to_string(),
-    };
-    let mut file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .open(path)
-        .map_err(refuse)?;
-    let mut text = String::new();
-    file.read_to_string(&mut text).map_err(refuse)?;
-    if text.lines().any(|line| line == pin.trim_end()) {
-        return Ok(());
-    }
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    file.write_all(format!("{end}{pin}").as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(refuse)
 }
 
 /// Checks and what was not checked, for people.

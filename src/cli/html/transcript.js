@@ -65,7 +65,7 @@ const transcript = (() => {
   // The canonical text of RFC 8785, which is JavaScript's own but for the order of keys.
   function dump(value, depth = 1) {
     if (typeof value === "string") {
-      hold(value.isWellFormed?.() ?? true, "half a character in a string");
+      hold(!/\p{Surrogate}/u.test(value), "half a character in a string");
       return JSON.stringify(value);
     }
     if (value === null || typeof value !== "object") return JSON.stringify(value);
@@ -148,7 +148,7 @@ const transcript = (() => {
     hold(cut >= 0 && below.endsWith("\n"), `${what}: no signed note`);
     hold(encoder.encode(whole).length <= 65536 && !/[\0-\x09\x0b-\x1f]/.test(whole), `${what}: too long, or a control character in it`);
     const signatures = below.slice(0, -1).split("\n").map((line) => {
-      const found = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/.exec(line);
+      const found = /^— ([^\p{White_Space}+]+) ([A-Za-z0-9+/]+=*)$/u.exec(line);
       hold(found, `${what}: no signed note`);
       let signature = new Uint8Array();
       try {
@@ -166,7 +166,7 @@ const transcript = (() => {
   // What a tombstone states, and who signed it.
   function readTombstone(whole) {
     const note = readNote(whole, "tombstone");
-    const form = /^monolith tombstone v1\nrun (.+)\nblob ([0-9a-f]{64})\nreason (".*")\ntime (0|[1-9][0-9]*)\n$/.exec(note.text);
+    const form = /^monolith tombstone v1\nrun ([^\n]+)\nblob ([0-9a-f]{64})\nreason ("[^\n]*")\ntime (0|[1-9][0-9]*)\n$/.exec(note.text);
     hold(form, "tombstone: not in its form");
     const [, runId, name, stated, time] = form;
     let reason;
@@ -282,6 +282,7 @@ const transcript = (() => {
       hold(toBase64(data) === bytes, "bytes: not in canonical base64");
       const found = hex(blake3.hash(data));
       hold(found === name, () => `bytes: their hash is ${found}, not ${name}`);
+      this.named.get(name).here = true;
       this.blobs.push(name);
     }
 
@@ -290,8 +291,9 @@ const transcript = (() => {
       this.endEntries();
       const stone = readTombstone(record.tombstone);
       hold(stone.runId === this.runId, "tombstone: of another run");
-      const gone = this.named.has(stone.name) && !this.blobs.includes(stone.name);
+      const gone = this.named.has(stone.name) && !this.named.get(stone.name).here;
       hold(gone && stone.name > (this.stones.at(-1)?.name ?? "") && this.notes.length === 0, "tombstone: of no blob that is named and gone");
+      this.named.get(stone.name).here = true;
       this.stones.push({ ...stone, line: this.line });
     }
 
@@ -322,11 +324,10 @@ const transcript = (() => {
     finish() {
       hold(this.head !== null, "no line at all", "incomplete");
       this.endEntries();
-      const present = new Set(this.blobs);
       this.missing = { request: 0, withheld: 0 };
       let first = null;
-      for (const [name, needs] of this.named) {
-        if (present.has(name) || this.stones.some((stone) => stone.name === name)) continue;
+      for (const needs of this.named.values()) {
+        if (needs.here) continue;
         if (needs.needed !== undefined) first = first === null ? needs.needed : Math.min(first, needs.needed);
         else this.missing[needs.withheld === undefined ? "request" : "withheld"] += 1;
       }

@@ -16,7 +16,7 @@ const trust = (() => {
 
   // A public key as `monolith key show` prints it, or that of a witness.
   async function readKey(text) {
-    const found = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/.exec(text.trim());
+    const found = /^([^\p{White_Space}+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text.trim());
     hold(found, `no public key: ${text.trim().slice(0, 80)}`);
     let typed = new Uint8Array();
     try {

@@ -53,8 +53,7 @@ fn every_text_format_takes_its_content_as_it_stands() {
 
 #[test]
 fn base64_is_decoded_before_use() {
-    let given =
-        |encoding: &str, text: &str| json!({"encoding": encoding, "report_content": text});
+    let given = |encoding: &str, text: &str| json!({"encoding": encoding, "report_content": text});
     let markdown = ReportFormat::Markdown;
     check(
         markdown,

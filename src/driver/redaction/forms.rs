@@ -27,6 +27,15 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     if value.contains(' ') {
         add(value.replace(' ', "+").into_bytes());
     }
+    for form in base64_forms(value) {
+        add(form);
+    }
+    forms
+}
+
+/// The forms of a value in base64: these are also looked for where lines are broken within them.
+pub(super) fn base64_forms(value: &str) -> Vec<Vec<u8>> {
+    let mut forms = Vec::new();
     for offset in 0..3 {
         for text in [
             base64_inner(&STANDARD_NO_PAD, value, offset),
@@ -35,7 +44,10 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
         .into_iter()
         .flatten()
         {
-            add(text.into_bytes());
+            let form = text.into_bytes();
+            if !forms.contains(&form) {
+                forms.push(form);
+            }
         }
     }
     forms

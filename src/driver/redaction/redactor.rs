@@ -3,14 +3,15 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
-use super::forms::forms;
+use super::forms::{base64_forms, forms};
 use super::shapes::{Shapes, is_spent, secret_of};
 use super::view::{Escaping, View};
 use super::{Salt, Secrets};
 use crate::contract::{RedactionTerms, SECRET_MARKER};
 use crate::tools::Scrub;
 
-/// How often a text is gone through: what a replacement brings together is looked at again.
+/// How often a text is gone through: what a replacement brings together is looked at again. One that still holds a known value
+/// then goes as a whole.
 const MAX_ROUNDS: usize = 8;
 /// Bytes of a value that give it away where a text is cut.
 const MIN_PART: usize = 6;
@@ -23,12 +24,20 @@ const MARKER_BYTES: usize = 43;
 #[derive(Clone, Debug)]
 pub struct Redactor {
     /// Finds every form of every value.
-    finder: Option<AhoCorasick>,
+    finder: Finder,
+    /// Finds their forms in base64, in a text without its line breaks.
+    unbroken: Finder,
     marking: Marking,
-    /// Which value each form is one of.
-    owners: Vec<usize>,
     shapes: Shapes,
     values: Vec<String>,
+}
+
+/// Finds forms of values.
+#[derive(Clone, Debug)]
+struct Finder {
+    automaton: Option<AhoCorasick>,
+    /// Which value each form is one of.
+    owners: Vec<usize>,
 }
 
 /// What stands in place of a secret.
@@ -81,15 +90,10 @@ impl Redactor {
 
     fn new(secrets: &Secrets, terms: &RedactionTerms, marking: Marking) -> Self {
         let values: Vec<String> = secrets.matched().map(str::to_owned).collect();
-        let forms = values.iter().enumerate();
-        let forms = forms.flat_map(|(owner, value)| forms_of(owner, value));
-        let (owners, forms): (Vec<usize>, Vec<Vec<u8>>) = forms.unzip();
-        // The automaton grows with the values, which are few and short; one that cannot be built has nothing to find.
-        let finder = AhoCorasick::new(&forms).ok().filter(|_| !forms.is_empty());
         Self {
-            finder,
+            finder: Finder::new(&values, forms),
+            unbroken: Finder::new(&values, base64_forms),
             marking,
-            owners,
             shapes: Shapes::new(terms),
             values,
         }
@@ -115,10 +119,15 @@ impl Redactor {
         for _ in 0..MAX_ROUNDS {
             match self.once(&text) {
                 Some(changed) => text = Cow::Owned(changed),
-                None => break,
+                None => return text,
             }
         }
-        text
+        // Only values that look like parts of markers come here. What is left holds none: such a value is not looked for.
+        if self.known(&text).is_empty() {
+            text
+        } else {
+            Cow::Owned(SECRET_MARKER.as_bytes().to_vec())
+        }
     }
 
     /// As [`Redactor::bytes`], for what may have been cut: six bytes or more of a value at its end go too.
@@ -130,7 +139,8 @@ impl Redactor {
         };
         let mut out = whole.get(..keep).unwrap_or_default().to_vec();
         out.extend_from_slice(self.marker(value.as_bytes()).as_bytes());
-        Cow::Owned(out)
+        // The marker may have made a whole value of what stands before it.
+        Cow::Owned(self.bytes(&out).into_owned())
     }
 
     /// As [`Redactor::text`], for what may have been cut.
@@ -141,7 +151,8 @@ impl Redactor {
             None => whole.into_owned(),
             Some((keep, value)) => {
                 let kept = whole.get(..keep).unwrap_or_default();
-                format!("{kept}{}", self.marker(value.as_bytes()))
+                let marked = format!("{kept}{}", self.marker(value.as_bytes()));
+                self.text(&marked).into_owned()
             }
         }
     }
@@ -187,21 +198,22 @@ impl Redactor {
 
     /// Every known value in every form, behind escapes too.
     fn known(&self, text: &[u8]) -> Vec<Found> {
-        let Some(finder) = &self.finder else {
+        if self.finder.automaton.is_none() {
             return Vec::new();
-        };
+        }
         let mut found = Vec::new();
         let mut scan = |view: &View<'_>, inner: Option<&View<'_>>, outer: Option<&View<'_>>| {
             let is_plain = view.is_plain();
-            for hit in finder.find_overlapping_iter(view.bytes()) {
-                let Some(owner) = self.owners.get(hit.pattern().as_usize()) else {
-                    continue;
-                };
+            let mut hits: Vec<_> = self.finder.hits(view.bytes()).collect();
+            if let Some(unbroken) = View::unbroken(view.bytes()) {
+                let broken = self.unbroken.hits(unbroken.bytes());
+                hits.extend(broken.map(|(at, owner)| (unbroken.origin(&at), owner)));
+            }
+            for (bare, owner) in hits {
                 let origin = |at: &Range<usize>| {
                     let at = view.origin(at);
                     outer.map_or(at.clone(), |outer| outer.origin(&at))
                 };
-                let bare = hit.start()..hit.end();
                 let mut at = origin(&bare);
                 if let Some(inner) = inner {
                     let wide = origin(&inner.widened(bare));
@@ -213,7 +225,7 @@ impl Redactor {
                 }
                 found.push(Found {
                     at,
-                    value: Hidden::Known(*owner),
+                    value: Hidden::Known(owner),
                 });
             }
         };
@@ -370,8 +382,28 @@ impl Redactor {
     }
 }
 
-fn forms_of(owner: usize, value: &str) -> impl Iterator<Item = (usize, Vec<u8>)> {
-    forms(value).into_iter().map(move |form| (owner, form))
+impl Finder {
+    fn new(values: &[String], forms_of: fn(&str) -> Vec<Vec<u8>>) -> Self {
+        let forms = values.iter().enumerate();
+        let forms = forms.flat_map(|(owner, value)| {
+            let forms = forms_of(value).into_iter();
+            forms.map(move |form| (owner, form))
+        });
+        let (owners, forms): (Vec<usize>, Vec<Vec<u8>>) = forms.unzip();
+        // The automaton grows with the values, which are few and short; one that cannot be built has nothing to find.
+        let automaton = AhoCorasick::new(&forms).ok().filter(|_| !forms.is_empty());
+        Self { automaton, owners }
+    }
+
+    /// Where a form stands, and of which value it is one.
+    fn hits(&self, text: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> {
+        let hits = self.automaton.iter();
+        let hits = hits.flat_map(move |automaton| automaton.find_overlapping_iter(text));
+        hits.filter_map(|hit| {
+            let owner = self.owners.get(hit.pattern().as_usize())?;
+            Some((hit.start()..hit.end(), *owner))
+        })
+    }
 }
 
 impl Scrub for Redactor {

@@ -256,3 +256,110 @@ proptest! {
         }
     }
 }
+
+/// Base64 of `text` in lines of `width` characters, with `between` as the break.
+fn wrapped(text: &[u8], url_safe: bool, width: usize, between: &str) -> String {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    let encoded = if url_safe {
+        URL_SAFE.encode(text)
+    } else {
+        STANDARD.encode(text)
+    };
+    let lines: Vec<_> = encoded.as_bytes().chunks(width).collect();
+    let lines = lines.iter().map(|line| std::str::from_utf8(line).unwrap());
+    lines.collect::<Vec<_>>().join(between)
+}
+
+const BREAKS: [&str; 8] = [
+    "\n",
+    "\r\n",
+    "\n  ",
+    "\\n",
+    "\\r\\n\\t",
+    "\\\\n",
+    "%0A",
+    "%0d%0A",
+];
+
+#[test]
+fn base64_that_is_broken_into_lines_is_found() {
+    let value = "hunter2-hunter2-hunter2";
+    let redactor = knowing(&[value], &RedactionTerms::default());
+    for between in BREAKS {
+        for width in [4, 7, 16, 64] {
+            let text = format!("-{}-", wrapped(value.as_bytes(), false, width, between));
+            let gone = redactor.text(&text);
+            assert!(gone.contains(&marker(value)), "{text:?} became {gone:?}");
+        }
+    }
+    let plain = "some words\nin a few\n  lines\n";
+    assert_eq!(redactor.text(plain), plain);
+}
+
+#[test]
+fn markers_that_bring_a_value_together_leave_none_behind() {
+    let values = ["hunter2-hunter2", "]foo12", "x[REDACTED:"];
+    let redactor = knowing(&values, &RedactionTerms::default());
+    let check = |text: &str| {
+        let gone = redactor.text(text).into_owned();
+        assert!(values.iter().all(|value| !gone.contains(value)), "{gone}");
+        assert_eq!(redactor.text(&gone), gone);
+    };
+    for times in [1, 2, 7, 8, 9, 40] {
+        check(&format!("hunter2-hunter2{}", "foo12".repeat(times)));
+        check(&format!("{}hunter2-hunter2", "x".repeat(times)));
+    }
+    let cut = redactor.cut_text("xhunter2-");
+    assert!(values.iter().all(|value| !cut.contains(value)), "{cut}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn no_promised_form_of_a_secret_is_left(
+        secrets in prop::collection::vec("[ -~é]{6,24}", 1..4),
+        around in prop::collection::vec(any::<u8>(), 0..3),
+        picks in prop::collection::vec((any::<prop::sample::Index>(), 0..6_u8, 2..20_usize, 0..BREAKS.len()), 1..12),
+    ) {
+        prop_assume!(secrets.iter().all(|secret| super::forms::can_be_matched(secret)));
+        let values: Vec<&str> = secrets.iter().map(String::as_str).collect();
+        let redactor = knowing(&values, &RedactionTerms::default());
+        let mut text = String::new();
+        for (which, form, width, between) in picks {
+            let secret = values[which.index(values.len())];
+            let padded = [&around[..], secret.as_bytes(), &around[..]].concat();
+            text.push_str(&match form {
+                0 => secret.to_owned(),
+                1 => escaped(secret, width),
+                2 => percent(secret),
+                3 => wrapped(&padded, false, width, BREAKS[between]),
+                4 => wrapped(&padded, true, width, BREAKS[between]),
+                _ => "[".to_owned(),
+            });
+            if form % 2 == 0 {
+                text.push(' ');
+            }
+        }
+        let gone = redactor.text(&text).into_owned();
+        // What a reader gets who undoes escapes and line breaks, in the orders in which they may have been made.
+        let percent = |text: &str| text.replace("%0A", "\n").replace("%0d", "\r");
+        let json = |text: &str| text.replace("\\n", "\n").replace("\\r", "\r").replace("\\t", "\t");
+        let views = [gone.clone(), percent(&gone), json(&gone), json(&gone.replace("\\\\", "\\"))];
+        for view in views {
+            let mut flat = view.replace(['\r', '\n'], "\n");
+            while let Some(at) = flat.find("\n ").or_else(|| flat.find("\n\t")) {
+                flat.remove(at + 1);
+            }
+            let flat = flat.replace('\n', "");
+            for value in &values {
+                prop_assert!(!view.contains(value), "{value:?} in {gone:?}");
+                for form in super::forms::base64_forms(value) {
+                    let form = String::from_utf8_lossy(&form).into_owned();
+                    prop_assert!(!flat.contains(&form), "{form} in {gone:?} of {text:?}");
+                }
+            }
+        }
+    }
+}

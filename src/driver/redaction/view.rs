@@ -85,6 +85,35 @@ impl<'t> View<'t> {
         })
     }
 
+    /// The text without its line breaks and the blanks behind them, as base64 is broken into lines; none where there is no break.
+    pub(super) fn unbroken(text: &[u8]) -> Option<View<'static>> {
+        let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        if !text.iter().any(is_break) {
+            return None;
+        }
+        let mut out = Vec::with_capacity(text.len());
+        let mut escapes = Vec::new();
+        let mut from = 0;
+        while let Some(rest) = text.get(from..).filter(|rest| !rest.is_empty()) {
+            let plain = rest.iter().position(is_break).unwrap_or(rest.len());
+            out.extend_from_slice(rest.get(..plain).unwrap_or_default());
+            let gap = rest.iter().skip(plain);
+            let gap = gap.take_while(|byte| is_break(byte) || matches!(byte, b' ' | b'\t'));
+            let (begin, to) = (from + plain, from + plain + gap.count());
+            escapes.push(Escape {
+                at: out.len(),
+                from: begin,
+                len: 0,
+                to,
+            });
+            from = to;
+        }
+        Some(View {
+            bytes: Cow::Owned(out),
+            escapes,
+        })
+    }
+
     /// Whether this is the text as it is.
     pub(super) const fn is_plain(&self) -> bool {
         self.escapes.is_empty()
@@ -193,6 +222,21 @@ mod tests {
         check(Escaping::Json, r"a\qb\tc", r"a\qb", r"a\qb");
 
         check(Escaping::Percent, "a%2Fb%zz", "a/b%", "a%2Fb%");
+    }
+
+    #[test]
+    fn what_is_found_over_line_breaks_begins_and_ends_with_its_own_bytes() {
+        let check = |text: &str, word: &str, expect: &str| {
+            let view = View::unbroken(text.as_bytes()).unwrap();
+            let bytes = String::from_utf8_lossy(view.bytes()).into_owned();
+            let at = bytes.find(word).unwrap();
+            let range = view.origin(&(at..at + word.len()));
+            assert_eq!(&text[range], expect, "{text:?}");
+        };
+        check("ab\ncd\r\n  ef", "bcde", "b\ncd\r\n  e");
+        check("ab\ncd\r\n  ef", "cd", "cd");
+        check("\nab\n\n", "ab", "ab");
+        assert!(View::unbroken(b"a b").is_none());
     }
 
     #[test]

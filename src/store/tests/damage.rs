@@ -24,7 +24,7 @@ fn ask(path: &Path, run_id: &RunId) -> Result<(), StoreError> {
     for hash in run.blob_hashes()? {
         run.blob(hash)?;
     }
-    run.map(|entry| entry.map(drop)).collect()
+    { run }.try_for_each(|entry| entry.map(drop))
 }
 
 /// Two runs, of which the first is then damaged by `sql`, past the constraints of the tables.
@@ -39,7 +39,7 @@ fn damaged(sql: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         "PRAGMA ignore_check_constraints = ON; PRAGMA writable_schema = ON; \
          UPDATE sqlite_schema SET sql = replace(replace(sql, ' STRICT', ''), ' NOT NULL', '') WHERE sql LIKE '%STRICT'; \
          UPDATE sqlite_schema SET sql = replace(replace(replace(sql, ' INTEGER', ' BLOB'), ' TEXT', ' BLOB'), 'id BLOB PRIMARY', 'id INTEGER PRIMARY') \
-         WHERE type = 'table' AND name IN ('runs', 'entries', 'checkpoints', 'log_leaves', 'invocations'); \
+         WHERE type = 'table' AND name IN ('runs', 'entries', 'checkpoints', 'log_leaves', 'invocations', 'tombstones'); \
          UPDATE sqlite_schema SET sql = replace(replace(sql, 'idx BLOB PRIMARY', 'idx INTEGER PRIMARY'), 'run BLOB PRIMARY', 'run INTEGER PRIMARY');",
     )
     .unwrap();
@@ -66,14 +66,11 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
         }
         assert_eq!(ask(&path, &good), Ok(()), "{sql}");
         let mut reader = StoreReader::open(&path).unwrap();
-        let listing = reader.list(10, RunFilter::All).unwrap();
-        assert!(listing.rows.iter().any(|row| row.run_id == good), "{sql}");
-        assert_eq!(listing.rows.len() + listing.unreadable.len(), 2, "{sql}");
-        assert_eq!(
-            reader.resolve("last").as_ref(),
-            Ok(&listing.rows[0].run_id),
-            "{sql}"
-        );
+        let rows = reader.list_rows(10, RunFilter::All).unwrap();
+        assert_eq!(rows.len(), 2, "{sql}");
+        let read: Vec<_> = rows.iter().flatten().map(|row| &row.run_id).collect();
+        assert!(read.contains(&&good), "{sql}");
+        assert_eq!(reader.resolve("last").as_ref(), Ok(read[0]), "{sql}");
         let report = reader.verify_run(&good, false).unwrap();
         assert_eq!(report.first_bad, None, "{sql}");
         // What verification has to say it says in a report, and no export of the run holds.

@@ -8,5 +8,6 @@ mod fixture;
 mod import;
 mod migrate;
 mod refusals;
+mod schema;
 
 use fixture::{bytes_of, create, folder, held, kept, open, write};

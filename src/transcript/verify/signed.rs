@@ -110,9 +110,10 @@ impl Verifier {
         let signers = signers(&self.trust.keys, note, "checkpoint")
             .map_err(|flaw| Finding::new("signature", flaw))?;
         let known = self.trust.keys.iter().chain(&self.trust.witnesses);
-        let known: Vec<_> = known.map(PublicKey::id).collect();
+        let known: Vec<_> = known.map(|key| (key.name(), key.id())).collect();
         let signatures = note.signatures().iter();
-        let unknown = signatures.filter(|s| !known.contains(&s.id)).count();
+        let unknown = signatures.filter(|s| !known.contains(&(s.name.as_str(), s.id)));
+        let unknown = unknown.count();
         self.signed.unknown = self.signed.unknown.saturating_add(unknown);
         if !signers.is_empty() {
             self.signed.signed_to = Some((entries, signers));

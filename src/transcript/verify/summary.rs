@@ -66,6 +66,9 @@ impl Verifier {
             let detail = "the row of the run agrees with its chain".to_owned();
             judge("index", all_ended, detail);
         }
+        if failed == Some("schema") {
+            judge("schema", false, String::new());
+        }
         let signed = &self.signed;
         if signed.checkpoints > 0 || failed == Some("checkpoints") {
             let detail = format!("agreeing with the chain: {}", signed.checkpoints);
@@ -106,8 +109,18 @@ impl Verifier {
             let lacking = wanted.filter(|w| w.presence == presence && !w.seen && !w.erased);
             let lacking = lacking.count();
             if all_ended && lacking > 0 {
-                not_checked.push(format!("{name}: {lacking} blobs {why} are not here"));
+                let mut note = format!("{name}: {lacking} blobs {why} are not here");
+                if presence == Presence::Withheld && header.is_some_and(|h| h.claims.is_some()) {
+                    note.push_str("; runs.owner, which no hash covers, says that the run was imported, so they may have been left out of its file, or removed");
+                }
+                not_checked.push(note);
             }
+        }
+        if book.redacted > 0 {
+            not_checked.push(format!(
+                "redacted: the bytes of {} answers were not kept as received, because a secret was taken out; only what they were decoded to is here",
+                book.redacted
+            ));
         }
         not_checked.extend(lacks_parent);
         if all_ended && !book.sealed {
@@ -140,10 +153,12 @@ impl Verifier {
         let signed = &self.signed;
         let mut lacking = Vec::new();
         if self.seal_is_signed() {
-            lacking.push(
+            // Whoever names the key has it from elsewhere.
+            let named = self.trust.signature_required;
+            lacking.extend((!named).then(|| {
                 "signer: who holds the key is not known; a key on the same disk proves nothing against its owner"
-                    .to_owned(),
-            );
+                    .to_owned()
+            }));
         } else {
             let why = match (signed.checkpoints, &signed.signed_to, self.entries.sealed) {
                 (0, _, _) => "no signed checkpoint",

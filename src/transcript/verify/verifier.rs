@@ -10,7 +10,7 @@ use crate::kernel::{EntryKind, Outcome, State};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, IndexClaims, Place,
-    Presence, Record, Trust, VerifyReport, blob_references,
+    Presence, Record, Trust, VerifyReport, blob_references, is_redacted,
 };
 
 /// What a verification accepts.
@@ -72,6 +72,8 @@ pub(super) struct EntryBook {
     /// The outcome that the last entry states.
     pub(super) outcome: Option<Outcome>,
     pub(super) place: Option<Place>,
+    /// How many answers had a secret taken out, so that their bytes were not kept.
+    pub(super) redacted: usize,
     pub(super) sealed: bool,
     /// When the run says that it began.
     pub(super) started_unix_ms: Option<u64>,
@@ -135,6 +137,13 @@ impl Verifier {
             Err(flaw) => Err(self.unreadable(flaw)),
         };
         self.settle(verdict)
+    }
+
+    /// Takes a flaw that the caller found in what surrounds the records.
+    pub fn take_flaw(&mut self, check: &'static str, place: Place, flaw: Flaw) {
+        if self.bad.is_none() {
+            self.settle(Err(Finding::new(check, flaw).at(place)));
+        }
     }
 
     /// Names something that the caller knows to be outside the evidence.
@@ -272,6 +281,8 @@ impl Verifier {
         book.last_step = action.step_id;
         book.next_seq = at.saturating_add(1);
         book.place = Some(place);
+        let redacted = entry.decoded_event.as_ref().is_some_and(is_redacted);
+        book.redacted = book.redacted.saturating_add(usize::from(redacted));
         for named in entry.decoded_event.iter().flat_map(blob_references) {
             let wanted = Wanted {
                 erased: false,

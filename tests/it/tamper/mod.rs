@@ -4,6 +4,7 @@
 
 mod beyond;
 mod files;
+mod noted;
 
 use std::path::PathBuf;
 

@@ -17,7 +17,7 @@ use super::signed::{checkpoint, entries};
 use super::{golden, signed};
 
 /// Prints the level of each case, or the kind of its first flaw.
-const JUDGE: &str = r#"
+const JUDGE: &str = r"
 (async () => {
   for (const { file, keys, pins, witnesses } of CASES) {
     try {
@@ -31,7 +31,7 @@ const JUDGE: &str = r#"
     }
   }
 })();
-"#;
+";
 
 struct Evidence {
     name: &'static str,
@@ -67,20 +67,16 @@ fn library(case: &Evidence) -> String {
         }
     }
     let report = verifier.finish();
-    match &report.first_bad {
-        Some(bad) => json!(bad.kind).as_str().unwrap().replace('_', " "),
-        None => {
-            let count = |what: &str| {
-                let told = report
-                    .not_checked
-                    .iter()
-                    .find_map(|n| n.strip_prefix(what)?.split(' ').next()?.parse().ok());
-                told.unwrap_or(0_u64)
-            };
-            let (stones, unknown) = (count("tombstones: "), count("unknown signatures: "));
-            format!("{} {stones} {unknown}", report.level)
-        }
+    if let Some(bad) = &report.first_bad {
+        return json!(bad.kind).as_str().unwrap().replace('_', " ");
     }
+    let count = |what: &str| {
+        let mut notes = report.not_checked.iter();
+        let told = notes.find_map(|note| note.strip_prefix(what)?.split(' ').next()?.parse().ok());
+        told.unwrap_or(0_u64)
+    };
+    let (stones, unknown) = (count("tombstones: "), count("unknown signatures: "));
+    format!("{} {stones} {unknown}", report.level)
 }
 
 /// The text of a note with a cosignature under it, as witnesses make them, and the key that it is checked with.
@@ -101,9 +97,9 @@ fn cosigned(text: &str, seed: u8) -> (String, String) {
         use base64::Engine as _;
         base64::engine::general_purpose::STANDARD.encode(bytes)
     };
-    let id: String = id[..4].iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = u32::from_be_bytes(id[..4].try_into().unwrap());
     let note = format!("{text}\n— witness {}\n", encode(&line));
-    (note, format!("witness+{id}+{}", encode(&typed)))
+    (note, format!("witness+{id:08x}+{}", encode(&typed)))
 }
 
 fn cases() -> Vec<Evidence> {

@@ -7,6 +7,7 @@ mod damage;
 mod forge;
 mod judged;
 mod node;
+mod notes;
 pub mod python;
 mod signed;
 

@@ -1,0 +1,86 @@
+//! A store that lost a part of its tables: nothing is written to it, and no verification passes over what is missing.
+
+use rusqlite::Connection;
+
+use super::{folder, open, write};
+use crate::store::{Durability, Store, StoreError, StoreReader};
+use crate::transcript::sample::SampleRun;
+use crate::transcript::{FlawKind, Trust};
+
+/// What a store says that was changed by `sql`: on opening it to write, and the table and kind of the flaws that two
+/// verifications find.
+fn changed(sql: &str) -> (String, [Option<(&'static str, FlawKind)>; 2]) {
+    let (_folder, path) = folder();
+    let run = SampleRun::new("r-1");
+    write(&open(&path), &run, 1);
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    conn.execute_batch(sql).unwrap();
+    drop(conn);
+    let refused = match Store::open(&path, Durability::Normal) {
+        Ok(_) => String::new(),
+        Err(StoreError::Corrupt { reason, .. }) => reason,
+        Err(other) => panic!("{sql}: {other}"),
+    };
+    let mut reader = StoreReader::open(&path).unwrap();
+    let log = reader.verify_log(&Trust::default()).unwrap().first_bad;
+    let report = reader.verify_run(&run.run_id, false).unwrap().first_bad;
+    let found = [log, report].map(|bad| bad.map(|bad| (bad.table.unwrap(), bad.kind)));
+    (refused, found)
+}
+
+#[test]
+fn a_missing_table_is_named_and_nothing_is_written_or_verified() {
+    for table in [
+        "checkpoints",
+        "log_leaves",
+        "log_name",
+        "invocations",
+        "tombstones",
+    ] {
+        let (refused, found) = changed(&format!("DROP TABLE {table}"));
+        let rule = format!("a store of format 2 has the table {table}, and this one does not");
+        assert_eq!(refused, rule);
+        assert_eq!(found, [Some((table, FlawKind::Truncated)); 2]);
+    }
+}
+
+#[test]
+fn a_missing_column_is_named_before_anything_is_written() {
+    let (refused, found) = changed("ALTER TABLE invocations DROP COLUMN sets");
+    let rule =
+        "a store of format 2 has the column sets of table invocations, and this one does not";
+    assert_eq!((refused.as_str(), found), (rule, [None, None]));
+}
+
+#[test]
+fn a_log_whose_name_is_none_is_refused() {
+    let check = |sql: &str, kind: FlawKind| {
+        let (refused, found) = changed(sql);
+        assert!(refused.contains("in table log_name"), "{sql}: {refused}");
+        assert_eq!(found, [Some(("log_name", kind)); 2], "{sql}");
+    };
+    check("DELETE FROM log_name", FlawKind::Truncated);
+    for name in [
+        "''",
+        "'a' || char(10) || '9'",
+        "'0123456789ABCDEF'",
+        "x'ff'",
+    ] {
+        let sql = format!(
+            "PRAGMA ignore_check_constraints = ON; UPDATE log_name SET name = CAST({name} AS TEXT)"
+        );
+        check(&sql, FlawKind::Tampered);
+    }
+}
+
+#[test]
+fn a_run_in_the_log_that_lost_its_leaf_is_found() {
+    let (refused, found) = changed("DELETE FROM log_leaves");
+    assert_eq!(refused, "");
+    let expect = [
+        ("runs", FlawKind::Truncated),
+        ("log_leaves", FlawKind::Tampered),
+    ];
+    assert_eq!(found, expect.map(Some));
+}
