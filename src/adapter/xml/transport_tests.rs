@@ -69,7 +69,11 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
 fn check(transport: &str, content: &str, native: Vec<ToolInvocation>, expect: &str) {
     let content = content.replace("N-", "ai-agent-0a1b2c3d-");
     let result = said(&content, native, StopReason::End);
-    let read = transported(result, Some(&offer()), &reporting(transport), 0);
+    let offer = XmlOffer {
+        slots: if transport == "xml" { 2 } else { 0 },
+        ..offer()
+    };
+    let read = transported(result, Some(&offer), &reporting(transport), 0);
     let found = match (&read.canonical_message, read.failure_code) {
         (Some(message), _) => {
             let calls = message.tool_calls.iter();
