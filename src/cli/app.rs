@@ -90,6 +90,9 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Log(command) => commands::log::log(&home, &command),
         Command::Corpus(command) => commands::corpus::corpus(&home, &command),
         Command::Model(command) => commands::model::model(&home, &command),
+        Command::Profile(command) => commands::profile::profile(&home, &command),
+        Command::Init(args) => commands::init::init(&home, &args),
+        Command::Doctor(args) => commands::doctor::doctor(&home, &args),
         Command::Demo(args) => commands::demo::demo(&home, &args),
         Command::SlowTool => commands::slow_tool::slow_tool(&home),
     }

@@ -236,7 +236,8 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             format!("logits_mask: targets.{n} is remote, a mask needs a local model"),
         );
         let id = &target.model_profile_id;
-        let Some(profile) = ModelProfile::by_id(id) else {
+        let own = terms.model_profiles.iter().find(|own| own.id == *id);
+        let Some(profile) = own.or_else(|| ModelProfile::by_id(id)) else {
             rule(
                 true,
                 format!("targets.{n}: this build has no model profile `{id}`"),

@@ -50,7 +50,7 @@ pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
-pub use profile::{ModelProfile, ProfileMatch};
+pub use profile::{ModelProfile, ProfileMatch, SamplingDefaults};
 pub use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };

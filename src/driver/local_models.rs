@@ -101,6 +101,11 @@ pub(super) fn file_of(
         return Ok(folder.join(file));
     }
     let missing = || {
+        if !cfg!(feature = "local") {
+            return format!(
+                "{NO_ENGINE}; `monolith model pull {model}` then fetches the model, where that one is known"
+            );
+        }
         format!(
             "no model `{model}` is stored here: `monolith model pull {model}` fetches one that is known, `monolith model add` \
              stores a file, `file:` names one"
@@ -113,6 +118,10 @@ pub(super) fn file_of(
         Err(fault) => Err(fault.to_string()),
     }
 }
+
+/// What builds without the engine say.
+const NO_ENGINE: &str =
+    "this build has no embedded model; `cargo build --release --features local` makes one that has";
 
 /// Whether a provider is the embedded model.
 pub(super) const fn is_local(provider_type: ProviderType) -> bool {
@@ -164,8 +173,6 @@ fn embedded(
     _: &Environment,
 ) -> Backend {
     Backend::Unavailable(UnavailableBackend {
-        reason: format!(
-            "provider `{provider}`: this build has no embedded model; `cargo build --release --features local` makes one that has"
-        ),
+        reason: format!("provider `{provider}`: {NO_ENGINE}"),
     })
 }

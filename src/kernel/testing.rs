@@ -73,6 +73,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         max_turns: 10,
         metadata: ContractMetadata::default(),
         model_profile_id: "scripted".to_owned(),
+        model_profiles: Vec::new(),
         page: None,
         parallel_safe: Vec::new(),
         parallel_tool_calls: false,

@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod overrides;
 mod parse;
+mod profiles;
 mod reach;
 mod reader;
 mod secrets;
