@@ -4,14 +4,14 @@ use serde_json::Value;
 
 use super::execution_contract::canonical;
 use super::redaction::{recorded_url, variables_of};
-use super::session_tools::session_tools;
+use super::session_tools::{report_terms, session_tools};
 use super::{
     BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FINAL_REPORT, FactoryError, FinalReportTerms, GateGrammar, GrammarLanguage,
+    ExecutionContract, FINAL_REPORT, FactoryError, GateGrammar, GrammarLanguage,
     IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
-    ProviderSpec, ProviderTerms, ProviderType, ReportFormat, SEMANTICS_VERSION, Sampling,
-    SamplingDefaults, SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec,
-    TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling, SamplingDefaults,
+    SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms,
+    Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -66,7 +66,7 @@ impl ContractFactory {
             .unwrap_or(1);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
         let completion = spec.completion.unwrap_or(Completion::Message);
-        let final_report = final_report(spec, completion);
+        let final_report = report_terms(&spec.final_report, completion);
         let session_tools = session_tools(
             final_report.as_ref(),
             spec.progress_report.unwrap_or(false),
@@ -138,20 +138,6 @@ impl ContractFactory {
         }
         Ok(ExecutionContract::seal(terms))
     }
-}
-
-/// What the report must be: as written, Markdown where nothing is. One that stands beside another completion is kept, and
-/// PRECHECK refuses it.
-fn final_report(spec: &ContractSpec, completion: Completion) -> Option<FinalReportTerms> {
-    let given = &spec.final_report;
-    let stated = given.format.is_some() || given.schema.is_some();
-    (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
-        format: given.format.unwrap_or(ReportFormat::Markdown),
-        schema: given
-            .schema
-            .as_ref()
-            .map(|schema| settled(&canonical(schema))),
-    })
 }
 
 /// The language of the gate's grammar: as given, and for an embedded model what the embedded engine reads.

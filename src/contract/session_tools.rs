@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::execution_contract::canonical;
 use super::{
-    FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin, ToolPolicy, ToolTerms,
-    ToolTransport,
+    Completion, FinalReportSpec, FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin,
+    ToolPolicy, ToolTerms, ToolTransport,
 };
 use crate::message::estimate_tokens;
 
@@ -93,6 +93,21 @@ impl Terms {
             ..self.clone()
         }
     }
+}
+
+/// What the report must be: as written, Markdown where nothing is. One that stands beside another completion is kept, and
+/// PRECHECK refuses it.
+pub(super) fn report_terms(
+    given: &FinalReportSpec,
+    completion: Completion,
+) -> Option<FinalReportTerms> {
+    let stated = given.format.is_some() || given.schema.is_some();
+    // A schema as its canonical text says it: the same made here and read back.
+    let settled = |schema: &Value| serde_json::from_str(&canonical(schema)).unwrap_or(Value::Null);
+    (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
+        format: given.format.unwrap_or(ReportFormat::Markdown),
+        schema: given.schema.as_ref().map(settled),
+    })
 }
 
 /// The definitions of the session's own tools.
