@@ -66,7 +66,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
     if exit != Exit::OK {
         return Ok(exit);
     }
-    let answer = ended.result.final_report.content.trim_end_matches('\n');
+    let answer = ended.result.final_report.text().trim_end_matches('\n');
     home.screen
         .out_foreign(&format!("\n> {task}\n{answer}\n"))?;
     let trust = home.trust(&[], &[], &[])?;
