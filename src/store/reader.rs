@@ -74,7 +74,7 @@ impl StoreReader {
             RunFilter::Sealed => (false, true, None),
             RunFilter::Class(class) => (false, true, Some(class.as_str())),
         };
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        let sql = |fault: rusqlite::Error| self.refusal(&fault);
         let mut select = self
             .conn
             .prepare_cached(&format!(
@@ -91,20 +91,32 @@ impl StoreReader {
         Ok(())
     }
 
+    /// Why the index cannot be asked: a part of it is gone, or what SQLite says.
+    fn refusal(&self, fault: &rusqlite::Error) -> StoreError {
+        match schema::missing_table(&self.conn) {
+            Ok(Some(table)) => StoreError::Corrupt {
+                path: self.path.clone(),
+                reason: format!("it lacks the table {table}, which every store of its format has"),
+            },
+            Ok(None) | Err(_) => StoreError::from_sql(&self.path, fault),
+        }
+    }
+
     /// The run of that name, or of that unique prefix; `last` is the newest.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchRun`], [`StoreError::Ambiguous`].
+    /// [`StoreError::NoSuchRun`], [`StoreError::Ambiguous`]; [`StoreError::Corrupt`] where the newest row does not read.
     pub fn resolve(&self, asked: &str) -> Result<RunId, StoreError> {
         let none = || StoreError::NoSuchRun {
             asked: asked.chars().take(80).collect(),
         };
         if asked == "last" {
-            // A row that does not read is no run that could be meant.
-            let newest = self.list_runs(1, RunFilter::All)?;
-            return newest.into_iter().next().map(|r| r.run_id).ok_or_else(none);
+            // No other run stands in for it: whoever asks for the newest must learn that its row was damaged.
+            let newest = self.list_rows(1, RunFilter::All)?.into_iter().next();
+            let newest = newest.ok_or_else(none)?;
+            return newest.map(|row| row.run_id).map_err(|row| row.fault);
         }
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        let sql = |fault: rusqlite::Error| self.refusal(&fault);
         // Names are made of characters below '~', so this range holds exactly the names with that prefix.
         let mut select = self
             .conn
