@@ -89,6 +89,10 @@ pub(super) enum Command {
     /// A tool server that never answers a call: what `corpus run --live` tries a model's patience with
     #[command(name = SLOW_TOOL, hide = true)]
     SlowTool,
+    /// Where the template of an embedded model's file runs
+    #[cfg(feature = "local")]
+    #[command(name = crate::inference::TEMPLATE_COMMAND, hide = true)]
+    Template,
 }
 
 #[derive(Debug, Args)]

@@ -53,6 +53,12 @@ impl TextProfile {
         }
     }
 
+    /// Whether calls stand between `<tool_call>` tags: the form that the token gate's grammar writes.
+    #[must_use]
+    pub const fn is_tagged(self) -> bool {
+        matches!(self, Self::Hermes | Self::Qwen)
+    }
+
     /// The adapter version of this profile over the wire protocol of that adapter version; none where it has none.
     #[must_use]
     pub fn over(self, wire: &str) -> Option<&'static str> {

@@ -29,7 +29,10 @@ pub use fault::{TransportFault, TransportFaultKind};
 pub use gguf::{HeaderFault, ModelHeader};
 pub use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]
-pub use local::{LocalBackend, LocalOptions, engine_identity};
+pub use local::{
+    GateCost, LocalBackend, LocalOptions, TEMPLATE_COMMAND, TemplateRenderer, engine_identity,
+    template_process,
+};
 pub use model_hash::ModelHash;
 pub use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,

@@ -37,5 +37,7 @@ pub(super) mod show;
 mod signals;
 pub(super) mod slow_tool;
 mod story;
+#[cfg(feature = "local")]
+pub(super) mod template;
 mod tree;
 pub(super) mod verify;

@@ -27,8 +27,8 @@ mod tests_yaml;
 mod tree;
 
 pub use contract_spec::{
-    ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec, ReasoningMap,
-    SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
+    ProviderSpec, ReasoningMap, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
 pub use error::{SpecError, SpecErrors};
 pub use reach::BUILTIN_TOOLS;

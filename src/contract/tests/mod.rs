@@ -4,6 +4,7 @@ mod check;
 mod factory;
 mod fixture;
 mod queues;
+mod report_reader;
 mod sampling;
 mod schema_bounds;
 
