@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use super::execution_contract::canonical;
 use super::redaction::{recorded_url, variables_of};
+use super::session_tools::{report_terms, session_tools};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
-    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting,
-    TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms,
-    ToolTransport,
+    BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
+    ExecutionContract, FINAL_REPORT, FactoryError, GateGrammar, GrammarLanguage,
+    IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
+    ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling, SamplingDefaults,
+    SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms,
+    Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -52,8 +53,11 @@ impl ContractFactory {
             });
         }
         let model_profile_id = first.map_or_else(String::new, |t| t.model_profile_id.clone());
-        let profile = ModelProfile::by_id(&model_profile_id);
-        let strict_mode = spec.strict_mode.unwrap_or(true);
+        let profile = spec.profile(&model_profile_id);
+        let strict_mode = spec
+            .strict_mode
+            .or(profile.map(|p| p.strict_mode))
+            .unwrap_or(true);
         let max_turns = spec.max_turns.unwrap_or(10);
         let max_attempts_per_turn = spec.max_attempts_per_turn.unwrap_or(3);
         let max_format_retries = spec
@@ -61,14 +65,22 @@ impl ContractFactory {
             .or(profile.map(|p| p.max_format_retries))
             .unwrap_or(1);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        let completion = spec.completion.unwrap_or(Completion::Message);
+        let final_report = report_terms(&spec.final_report, completion);
+        let session_tools = session_tools(
+            final_report.as_ref(),
+            spec.progress_report.unwrap_or(false),
+            spec.batch.unwrap_or(false),
+        );
         let mut terms = Terms {
             adapter_version,
             allowed_tools: spec.allowed_tools.clone(),
             approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
             checkpoint_every: spec.checkpoint_every.unwrap_or(256),
-            completion: spec.completion.unwrap_or(Completion::Message),
+            completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
+            final_report,
             format: CONTRACT_FORMAT.to_owned(),
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
@@ -89,6 +101,7 @@ impl ContractFactory {
             max_turns,
             metadata: spec.metadata.clone(),
             model_profile_id,
+            model_profiles: spec.model_profiles.clone(),
             page: spec.page,
             parallel_tool_calls: spec.parallel_tool_calls.unwrap_or(false),
             parallel_safe: spec.parallel_safe.clone(),
@@ -99,6 +112,7 @@ impl ContractFactory {
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec, manifest),
+            session_tools,
             speculative_exec: spec.speculative_exec.unwrap_or(false),
             step_timeout_ms: spec.step_timeout_ms.unwrap_or(1_800_000),
             strict_mode,
@@ -205,7 +219,10 @@ fn targets(
     tool_policy: ToolPolicy,
 ) -> Result<Vec<TargetTerms>, FactoryError> {
     let allows_none = spec.allowed_tools.as_ref().is_some_and(Vec::is_empty);
-    let offers_tools = tool_policy != ToolPolicy::Forbidden && !allows_none;
+    let reports = spec.completion == Some(Completion::FinalReport);
+    let own = reports || spec.progress_report == Some(true);
+    let offers_tools = own || (tool_policy != ToolPolicy::Forbidden && !allows_none);
+    let in_tags = spec.tool_transport == Some(ToolTransport::Xml);
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
         let defined = spec.providers.get(provider);
@@ -221,13 +238,15 @@ fn targets(
             .as_ref()
             .or(spec.model_profile_id.as_ref());
         let profile = match named {
-            Some(id) => ModelProfile::by_id(id),
-            None => ModelProfile::describing(provider_type, &target.model),
+            Some(id) => spec.profile(id),
+            None => spec.profile_of(provider_type, &target.model),
         };
         let profile = profile.ok_or_else(|| FactoryError::ProfileUnknown {
             id: named.cloned().unwrap_or_default(),
         })?;
         let found = manifest.targets.get(index);
+        // A model that calls in tags needs no other form of calls in its text.
+        let offers_tools = offers_tools && !(in_tags && target.text_profile == Setting::Unset);
         let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
         let context_window = target
             .context_window
@@ -245,26 +264,34 @@ fn targets(
             model_fingerprint: fingerprint
                 .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),
             model_profile_id: profile.id.clone(),
+            prompt_layout: found.and_then(|t| t.prompt_layout),
             provider: provider.clone(),
-            sampling: sampling(&target.sampling, &spec.sampling),
+            sampling: sampling(&target.sampling, &spec.sampling, &profile.sampling),
+            vocabulary: found.and_then(|t| t.vocabulary),
         })
     };
     spec.targets.iter().enumerate().map(one).collect()
 }
 
-fn sampling(target: &SamplingSpec, file: &SamplingSpec) -> Sampling {
+fn sampling(target: &SamplingSpec, file: &SamplingSpec, usual: &SamplingDefaults) -> Sampling {
     let caching = target.caching.as_ref().or(file.caching.as_ref());
     let max_output_tokens = target.max_output_tokens.or(file.max_output_tokens);
+    let max_output_tokens = max_output_tokens.or(usual.max_output_tokens);
+    let either = |profile: Option<f64>, usual| Some(profile.unwrap_or(usual));
     Sampling {
         caching: caching.map_or_else(|| "full".to_owned(), Clone::clone),
         max_output_tokens: max_output_tokens.unwrap_or(4096),
         reasoning: target.reasoning.clone().over(file.reasoning.clone(), None),
         reasoning_tokens: target.reasoning_tokens.over(file.reasoning_tokens, None),
-        repeat_penalty: target.repeat_penalty.over(file.repeat_penalty, Some(1.1)),
+        repeat_penalty: target
+            .repeat_penalty
+            .over(file.repeat_penalty, either(usual.repeat_penalty, 1.1)),
         seed: BigCount(target.seed.or(file.seed).unwrap_or(0)),
         stream: target.stream.or(file.stream).unwrap_or(false),
-        temperature: target.temperature.over(file.temperature, Some(0.7)),
-        top_p: target.top_p.over(file.top_p, Some(1.0)),
+        temperature: target
+            .temperature
+            .over(file.temperature, either(usual.temperature, 0.7)),
+        top_p: target.top_p.over(file.top_p, either(usual.top_p, 1.0)),
     }
 }
 
@@ -419,6 +446,13 @@ fn tools(
             pin: ToolPin::of(origin, tool).0,
             schema_tokens: exact(tool.schema_tokens),
         };
+        if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
+            return Err(FactoryError::ToolNameTwice {
+                first: "session".to_owned(),
+                name,
+                second: origin.to_owned(),
+            });
+        }
         match tools.insert(name.clone(), terms) {
             None => Ok(()),
             Some(first) => Err(FactoryError::ToolNameTwice {

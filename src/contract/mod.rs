@@ -17,13 +17,16 @@ mod document_schema;
 mod execution_contract;
 mod factory;
 mod factory_error;
+mod final_report;
 mod grammar;
 mod intent;
 mod manifest;
 mod profile;
 mod redaction;
+mod report_reader;
 mod schema_bounds;
 mod server_name;
+mod session_tools;
 mod spec;
 mod targets;
 mod terms;
@@ -41,22 +44,27 @@ pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
+pub use final_report::{FinalReport, FinalReportTerms, ReportContent, ReportFormat};
 pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarFault, GrammarLanguage};
 pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
-pub use profile::{ModelProfile, ProfileMatch};
+pub use profile::{ModelProfile, ProfileMatch, SamplingDefaults};
 pub use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub use schema_bounds::inexact_integer_at;
 pub use server_name::check_server_name;
+#[cfg(test)]
+pub(crate) use session_tools::session_tools;
+pub use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
 pub use spec::{
-    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
-    SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport,
+    ProviderSpec, SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec,
+    ToolsSpec,
 };
-pub use targets::{ProviderTerms, ProviderType, Sampling, TargetTerms};
+pub use targets::{PromptLayout, ProviderTerms, ProviderType, Sampling, TargetTerms};
 pub use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
     CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ProviderTerms, RedactionTerms, TargetTerms};
+use super::{FinalReportTerms, ModelProfile, ProviderTerms, RedactionTerms, TargetTerms};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -312,6 +312,9 @@ pub struct Terms {
     pub context_budget: ContextBudget,
     /// Ordered pairs of tool names that may not follow each other.
     pub cycle_forbid: Vec<(String, String)>,
+    /// What the final report must be; exactly where `completion` is `final_report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_report: Option<FinalReportTerms>,
     /// Format of this document.
     pub format: String,
     /// Compiled grammar of the closed token gate, where a profile has one.
@@ -348,6 +351,9 @@ pub struct Terms {
     pub metadata: ContractMetadata,
     /// Profile of the first target.
     pub model_profile_id: String,
+    /// Profiles of the author's own, whole; they come before those that are shipped. Left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_profiles: Vec<ModelProfile>,
     /// The page the request came from.
     pub page: Option<Page>,
     /// Whether adjacent calls named in `parallel_safe` may run together.
@@ -370,6 +376,9 @@ pub struct Terms {
     pub semantics_version: u32,
     /// Tool servers by name.
     pub servers: BTreeMap<String, ServerTerms>,
+    /// The session's own tools, sorted by name; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session_tools: Vec<ToolTerms>,
     /// Whether a call may start while its message is still streaming.
     pub speculative_exec: bool,
     /// Time for one turn, waits included.

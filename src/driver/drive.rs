@@ -11,6 +11,7 @@ use super::recorder::Recorder;
 use super::redaction::Redactor;
 use super::tasks::{Ended, Performed, Tasks};
 use super::{DriverError, Prepared};
+use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
@@ -89,7 +90,8 @@ pub async fn drive(
     } = begun;
     let servers = Arc::new(servers);
     let guarded = (contract, redactor);
-    let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, at_ms);
+    let times = (at_ms, started_unix_ms);
+    let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, times);
     let driven = match workers {
         Ok(mut workers) => {
             let driven = workers
@@ -226,12 +228,13 @@ impl Workers {
         (contract, redactor): (Arc<ExecutionContract>, Arc<Redactor>),
         servers: Arc<ToolServers>,
         run_id: &RunId,
-        at_ms: u64,
+        (at_ms, started_unix_ms): (u64, u64),
     ) -> Result<Self, DriverError> {
         let adapters = (0..contract.targets.len())
             .map(|target| {
                 let adapter = Adapter::of_target(&contract, target)?;
-                Ok((adapter, RequestEncoder::new(&contract, target)?))
+                let encoder = RequestEncoder::new(&contract, target)?;
+                Ok((adapter, encoder.begun_at(started_unix_ms)))
             })
             .collect::<Result<_, DriverError>>()?;
         Ok(Self {
@@ -411,9 +414,11 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
     let redacted = raw_hash.is_some() && answer.raw.is_none();
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
+            let (xml, target) = (answer.xml.as_ref(), answer.target);
+            let result = transported(*result, xml, run.contract(), target);
             let usage = result.usage_or_estimate(answer.expected_tokens);
             let is_message = result.canonical_message.is_some();
-            let admitted = run.admit(*result);
+            let admitted = run.admit(result);
             // A message without a valid call, through a mask that allows nothing else.
             let gate_breached = is_message && admitted.gated;
             if let Some(raw) = answer.raw {

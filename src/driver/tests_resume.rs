@@ -278,7 +278,7 @@ async fn what_a_run_cannot_go_on_with_is_refused_by_name() {
     let whole = folder.join("runs.db");
     let db = folder.join("cut.db");
     let kept = cut(&whole, &db, 3).await;
-    let refused = async |db: &Path, request: RunRequest| match resume(db, request).await {
+    let refused = async |db: &Path, request: RunRequest| match Box::pin(resume(db, request)).await {
         Ok(finished) => end(&finished),
         Err(fault) => fault.to_string(),
     };

@@ -11,9 +11,10 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, Grounds, PolicyDecision, ProviderTerms, ProviderType, RedactionTerms,
-    SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget,
-    ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators,
+    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
+    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms,
+    TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    Validators, session_tools,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -53,6 +54,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             reserved_system: 0,
         },
         cycle_forbid: Vec::new(),
+        final_report: None,
         format: CONTRACT_FORMAT.to_owned(),
         grammar: None,
         grammar_profile: None,
@@ -71,6 +73,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         max_turns: 10,
         metadata: ContractMetadata::default(),
         model_profile_id: "scripted".to_owned(),
+        model_profiles: Vec::new(),
         page: None,
         parallel_safe: Vec::new(),
         parallel_tool_calls: false,
@@ -111,6 +114,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 url: None,
             },
         )]),
+        session_tools: Vec::new(),
         speculative_exec: false,
         step_timeout_ms: 1_800_000,
         strict_mode: true,
@@ -132,6 +136,20 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
     }
 }
 
+/// The same where a run ends with a report in Markdown; progress and batches are offered, too.
+pub(super) fn reporting(terms: Terms) -> Terms {
+    let report = FinalReportTerms {
+        format: ReportFormat::Markdown,
+        schema: None,
+    };
+    Terms {
+        completion: Completion::FinalReport,
+        session_tools: session_tools(Some(&report), true, true),
+        final_report: Some(report),
+        ..terms
+    }
+}
+
 /// A target of the scripted provider.
 pub(super) fn target(model: &str) -> TargetTerms {
     TargetTerms {
@@ -140,6 +158,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
         model: model.to_owned(),
         model_fingerprint: format!("scripted:{model}"),
         model_profile_id: "scripted".to_owned(),
+        prompt_layout: None,
         provider: "demo".to_owned(),
         sampling: Sampling {
             caching: "full".to_owned(),
@@ -152,6 +171,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
             temperature: None,
             top_p: None,
         },
+        vocabulary: None,
     }
 }
 

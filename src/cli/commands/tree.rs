@@ -6,7 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::numbers::grouped;
+use crate::cli::numbers::counted;
 use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::Style;
 use crate::kernel::{EventKind, ParentRun};
@@ -126,8 +126,8 @@ impl Family {
         let from = from.map(|parent| format!(", from head {}", parent.head.short(8)));
         let _ = writeln!(
             out,
-            "{indent}{mark}{shown}  {} entries, {}{}{here}",
-            grouped(row.length),
+            "{indent}{mark}{shown}  {}, {}{}{here}",
+            counted(row.length, "entry"),
             line(&outcome),
             from.unwrap_or_default()
         );

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, TextProfile,
-    ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, ModelProfile, Page, ProviderType, RedactionTerms,
+    ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -18,10 +18,13 @@ pub struct ContractSpec {
     pub adapter_version: Option<String>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval_timeout_ms: Option<u64>,
+    /// Whether `agent__batch` is offered.
+    pub batch: Option<bool>,
     pub checkpoint_every: Option<u64>,
     pub completion: Option<Completion>,
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
+    pub final_report: FinalReportSpec,
     pub grammar: Option<String>,
     pub grammar_profile: Option<String>,
     pub idempotent: Vec<String>,
@@ -40,9 +43,13 @@ pub struct ContractSpec {
     pub metadata: ContractMetadata,
     /// Profile of every target that names none.
     pub model_profile_id: Option<String>,
+    /// Profiles of the author's own.
+    pub model_profiles: Vec<ModelProfile>,
     pub page: Option<Page>,
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
+    /// Whether `agent__progress_report` is offered.
+    pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
     pub redact: RedactionTerms,
     pub require_approval: Vec<String>,
@@ -64,6 +71,33 @@ pub struct ContractSpec {
     pub tool_transport: Option<ToolTransport>,
     pub tools: ToolsSpec,
     pub total_timeout_ms: Option<u64>,
+}
+
+impl ContractSpec {
+    /// The profile of that id: the author's own, else the shipped one.
+    #[must_use]
+    pub fn profile(&self, id: &str) -> Option<&ModelProfile> {
+        let own = self.model_profiles.iter().find(|profile| profile.id == id);
+        own.or_else(|| ModelProfile::by_id(id))
+    }
+
+    /// The first profile that describes a model, the author's own before the shipped ones.
+    #[must_use]
+    pub fn profile_of(&self, provider: ProviderType, model: &str) -> Option<&ModelProfile> {
+        let own = self.model_profiles.iter();
+        let mut own = own.filter(|profile| profile.describes(provider, model));
+        own.next()
+            .or_else(|| ModelProfile::describing(provider, model))
+    }
+}
+
+/// The section `final_report`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FinalReportSpec {
+    /// The form of the report.
+    pub format: Option<ReportFormat>,
+    /// JSON Schema of a report in JSON.
+    pub schema: Option<serde_json::Value>,
 }
 
 /// One entry of `targets`.
