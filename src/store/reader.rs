@@ -6,7 +6,7 @@ use rusqlite::{Connection, Row, params};
 
 use super::column::Columns;
 use super::open_reader::open_reader;
-use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError};
+use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError, schema};
 use crate::message::{Digest, MAX_EXACT, RunId};
 
 /// How many candidates an ambiguous prefix names.
