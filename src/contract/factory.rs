@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::execution_contract::canonical;
+use super::queues::{queue_of, queues};
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
@@ -10,9 +11,9 @@ use super::{
     BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
     ExecutionContract, FINAL_REPORT, FactoryError, GateGrammar, GrammarLanguage,
     IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
-    ProviderSpec, ProviderTerms, ProviderType, QueueTerms, SEMANTICS_VERSION, ServerCapability,
-    ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin,
-    ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerCapability, ServerKind,
+    ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
+    ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -332,28 +333,6 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     spec.providers.iter().map(one).collect()
 }
 
-/// The queue of every server that names none, and how many calls it runs at once where the author does not say.
-const DEFAULT_QUEUE: &str = "default";
-const DEFAULT_CONCURRENT: u32 = 16;
-
-/// Whether the author speaks of queues at all. Where not, calls wait for nothing.
-fn has_queues(spec: &ContractSpec) -> bool {
-    let named = spec.tools.mcp.values().any(|server| server.queue.is_some());
-    named || !spec.queues.is_empty()
-}
-
-/// The author's queues, and the default one where they lack it (000 §7).
-fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
-    let mut queues = spec.queues.clone();
-    if has_queues(spec) {
-        let usual = QueueTerms {
-            concurrent: DEFAULT_CONCURRENT,
-        };
-        queues.entry(DEFAULT_QUEUE.to_owned()).or_insert(usual);
-    }
-    queues
-}
-
 /// The origin of tools inside monolith, and the name of their server.
 const BUILTIN: &str = "builtin";
 
@@ -385,7 +364,6 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
         };
         servers.insert(BUILTIN.to_owned(), terms);
     }
-    let queued = has_queues(spec);
     for (name, given) in &spec.tools.mcp {
         let found = manifest.servers.get(name).filter(|s| s.available);
         let none = BTreeMap::new();
@@ -418,10 +396,7 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
             header_variables: variables_of(headers),
             kind,
             pin: found.map(|server| server.pin(&mcp_origin(name))),
-            queue: queued.then(|| {
-                let named = given.queue.as_deref();
-                named.unwrap_or(DEFAULT_QUEUE).to_owned()
-            }),
+            queue: queue_of(spec, given),
             url,
         };
         servers.insert(name.clone(), terms);

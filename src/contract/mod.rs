@@ -22,6 +22,7 @@ mod grammar;
 mod intent;
 mod manifest;
 mod profile;
+mod queues;
 mod redaction;
 mod report_reader;
 mod sampling;

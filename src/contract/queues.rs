@@ -1,0 +1,31 @@
+use std::collections::BTreeMap;
+
+use super::{ContractSpec, McpSpec, QueueTerms};
+
+/// The queue of every server that names none, and how many calls it runs at once where the author does not say.
+const DEFAULT_QUEUE: &str = "default";
+const DEFAULT_CONCURRENT: u32 = 16;
+
+/// Whether the author speaks of queues at all. Where not, calls wait for nothing.
+fn has_queues(spec: &ContractSpec) -> bool {
+    let named = spec.tools.mcp.values().any(|server| server.queue.is_some());
+    named || !spec.queues.is_empty()
+}
+
+/// The author's queues, and the default one where they lack it (000 §7).
+pub(super) fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
+    let mut queues = spec.queues.clone();
+    if has_queues(spec) {
+        let usual = QueueTerms {
+            concurrent: DEFAULT_CONCURRENT,
+        };
+        queues.entry(DEFAULT_QUEUE.to_owned()).or_insert(usual);
+    }
+    queues
+}
+
+/// The queue of a server; none where the contract has none.
+pub(super) fn queue_of(spec: &ContractSpec, server: &McpSpec) -> Option<String> {
+    let named = server.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+    has_queues(spec).then(|| named.to_owned())
+}
