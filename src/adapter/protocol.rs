@@ -1,11 +1,13 @@
 use std::borrow::Cow;
 
 use super::repair::Repairs;
+use super::request::{under, wire};
+use super::xml::XmlTransport;
 use super::{
     AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
     local_hermes, ollama, openai_chat, openai_responses,
 };
-use crate::contract::{TargetTerms, Terms, TextProfile};
+use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
 
 /// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its
 /// responses.
@@ -235,11 +237,24 @@ impl Adapter {
 pub(super) fn encoder(terms: &Terms, index: usize) -> Result<RequestEncoder, AdapterError> {
     let target = target(terms, index)?;
     let adapter = Adapter::by_version(&target.adapter_version)?;
-    let wire = RequestEncoder::with(adapter.protocol, terms, target)?;
-    Ok(match adapter.profile {
-        None => wire,
-        Some(profile) => wire.under(profile, terms),
-    })
+    let rendering = |terms: &Terms| {
+        let wire = wire(adapter.protocol, terms, target)?;
+        Ok::<_, AdapterError>(match adapter.profile {
+            None => wire,
+            Some(profile) => under(profile, terms, wire),
+        })
+    };
+    let is_native = terms.tool_transport == ToolTransport::Native;
+    if terms.session_tools.is_empty() && is_native {
+        return Ok(RequestEncoder::of(rendering(terms)?, None, None));
+    }
+    let closing = terms.native_tools(true).next().is_some();
+    let closing = closing.then(|| rendering(&terms.offering(true)));
+    Ok(RequestEncoder::of(
+        rendering(&terms.offering(false))?,
+        closing.transpose()?,
+        XmlTransport::of(terms),
+    ))
 }
 
 fn target(terms: &Terms, index: usize) -> Result<&TargetTerms, AdapterError> {

@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use super::execution_contract::canonical;
 use super::redaction::{recorded_url, variables_of};
+use super::session_tools::{report_terms, session_tools};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
-    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, Sampling, SamplingDefaults, SamplingSpec, ServerCapability, ServerKind,
-    ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
-    ToolProof, ToolTerms, ToolTransport,
+    BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
+    ExecutionContract, FINAL_REPORT, FactoryError, GateGrammar, GrammarLanguage,
+    IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
+    ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, Sampling, SamplingDefaults,
+    SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms,
+    Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -64,14 +65,22 @@ impl ContractFactory {
             .or(profile.map(|p| p.max_format_retries))
             .unwrap_or(1);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        let completion = spec.completion.unwrap_or(Completion::Message);
+        let final_report = report_terms(&spec.final_report, completion);
+        let session_tools = session_tools(
+            final_report.as_ref(),
+            spec.progress_report.unwrap_or(false),
+            spec.batch.unwrap_or(false),
+        );
         let mut terms = Terms {
             adapter_version,
             allowed_tools: spec.allowed_tools.clone(),
             approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
             checkpoint_every: spec.checkpoint_every.unwrap_or(256),
-            completion: spec.completion.unwrap_or(Completion::Message),
+            completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
+            final_report,
             format: CONTRACT_FORMAT.to_owned(),
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
@@ -103,6 +112,7 @@ impl ContractFactory {
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec, manifest),
+            session_tools,
             speculative_exec: spec.speculative_exec.unwrap_or(false),
             step_timeout_ms: spec.step_timeout_ms.unwrap_or(1_800_000),
             strict_mode,
@@ -209,7 +219,10 @@ fn targets(
     tool_policy: ToolPolicy,
 ) -> Result<Vec<TargetTerms>, FactoryError> {
     let allows_none = spec.allowed_tools.as_ref().is_some_and(Vec::is_empty);
-    let offers_tools = tool_policy != ToolPolicy::Forbidden && !allows_none;
+    let reports = spec.completion == Some(Completion::FinalReport);
+    let own = reports || spec.progress_report == Some(true);
+    let offers_tools = own || (tool_policy != ToolPolicy::Forbidden && !allows_none);
+    let in_tags = spec.tool_transport == Some(ToolTransport::Xml);
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
         let defined = spec.providers.get(provider);
@@ -232,6 +245,8 @@ fn targets(
             id: named.cloned().unwrap_or_default(),
         })?;
         let found = manifest.targets.get(index);
+        // A model that calls in tags needs no other form of calls in its text.
+        let offers_tools = offers_tools && !(in_tags && target.text_profile == Setting::Unset);
         let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
         let context_window = target
             .context_window
@@ -431,6 +446,13 @@ fn tools(
             pin: ToolPin::of(origin, tool).0,
             schema_tokens: exact(tool.schema_tokens),
         };
+        if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
+            return Err(FactoryError::ToolNameTwice {
+                first: "session".to_owned(),
+                name,
+                second: origin.to_owned(),
+            });
+        }
         match tools.insert(name.clone(), terms) {
             None => Ok(()),
             Some(first) => Err(FactoryError::ToolNameTwice {

@@ -17,13 +17,16 @@ mod document_schema;
 mod execution_contract;
 mod factory;
 mod factory_error;
+mod final_report;
 mod grammar;
 mod intent;
 mod manifest;
 mod profile;
 mod redaction;
+mod report_reader;
 mod schema_bounds;
 mod server_name;
+mod session_tools;
 mod spec;
 mod targets;
 mod terms;
@@ -41,6 +44,7 @@ pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
+pub use final_report::{FinalReport, FinalReportTerms, ReportContent, ReportFormat};
 pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarFault, GrammarLanguage};
 pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
@@ -52,9 +56,13 @@ pub use redaction::{
 };
 pub use schema_bounds::inexact_integer_at;
 pub use server_name::check_server_name;
+#[cfg(test)]
+pub(crate) use session_tools::session_tools;
+pub use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
 pub use spec::{
-    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
-    SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport,
+    ProviderSpec, SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec,
+    ToolsSpec,
 };
 pub use targets::{PromptLayout, ProviderTerms, ProviderType, Sampling, TargetTerms};
 pub use terms::{

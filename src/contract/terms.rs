@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ModelProfile, ProviderTerms, RedactionTerms, TargetTerms};
+use super::{FinalReportTerms, ModelProfile, ProviderTerms, RedactionTerms, TargetTerms};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -312,6 +312,9 @@ pub struct Terms {
     pub context_budget: ContextBudget,
     /// Ordered pairs of tool names that may not follow each other.
     pub cycle_forbid: Vec<(String, String)>,
+    /// What the final report must be; exactly where `completion` is `final_report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_report: Option<FinalReportTerms>,
     /// Format of this document.
     pub format: String,
     /// Compiled grammar of the closed token gate, where a profile has one.
@@ -373,6 +376,9 @@ pub struct Terms {
     pub semantics_version: u32,
     /// Tool servers by name.
     pub servers: BTreeMap<String, ServerTerms>,
+    /// The session's own tools, sorted by name; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session_tools: Vec<ToolTerms>,
     /// Whether a call may start while its message is still streaming.
     pub speculative_exec: bool,
     /// Time for one turn, waits included.

@@ -11,6 +11,7 @@ use super::recorder::Recorder;
 use super::redaction::Redactor;
 use super::tasks::{Ended, Performed, Tasks};
 use super::{DriverError, Prepared};
+use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
@@ -413,9 +414,11 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
     let redacted = raw_hash.is_some() && answer.raw.is_none();
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
+            let (xml, target) = (answer.xml.as_ref(), answer.target);
+            let result = transported(*result, xml, run.contract(), target);
             let usage = result.usage_or_estimate(answer.expected_tokens);
             let is_message = result.canonical_message.is_some();
-            let admitted = run.admit(*result);
+            let admitted = run.admit(result);
             // A message without a valid call, through a mask that allows nothing else.
             let gate_breached = is_message && admitted.gated;
             if let Some(raw) = answer.raw {

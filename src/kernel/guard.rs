@@ -56,6 +56,10 @@ guards! {
     CutResponse,
     RefusedResponse,
     ValidateHead,
+    ReportAttempts,
+    ReportFailed,
+    ReportOnly,
+    ReportProof,
 }
 
 /// Whether `condition` holds; the shipped machine asks nothing else.

@@ -11,9 +11,10 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, Grounds, PolicyDecision, ProviderTerms, ProviderType, RedactionTerms,
-    SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget,
-    ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators,
+    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
+    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms,
+    TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    Validators, session_tools,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -53,6 +54,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             reserved_system: 0,
         },
         cycle_forbid: Vec::new(),
+        final_report: None,
         format: CONTRACT_FORMAT.to_owned(),
         grammar: None,
         grammar_profile: None,
@@ -112,6 +114,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 url: None,
             },
         )]),
+        session_tools: Vec::new(),
         speculative_exec: false,
         step_timeout_ms: 1_800_000,
         strict_mode: true,
@@ -130,6 +133,20 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         tool_transport: ToolTransport::Native,
         tools: vec![tool("outside"), tool("read"), tool("write")],
         total_timeout_ms: 3_600_000,
+    }
+}
+
+/// The same where a run ends with a report in Markdown; progress and batches are offered, too.
+pub(super) fn reporting(terms: Terms) -> Terms {
+    let report = FinalReportTerms {
+        format: ReportFormat::Markdown,
+        schema: None,
+    };
+    Terms {
+        completion: Completion::FinalReport,
+        session_tools: session_tools(Some(&report), true, true),
+        final_report: Some(report),
+        ..terms
     }
 }
 

@@ -3,7 +3,7 @@ use std::fmt;
 
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, ModelProfile, Page, ProviderType, RedactionTerms,
-    TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    ReportFormat, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -18,10 +18,13 @@ pub struct ContractSpec {
     pub adapter_version: Option<String>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval_timeout_ms: Option<u64>,
+    /// Whether `agent__batch` is offered.
+    pub batch: Option<bool>,
     pub checkpoint_every: Option<u64>,
     pub completion: Option<Completion>,
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
+    pub final_report: FinalReportSpec,
     pub grammar: Option<String>,
     pub grammar_profile: Option<String>,
     pub idempotent: Vec<String>,
@@ -45,6 +48,8 @@ pub struct ContractSpec {
     pub page: Option<Page>,
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
+    /// Whether `agent__progress_report` is offered.
+    pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
     pub redact: RedactionTerms,
     pub require_approval: Vec<String>,
@@ -84,6 +89,15 @@ impl ContractSpec {
         own.next()
             .or_else(|| ModelProfile::describing(provider, model))
     }
+}
+
+/// The section `final_report`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FinalReportSpec {
+    /// The form of the report.
+    pub format: Option<ReportFormat>,
+    /// JSON Schema of a report in JSON.
+    pub schema: Option<serde_json::Value>,
 }
 
 /// One entry of `targets`.

@@ -1,13 +1,14 @@
 use super::contract_spec::{
-    ContextBudgetSpec, ContractSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, SamplingSpec, Setting, TargetSpec,
+    ToolOutputBudgetSpec,
 };
 use super::reach::{read_providers, read_redact, read_tools};
 use super::reader::{Big, Choice, Out, Read, Section, plain};
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, CycleException, Page, TextProfile, ToolPolicy,
-    ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, CycleException, Page, ReportFormat, TextProfile,
+    ToolPolicy, ToolProof, ToolTransport,
 };
 
 impl Choice for Page {
@@ -67,10 +68,12 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             adapter_version: file.get("adapter_version"),
             allowed_tools: file.nullable("allowed_tools"),
             approval_timeout_ms: file.get("approval_timeout_ms"),
+            batch: file.get("batch"),
             checkpoint_every: file.get("checkpoint_every"),
             completion: file.get("completion"),
             context_budget: file.section("context_budget", read_context_budget),
             cycle_forbid: file.get("cycle_forbid").unwrap_or_default(),
+            final_report: file.section("final_report", read_final_report),
             grammar: file.nullable("grammar"),
             grammar_profile: file.nullable("grammar_profile"),
             idempotent: file.get("idempotent").unwrap_or_default(),
@@ -94,6 +97,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             page: file.nullable("page"),
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),
+            progress_report: file.get("progress_report"),
             providers,
             redact: file.section("redact", read_redact),
             require_approval: file.get("require_approval").unwrap_or_default(),
@@ -170,6 +174,26 @@ impl Read for TargetSpec {
             })
         })?
     }
+}
+
+fn read_final_report(section: &mut Section<'_, '_>) -> FinalReportSpec {
+    FinalReportSpec {
+        format: section.get("format"),
+        schema: section.nullable("schema"),
+    }
+}
+
+impl Choice for ReportFormat {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("json", Self::Json),
+        ("markdown", Self::Markdown),
+        ("markdown+mermaid", Self::MarkdownMermaid),
+        ("pipe", Self::Pipe),
+        ("slack-block-kit", Self::SlackBlockKit),
+        ("sub-agent", Self::SubAgent),
+        ("text", Self::Text),
+        ("tty", Self::Tty),
+    ];
 }
 
 fn read_context_budget(section: &mut Section<'_, '_>) -> ContextBudgetSpec {

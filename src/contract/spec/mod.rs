@@ -25,8 +25,8 @@ mod tests_yaml;
 mod tree;
 
 pub use contract_spec::{
-    ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec, SamplingSpec, Setting,
-    TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport, ProviderSpec,
+    SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
 pub use error::{SpecError, SpecErrors};
 pub use reach::BUILTIN_TOOLS;

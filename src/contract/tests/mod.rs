@@ -3,6 +3,7 @@
 mod check;
 mod factory;
 mod fixture;
+mod report_reader;
 mod schema_bounds;
 
 pub(super) use fixture::{make, manifest, spec, tool};
