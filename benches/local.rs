@@ -119,8 +119,10 @@ async fn ask(
 ) -> Answer {
     let mut encoder = RequestEncoder::new(contract, 0).expect("an encoder");
     let shape = RequestShape {
+        closing: false,
         notices: &[],
         tools,
+        xml: None,
     };
     let body = encoder.encode(conversation, &shape);
     let mut body: Value = serde_json::from_slice(&body).expect("a request");
