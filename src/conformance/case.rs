@@ -17,6 +17,9 @@ pub(super) struct Case {
     pub(super) name: String,
     /// Sections of docs/semantics.md.
     pub(super) proves: Vec<String>,
+    /// Sections of the session contract, for cases of its guarantees.
+    #[serde(default)]
+    pub(super) session: Vec<String>,
     /// Whether its transcript is kept under replay/.
     #[serde(default)]
     pub(super) golden: bool,
@@ -105,6 +108,9 @@ impl Case {
         }
         if case.proves.is_empty() || case.proves.iter().any(|section| !is_section(section)) {
             return refuse("`proves` lists sections of docs/semantics.md, such as \"§2.3\"");
+        }
+        if case.session.iter().any(|section| !is_section(section)) {
+            return refuse("`session` lists sections of the session contract, such as \"§5\"");
         }
         case.expect.fault().map_or(Ok(case), |rule| refuse(&rule))
     }

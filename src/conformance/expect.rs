@@ -5,6 +5,7 @@ use serde::Deserialize;
 use super::played::Played;
 use crate::kernel::{ClosingReason, Outcome, PredicateName};
 use crate::message::{AgentMessage, Role};
+use crate::telemetry::{AccountingLine, AccountingStatus, CostSource, ExitTag};
 use crate::transcript::{VerifyOptions, verify_lines};
 
 /// What a case expects. What it leaves out is not compared.
@@ -16,6 +17,8 @@ pub(super) struct Expect {
     /// Part of the reason why no contract is made; then there is no run.
     pub(super) refused: Option<String>,
     exit: Option<u8>,
+    /// The accounting, a line for each entry.
+    accounting: Option<Vec<String>>,
     calls: Option<u64>,
     cancels: Option<u64>,
     closing: Option<ClosingReason>,
@@ -25,6 +28,9 @@ pub(super) struct Expect {
     /// Texts that must stand in an entry.
     entries_contain: Vec<String>,
     executed: Option<u64>,
+    cost_micro_usd: Option<u64>,
+    /// The tag that the run ends with.
+    exit_tag: Option<String>,
     format_retries: Option<u32>,
     inferences: Option<u64>,
     /// Texts that may stand in no entry and in no message.
@@ -95,6 +101,11 @@ impl Expect {
             self.exit.as_ref(),
             &outcome.map_or(0, Outcome::exit_code),
         );
+        let cost = counters.cost_micro_usd;
+        found.compare("cost_micro_usd", self.cost_micro_usd.as_ref(), &cost);
+        let tag = outcome.map(|outcome| ExitTag::of(outcome).to_string());
+        found.compare("exit_tag", self.exit_tag.as_ref(), &tag.unwrap_or_default());
+        self.accounting(played, &mut found);
         found.compare("calls", self.calls.as_ref(), &counters.calls);
         found.compare("cancels", self.cancels.as_ref(), &played.cancels);
         found.compare("executed", self.executed.as_ref(), &counters.executed);
@@ -128,6 +139,23 @@ impl Expect {
         self.conversation(played, &mut found);
         self.texts(played, &mut found);
         found.0
+    }
+
+    fn accounting(&self, played: &Played, found: &mut Differences) {
+        let Some(expected) = &self.accounting else {
+            return;
+        };
+        let ledger = played.ledger();
+        let lines: Vec<String> = ledger.lines().iter().map(account_of).collect();
+        let same = lines.len() == expected.len()
+            && lines.iter().zip(expected).all(|(line, expected)| {
+                expected
+                    .strip_suffix('…')
+                    .map_or(line == expected, |beginning| line.starts_with(beginning))
+            });
+        if !same {
+            found.compare("accounting", Some(expected), &lines);
+        }
     }
 
     /// The transcript must verify and replay, unless the case says that it cannot.
@@ -217,4 +245,52 @@ fn line_of(message: &AgentMessage) -> String {
         line.push_str(&call.name);
     }
     line
+}
+
+/// An entry of the accounting as cases write it.
+fn account_of(line: &AccountingLine) -> String {
+    let (mut text, status, error) = match line {
+        AccountingLine::Llm(line) => {
+            let tokens = &line.tokens;
+            let mut text = format!(
+                "llm {}/{} {}.{}",
+                line.provider, line.model, line.turn, line.attempt
+            );
+            if tokens.total_tokens > 0 && !tokens.estimated {
+                let parts = (
+                    tokens.input_tokens,
+                    tokens.cached_tokens,
+                    tokens.output_tokens,
+                );
+                text.push_str(&format!(" {}+{}>{}", parts.0, parts.1, parts.2));
+            }
+            match (line.cost_micro_usd, line.cost_source) {
+                (Some(cost), Some(CostSource::Prices)) => text.push_str(&format!(" {cost}")),
+                (Some(cost), _) => text.push_str(&format!(" {cost} said")),
+                (None, _) => {}
+            }
+            (text, line.status, &line.error)
+        }
+        AccountingLine::Tool(line) => {
+            let text = format!(
+                "tool {}:{} {}.{} {}>{}",
+                line.mcp_server,
+                line.command,
+                line.turn,
+                line.attempt,
+                line.characters_in,
+                line.characters_out
+            );
+            (text, line.status, &line.error)
+        }
+    };
+    text.push_str(match status {
+        AccountingStatus::Ok => " ok",
+        AccountingStatus::Failed => " failed",
+    });
+    if let Some(error) = error {
+        text.push_str(": ");
+        text.push_str(error);
+    }
+    text
 }

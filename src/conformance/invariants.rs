@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::played::Played;
+use super::result;
 use crate::contract::{ToolPolicy, Validators};
 use crate::kernel::{
     AgentOutcome, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind, Run, State,
@@ -59,6 +60,9 @@ pub(super) fn broken(played: &Played) -> Vec<String> {
         after_the_end(played),
         "after TERMINATE a step yields nothing (§1)",
     );
+    for what in result::broken(played) {
+        must(false, what);
+    }
     broken
 }
 

@@ -87,6 +87,18 @@ pub fn structure_faults(terms: &Terms) -> Vec<String> {
             ),
         );
     }
+    if terms.max_cost_micro_usd.is_some() {
+        for (n, target) in terms.targets.iter().enumerate() {
+            let (model, provider) = (&target.model, &target.provider);
+            rule(
+                terms.needs_price(n),
+                format!(
+                    "max_cost_micro_usd needs the price of targets.{n}, the model `{model}` of provider `{provider}`: \
+                     state it under prices"
+                ),
+            );
+        }
+    }
     if let Some(first) = terms.targets.first() {
         rule(
             first.adapter_version != terms.adapter_version,

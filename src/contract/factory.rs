@@ -94,6 +94,7 @@ impl ContractFactory {
             parallel_safe: spec.parallel_safe.clone(),
             parent_contract_hash: parent,
             policy_decision,
+            prices: spec.prices.clone(),
             providers: providers(spec),
             redact: spec.redact.clone(),
             require_approval: spec.require_approval.clone(),

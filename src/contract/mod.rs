@@ -20,6 +20,7 @@ mod factory_error;
 mod grammar;
 mod intent;
 mod manifest;
+mod prices;
 mod profile;
 mod redaction;
 mod schema_bounds;
@@ -46,6 +47,7 @@ pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
+pub use prices::{ModelPrice, PriceTable};
 pub use profile::{ModelProfile, ProfileMatch};
 pub use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ProviderTerms, RedactionTerms, TargetTerms};
+use super::{PriceTable, ProviderTerms, RedactionTerms, TargetTerms};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -359,6 +359,9 @@ pub struct Terms {
     pub parent_contract_hash: Option<Digest>,
     /// How `tool_policy` was chosen.
     pub policy_decision: PolicyDecision,
+    /// What models cost; left out where the author says nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceTable>,
     /// Providers by name.
     pub providers: BTreeMap<String, ProviderTerms>,
     /// What is taken out of the transcript beside what always is; left out where the author asks for nothing.

@@ -164,7 +164,7 @@ impl Ledger {
     fn event(&mut self, terms: &ExecutionContract, event: &EventKind) -> bool {
         match event {
             EventKind::InferenceReturned(r) => {
-                self.count(&r.usage);
+                self.count(terms, &r.usage);
                 if self.inflight != Some(r.inference) {
                     return false;
                 }
@@ -176,7 +176,7 @@ impl Ledger {
             }
             EventKind::InferenceFailed(f) => {
                 if let Some(usage) = &f.usage {
-                    self.count(usage);
+                    self.count(terms, usage);
                 }
                 false
             }
@@ -204,9 +204,10 @@ impl Ledger {
         }
     }
 
-    fn count(&mut self, usage: &Usage) {
+    fn count(&mut self, terms: &ExecutionContract, usage: &Usage) {
         self.tokens += usage.total();
-        self.cost += usage.cost_micro_usd.unwrap_or(0);
+        // Only contracts with one target have prices here.
+        self.cost += terms.cost_micro_usd(Some(0), usage).unwrap_or(0);
     }
 
     fn entries(&mut self, event: &Event, entries: &[EntryDraft], rest: &[Effect]) -> Verdict {

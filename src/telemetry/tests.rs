@@ -77,6 +77,7 @@ fn execute() -> Vec<EffectRecord> {
 fn usage() -> Usage {
     Usage {
         cache_read: 3,
+        cache_write: 0,
         cost_micro_usd: Some(1_500_000),
         estimated: false,
         input: 10,

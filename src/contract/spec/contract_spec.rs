@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, Page, ProviderType, RedactionTerms, TextProfile,
-    ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, Page, PriceTable, ProviderType, RedactionTerms,
+    TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -43,6 +43,7 @@ pub struct ContractSpec {
     pub page: Option<Page>,
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
+    pub prices: Option<PriceTable>,
     pub providers: BTreeMap<String, ProviderSpec>,
     pub redact: RedactionTerms,
     pub require_approval: Vec<String>,

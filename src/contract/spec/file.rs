@@ -1,6 +1,7 @@
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
+use super::prices::read_prices;
 use super::reach::{read_providers, read_redact, read_tools};
 use super::reader::{Big, Choice, Out, Read, Section, plain};
 use super::suggest::suggest;
@@ -63,6 +64,9 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             .map(|node| read_providers(node, &file.out.below("providers")))
             .unwrap_or_default();
         let targets = read_targets(file, &provider_names);
+        let prices = file.node("prices").filter(|node| !node.is_null());
+        let prices =
+            prices.and_then(|node| read_prices(node, &file.out.below("prices"), &provider_names));
         ContractSpec {
             adapter_version: file.get("adapter_version"),
             allowed_tools: file.nullable("allowed_tools"),
@@ -93,6 +97,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             page: file.nullable("page"),
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),
+            prices,
             providers,
             redact: file.section("redact", read_redact),
             require_approval: file.get("require_approval").unwrap_or_default(),

@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod overrides;
 mod parse;
+mod prices;
 mod reach;
 mod reader;
 mod secrets;
