@@ -25,6 +25,9 @@ pub(super) const TAGGED: Marks = Marks(&[
     "|endoftext|>",
 ]);
 
+/// What control tokens begin with in most vocabularies: a server's tokenizer reads them wherever they stand.
+pub(super) const CONTROL: Marks = Marks(&["|"]);
+
 /// The special tokens of Llama 3 that begin calls, turns and headers.
 pub(super) const LLAMA3: Marks = Marks(&[
     "|python_tag|>",

@@ -53,7 +53,8 @@ pub mod xml;
 
 pub use error::AdapterError;
 pub use local_hermes::{
-    CONTROL_TOKENS, GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment,
+    CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, GatePhase, LocalChat, LocalLine,
+    LocalRequest, LocalSampling, LocalUsage, Segment,
 };
 pub use protocol::{Adapter, KeyHeader};
 pub use request::{RequestEncoder, RequestShape};

@@ -36,6 +36,9 @@ pub struct RequestEncoder(Box<dyn Encode>);
 pub(super) trait Encode: std::fmt::Debug + Send {
     /// The body of a request; the same conversation and shape always give the same bytes.
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8>;
+
+    /// When the run began, for prompts that name the time.
+    fn begun_at(&mut self, _unix_ms: u64) {}
 }
 
 impl RequestEncoder {
@@ -70,7 +73,15 @@ impl RequestEncoder {
 
     /// The same with calls in the text.
     pub(super) fn under(self, profile: TextProfile, terms: &Terms) -> Self {
-        Self(Box::new(text::Encoder::new(profile, terms, self.0)))
+        let layer = Box::new(text::Encoder::new(profile, terms, self.0));
+        Self(text::Gated::over(terms, layer))
+    }
+
+    /// The same for a run that began then, in milliseconds since 1970: a prompt that names the time names this one.
+    #[must_use]
+    pub fn begun_at(mut self, unix_ms: u64) -> Self {
+        self.0.begun_at(unix_ms);
+        self
     }
 
     /// The body of a request. Where `conversation` does not extend the one encoded last, what differs is rendered

@@ -68,6 +68,9 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     if let Ok(folder) = home.models_folder() {
         home.environment = home.environment.with_models(folder);
     }
+    if let Ok(program) = std::env::current_exe() {
+        home.environment = home.environment.with_program(program);
+    }
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),
@@ -91,8 +94,13 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Log(command) => commands::log::log(&home, &command),
         Command::Corpus(command) => commands::corpus::corpus(&home, &command),
         Command::Model(command) => commands::model::model(&home, &command),
+        Command::Profile(command) => commands::profile::profile(&home, &command),
+        Command::Init(args) => commands::init::init(&home, &args),
+        Command::Doctor(args) => commands::doctor::doctor(&home, &args),
         Command::Demo(args) => commands::demo::demo(&home, &args),
         Command::SlowTool => commands::slow_tool::slow_tool(&home),
+        #[cfg(feature = "local")]
+        Command::Template => commands::template::template(),
     }
 }
 

@@ -9,7 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
 pub(super) use self::replay::{LiveArg, ReplayArgs};
+use super::commands::doctor::DoctorArgs;
+use super::commands::init::InitArgs;
 use super::commands::model::ModelCommand;
+use super::commands::profile::ProfileCommand;
 use super::home::LOCAL_KEY;
 use crate::message::RunId;
 
@@ -74,11 +77,22 @@ pub(super) enum Command {
     /// Fetch, store and try embedded models
     #[command(subcommand)]
     Model(ModelCommand),
+    /// What is known of families of models: windows, forms of calls, defaults
+    #[command(subcommand)]
+    Profile(ProfileCommand),
+    /// Write a contract that works with what this machine has: a model server, a stored model, a key
+    Init(InitArgs),
+    /// Say what is here, what is missing, and how to get it
+    Doctor(DoctorArgs),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
     /// A tool server that never answers a call: what `corpus run --live` tries a model's patience with
     #[command(name = SLOW_TOOL, hide = true)]
     SlowTool,
+    /// Where the template of an embedded model's file runs
+    #[cfg(feature = "local")]
+    #[command(name = crate::inference::TEMPLATE_COMMAND, hide = true)]
+    Template,
 }
 
 #[derive(Debug, Args)]

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use miette::{Diagnostic, ReportHandler};
 
+use super::commands::init::ways_out;
 use super::escape;
+use super::exit::Exit;
 use super::known;
+use super::model_help::{model_help, pull_help};
 use crate::conformance::CaseError;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
-use crate::inference::ModelStoreError;
+use crate::inference::{ModelStoreError, PullError};
 use crate::message::{RunId, VersionFault};
 use crate::replay::ForkFault;
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
@@ -77,8 +80,8 @@ pub(super) enum CliError {
     #[error(transparent)]
     Erase(#[from] EraseError),
     /// The caller: nobody said yes.
-    #[error("erase: nobody confirmed it")]
-    NotConfirmed,
+    #[error("{what}: nobody confirmed it")]
+    NotConfirmed { what: &'static str },
     /// A file was not imported.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -135,6 +138,25 @@ pub(super) enum CliError {
     /// The store of models.
     #[error("use the store of models: {0}")]
     ModelStore(#[from] ModelStoreError),
+    /// The caller: no shipped profile has that id.
+    #[error("show the model profile {got:?}: this build has {known}")]
+    NoProfile { got: String, known: String },
+    /// The operator: nothing here could answer.
+    #[error("find something that answers{}", asked.as_ref().map_or(String::new(), |asked| format!(" as {asked:?}")))]
+    NothingToUse { asked: Option<String> },
+    /// The caller: there are several ways, and nobody said which.
+    #[error("choose what is to answer: nobody said which")]
+    NobodyChose,
+    /// The contract that would have been written does not hold.
+    #[error("write a contract for {way}: {why}")]
+    ContractOfInit {
+        exit: Exit,
+        way: String,
+        why: String,
+    },
+    /// A model was not fetched or not stored.
+    #[error("get the model: {0}")]
+    GetModel(#[from] PullError),
     /// The caller: no model of that name is known.
     #[error("pull the model {name}: only {known} can be pulled by name")]
     NoKnownModel { name: String, known: String },
@@ -304,7 +326,7 @@ impl CliError {
             Self::Erase(EraseError::Unfinished { .. }) => {
                 "end what reads the store, and give the same command again"
             }
-            Self::NotConfirmed => "--yes says so where nobody can be asked",
+            Self::NotConfirmed { .. } => "--yes says so where nobody can be asked",
             Self::Import(ImportError::OtherHistory { .. } | ImportError::OtherContract { .. }) => {
                 "name another store with --store, and compare the two"
             }
@@ -337,7 +359,16 @@ impl CliError {
                 "the other lines are judged; docs/conformance.md has the format"
             }
             Self::NoSuchCase { .. } => "monolith corpus run lists them all",
-            Self::NoKnownModel { .. } => "monolith model add NAME FILE takes any GGUF file",
+            Self::NoKnownModel { .. } => {
+                "monolith model pull hf:OWNER/REPO/FILE.gguf fetches another, monolith model add NAME FILE takes any GGUF file"
+            }
+            Self::NothingToUse { .. } => return Some(ways_out()),
+            Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",
+            Self::ContractOfInit { .. } => {
+                "nothing was written; --use and --model choose another way"
+            }
+            Self::GetModel(fault) => return pull_help(fault),
+            Self::ModelStore(fault) => return model_help(fault),
             Self::NothingTampered | Self::Panic { .. } => {
                 "this is a bug in monolith: please report it"
             }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use super::error::CliError;
 use crate::driver::DriverError;
+use crate::inference::{ModelStoreError, PullError};
 use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
 use crate::transcript::VerifyReport;
@@ -106,6 +107,8 @@ impl From<&CliError> for Exit {
             | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
             | CliError::NoSuchCase { .. }
             | CliError::NoKnownModel { .. }
+            | CliError::NobodyChose
+            | CliError::NoProfile { .. }
             | CliError::ModelStore(_)
             | CliError::ModelTrial { .. }
             | CliError::NoSuchProfile { .. }
@@ -113,7 +116,7 @@ impl From<&CliError> for Exit {
             | CliError::RecordsUnreadable { .. }
             | CliError::RecordsNotJudged { .. }
             | CliError::FileInsteadOfRun { .. }
-            | CliError::NotConfirmed
+            | CliError::NotConfirmed { .. }
             | CliError::Version { .. }
             | CliError::UnknownPart { .. }
             | CliError::NoFormat { .. }
@@ -136,7 +139,11 @@ impl From<&CliError> for Exit {
                 | MigrateError::UnknownTarget { .. }
                 | MigrateError::Empty { .. },
             ) => Self::USAGE,
-            CliError::ModelPull { .. } | CliError::ModelUnavailable { .. } => Self::SETUP,
+            CliError::ContractOfInit { exit, .. } => *exit,
+            CliError::GetModel(fault) => Self::from(fault),
+            CliError::ModelPull { .. }
+            | CliError::ModelUnavailable { .. }
+            | CliError::NothingToUse { .. } => Self::SETUP,
             CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
             CliError::Erase(EraseError::Store(fault))
@@ -171,6 +178,27 @@ impl From<&CliError> for Exit {
             | CliError::Randomness { .. }
             | CliError::Panic { .. }
             | CliError::Export(ExportError::Io(_)) => Self::FAILED,
+        }
+    }
+}
+
+impl From<&PullError> for Exit {
+    fn from(error: &PullError) -> Self {
+        match error {
+            PullError::NoRoom { .. } | PullError::Store(ModelStoreError::Io { .. }) => Self::FAILED,
+            PullError::Reference { .. } | PullError::Address { .. } | PullError::Store(_) => {
+                Self::USAGE
+            }
+            PullError::NotFound { .. }
+            | PullError::Gated { .. }
+            | PullError::Status { .. }
+            | PullError::Unreachable { .. }
+            | PullError::Redirect { .. }
+            | PullError::NoLength { .. }
+            | PullError::CutOff { .. }
+            | PullError::Length { .. }
+            | PullError::Sha256 { .. }
+            | PullError::Busy { .. } => Self::SETUP,
         }
     }
 }

@@ -13,7 +13,7 @@ const WINDOW: u64 = 32_768;
 const PROVIDER: &str = "demo";
 
 /// What plays the model in a case: a profile, behind a provider, in a wire protocol.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Casting {
     pub(super) adapter: Adapter,
     pub(super) profile: &'static ModelProfile,

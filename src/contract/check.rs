@@ -228,8 +228,18 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             terms.logits_mask.is_some() && !local,
             format!("logits_mask: targets.{n} is remote, a mask needs a local model"),
         );
+        if let (Some(mask), Some(vocabulary)) = (&terms.logits_mask, target.vocabulary) {
+            let given = mask.len();
+            rule(
+                u64::try_from(given) != Ok(vocabulary),
+                format!(
+                    "logits_mask has {given} values, but the vocabulary of targets.{n} {vocabulary} tokens"
+                ),
+            );
+        }
         let id = &target.model_profile_id;
-        let Some(profile) = ModelProfile::by_id(id) else {
+        let own = terms.model_profiles.iter().find(|own| own.id == *id);
+        let Some(profile) = own.or_else(|| ModelProfile::by_id(id)) else {
             rule(
                 true,
                 format!("targets.{n}: this build has no model profile `{id}`"),
@@ -239,15 +249,26 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
         if let Some(grammar) = &terms.grammar_profile {
             let embedded = grammar == GrammarLanguage::Lark.profile();
             // An embedded model decodes under our own engine, whatever the model; remote ones beside it have no use for it.
+            // A server that reads grammars does so for every model, where calls stand in the text.
+            let sent = grammar == GrammarLanguage::Gbnf.profile();
+            let text = TextProfile::of_version(&target.adapter_version);
+            let tagged = text.is_some_and(|(_, text)| text.is_tagged());
             let supported = if local {
                 embedded
             } else {
-                embedded && some_local || profile.grammar_profiles.contains(grammar)
+                embedded && some_local
+                    || sent && (tagged || terms.exposed_tools().next().is_none())
+                    || profile.grammar_profiles.contains(grammar)
+            };
+            let hint = if sent && !local {
+                "; it needs text_profile hermes or qwen"
+            } else {
+                ""
             };
             rule(
                 !supported,
                 format!(
-                    "grammar_profile {grammar}: targets.{n}, profile {id}, supports none of it"
+                    "grammar_profile {grammar}: targets.{n}, profile {id}, supports none of it{hint}"
                 ),
             );
         }

@@ -8,9 +8,9 @@ use super::{
     BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
     ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
     McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, Sampling, SamplingSpec, ServerCapability, ServerKind, ServerTerms, Setting,
-    TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTerms,
-    ToolTransport,
+    SEMANTICS_VERSION, Sampling, SamplingDefaults, SamplingSpec, ServerCapability, ServerKind,
+    ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
+    ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -52,8 +52,11 @@ impl ContractFactory {
             });
         }
         let model_profile_id = first.map_or_else(String::new, |t| t.model_profile_id.clone());
-        let profile = ModelProfile::by_id(&model_profile_id);
-        let strict_mode = spec.strict_mode.unwrap_or(true);
+        let profile = spec.profile(&model_profile_id);
+        let strict_mode = spec
+            .strict_mode
+            .or(profile.map(|p| p.strict_mode))
+            .unwrap_or(true);
         let max_turns = spec.max_turns.unwrap_or(10);
         let max_attempts_per_turn = spec.max_attempts_per_turn.unwrap_or(3);
         let max_format_retries = spec
@@ -89,6 +92,7 @@ impl ContractFactory {
             max_turns,
             metadata: spec.metadata.clone(),
             model_profile_id,
+            model_profiles: spec.model_profiles.clone(),
             page: spec.page,
             parallel_tool_calls: spec.parallel_tool_calls.unwrap_or(false),
             parallel_safe: spec.parallel_safe.clone(),
@@ -222,8 +226,8 @@ fn targets(
             .as_ref()
             .or(spec.model_profile_id.as_ref());
         let profile = match named {
-            Some(id) => ModelProfile::by_id(id),
-            None => ModelProfile::describing(provider_type, &target.model),
+            Some(id) => spec.profile(id),
+            None => spec.profile_of(provider_type, &target.model),
         };
         let profile = profile.ok_or_else(|| FactoryError::ProfileUnknown {
             id: named.cloned().unwrap_or_default(),
@@ -246,26 +250,34 @@ fn targets(
             model_fingerprint: fingerprint
                 .unwrap_or_else(|| format!("{}:{}", provider_type.as_str(), target.model)),
             model_profile_id: profile.id.clone(),
+            prompt_layout: found.and_then(|t| t.prompt_layout),
             provider: provider.clone(),
-            sampling: sampling(&target.sampling, &spec.sampling),
+            sampling: sampling(&target.sampling, &spec.sampling, &profile.sampling),
+            vocabulary: found.and_then(|t| t.vocabulary),
         })
     };
     spec.targets.iter().enumerate().map(one).collect()
 }
 
-fn sampling(target: &SamplingSpec, file: &SamplingSpec) -> Sampling {
+fn sampling(target: &SamplingSpec, file: &SamplingSpec, usual: &SamplingDefaults) -> Sampling {
     let caching = target.caching.as_ref().or(file.caching.as_ref());
     let max_output_tokens = target.max_output_tokens.or(file.max_output_tokens);
+    let max_output_tokens = max_output_tokens.or(usual.max_output_tokens);
+    let either = |profile: Option<f64>, usual| Some(profile.unwrap_or(usual));
     Sampling {
         caching: caching.map_or_else(|| "full".to_owned(), Clone::clone),
         max_output_tokens: max_output_tokens.unwrap_or(4096),
         reasoning: target.reasoning.clone().over(file.reasoning.clone(), None),
         reasoning_tokens: target.reasoning_tokens.over(file.reasoning_tokens, None),
-        repeat_penalty: target.repeat_penalty.over(file.repeat_penalty, Some(1.1)),
+        repeat_penalty: target
+            .repeat_penalty
+            .over(file.repeat_penalty, either(usual.repeat_penalty, 1.1)),
         seed: BigCount(target.seed.or(file.seed).unwrap_or(0)),
         stream: target.stream.or(file.stream).unwrap_or(false),
-        temperature: target.temperature.over(file.temperature, Some(0.7)),
-        top_p: target.top_p.over(file.top_p, Some(1.0)),
+        temperature: target
+            .temperature
+            .over(file.temperature, either(usual.temperature, 0.7)),
+        top_p: target.top_p.over(file.top_p, either(usual.top_p, 1.0)),
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::execution_contract::canonical;
-use super::{ExecutionContract, ServerKind};
+use super::{ExecutionContract, PromptLayout, ServerKind};
 use crate::message::Digest;
 
 /// What bring-up found: which servers answered with which tools, and what is known of each target's model.
@@ -99,6 +99,10 @@ pub struct TargetCapability {
     pub context_window: Option<u64>,
     /// What identifies the weights; empty lets the factory use provider type and model name.
     pub fingerprint: Option<String>,
+    /// Who lays out the prompts of an embedded model, where its file does.
+    pub prompt_layout: Option<PromptLayout>,
+    /// Tokens of the vocabulary that the header of an embedded model states.
+    pub vocabulary: Option<u64>,
 }
 
 /// The pin of one tool: BLAKE3 over the RFC 8785 form of

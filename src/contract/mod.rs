@@ -48,7 +48,7 @@ pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
 pub use prices::{ModelPrice, PriceTable};
-pub use profile::{ModelProfile, ProfileMatch};
+pub use profile::{ModelProfile, ProfileMatch, SamplingDefaults};
 pub use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
@@ -58,7 +58,7 @@ pub use spec::{
     BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
     SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
-pub use targets::{ProviderTerms, ProviderType, Sampling, TargetTerms};
+pub use targets::{PromptLayout, ProviderTerms, ProviderType, Sampling, TargetTerms};
 pub use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
     CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,

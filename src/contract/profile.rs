@@ -1,18 +1,20 @@
 use std::sync::LazyLock;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::{ProviderType, TextProfile};
 
-/// What is known of a family of models before any of them is asked. Data: `contracts/profiles/`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+/// What is known of a family of models before any of them is asked. Data: `contracts/profiles/`, and `model_profiles` of a
+/// contract.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelProfile {
     /// The window in tokens; null where no window can be assumed.
     pub context_window: Option<u64>,
     /// One sentence for people.
     pub description: String,
-    /// Grammar profiles the model supports; none is built yet.
+    /// Languages of the token gate that can be had with the model; `lark/1` is the embedded engine's.
     pub grammar_profiles: Vec<String>,
     /// What contracts call it.
     pub id: String,
@@ -21,8 +23,18 @@ pub struct ModelProfile {
     pub matches: Vec<ProfileMatch>,
     /// Format retries of a run whose file names none; strict profiles have 0 or 1 (002 §4.1).
     pub max_format_retries: u32,
+    /// Parameters of targets where neither target nor file says otherwise; null leaves them to the rules of the contract.
+    #[serde(default)]
+    pub sampling: SamplingDefaults,
+    /// Whether answers are judged strictly where the file does not say (002 §4.1).
+    #[serde(default = "strict")]
+    pub strict_mode: bool,
     /// Whether it calls tools through its provider's own form.
     pub supports_native_tools: bool,
+    /// How its weights expect a conversation to be laid out; null is the provider's affair. The embedded engine lays out
+    /// `chatml`, and no other.
+    #[serde(default)]
+    pub template: Option<String>,
     /// The forms in which it writes calls into its text. Where it has no calls of its own the first one is used unless the
     /// contract's author says otherwise.
     pub text_profiles: Vec<TextProfile>,
@@ -30,8 +42,26 @@ pub struct ModelProfile {
     pub tokenizer: Option<String>,
 }
 
+const fn strict() -> bool {
+    true
+}
+
+/// Parameters that a family of models is best asked with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SamplingDefaults {
+    /// Tokens of one answer.
+    pub max_output_tokens: Option<u64>,
+    /// At least 0.
+    pub repeat_penalty: Option<f64>,
+    /// 0 to 2.
+    pub temperature: Option<f64>,
+    /// 0 to 1.
+    pub top_p: Option<f64>,
+}
+
 /// Models of some providers.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileMatch {
     /// Names, case-insensitive; `*` stands for any run of characters.
@@ -41,7 +71,7 @@ pub struct ProfileMatch {
 }
 
 /// Every profile in the order of matching; the last one matches every target.
-const FILES: [&str; 11] = [
+const FILES: [&str; 14] = [
     include_str!("../../contracts/profiles/scripted.json"),
     include_str!("../../contracts/profiles/smollm2-135m.json"),
     include_str!("../../contracts/profiles/hermes-3.json"),
@@ -50,8 +80,11 @@ const FILES: [&str; 11] = [
     include_str!("../../contracts/profiles/qwen.json"),
     include_str!("../../contracts/profiles/mistral.json"),
     include_str!("../../contracts/profiles/openai-chat-default.json"),
+    include_str!("../../contracts/profiles/openai-responses-default.json"),
     include_str!("../../contracts/profiles/anthropic-default.json"),
     include_str!("../../contracts/profiles/google-default.json"),
+    include_str!("../../contracts/profiles/openrouter-default.json"),
+    include_str!("../../contracts/profiles/ollama-default.json"),
     include_str!("../../contracts/profiles/unknown.json"),
 ];
 
@@ -84,12 +117,19 @@ impl ModelProfile {
     /// The first profile that describes a model; None only where the table is broken.
     #[must_use]
     pub fn describing(provider: ProviderType, model: &str) -> Option<&'static Self> {
+        PROFILES
+            .iter()
+            .find(|profile| profile.describes(provider, model))
+    }
+
+    /// Whether it describes that model of that provider.
+    #[must_use]
+    pub fn describes(&self, provider: ProviderType, model: &str) -> bool {
         let model = model.to_lowercase();
-        PROFILES.iter().find(|profile| {
-            profile.matches.iter().any(|m| {
-                m.providers.contains(&provider) && m.models.iter().any(|glob| fits(glob, &model))
-            })
-        })
+        let fits_one = |m: &ProfileMatch| m.models.iter().any(|glob| fits(glob, &model));
+        self.matches
+            .iter()
+            .any(|m| m.providers.contains(&provider) && fits_one(m))
     }
 }
 
@@ -133,8 +173,11 @@ mod tests {
                 "qwen",
                 "mistral",
                 "openai-chat-default",
+                "openai-responses-default",
                 "anthropic-default",
                 "google-default",
+                "openrouter-default",
+                "ollama-default",
                 "unknown"
             ]
         );
@@ -192,7 +235,13 @@ mod tests {
             "anthropic/claude-x-1",
             "anthropic-default",
         );
-        check(ProviderType::OpenaiResponses, "o3", "openai-chat-default");
+        check(
+            ProviderType::OpenaiResponses,
+            "o3",
+            "openai-responses-default",
+        );
+        check(ProviderType::Openrouter, "a/b", "openrouter-default");
+        check(ProviderType::Ollama, "b", "ollama-default");
     }
 
     #[test]
@@ -206,6 +255,19 @@ mod tests {
         check("qwen", None);
         check("mistral", None);
         check("unknown", None);
+    }
+
+    #[test]
+    fn no_shipped_profile_changes_what_contracts_say_that_say_nothing() {
+        for profile in ModelProfile::all() {
+            let id = &profile.id;
+            assert_eq!(profile.sampling, SamplingDefaults::default(), "{id}");
+            assert!(profile.strict_mode, "{id}");
+            assert!(
+                profile.template.as_deref().is_none_or(|t| !t.is_empty()),
+                "{id}"
+            );
+        }
     }
 
     #[test]

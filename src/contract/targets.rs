@@ -107,6 +107,14 @@ pub struct Sampling {
     pub top_p: Option<f64>,
 }
 
+/// Who lays out an embedded model's prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptLayout {
+    /// The template in the model's file, which knows tools.
+    Template,
+}
+
 /// One model that may be asked; attempts cycle through them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -121,10 +129,16 @@ pub struct TargetTerms {
     pub model_fingerprint: String,
     /// The profile that describes the model.
     pub model_profile_id: String,
+    /// Who lays out an embedded model's prompts; left out where the adapter does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_layout: Option<PromptLayout>,
     /// A key of `providers`.
     pub provider: String,
     /// Parameters for this target.
     pub sampling: Sampling,
+    /// Tokens of an embedded model's vocabulary; left out where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vocabulary: Option<u64>,
 }
 
 /// How a provider is reached; never a secret.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{PriceTable, ProviderTerms, RedactionTerms, TargetTerms};
+use super::{ModelProfile, PriceTable, ProviderTerms, RedactionTerms, TargetTerms};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -348,6 +348,9 @@ pub struct Terms {
     pub metadata: ContractMetadata,
     /// Profile of the first target.
     pub model_profile_id: String,
+    /// Profiles of the author's own, whole; they come before those that are shipped. Left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub model_profiles: Vec<ModelProfile>,
     /// The page the request came from.
     pub page: Option<Page>,
     /// Whether adjacent calls named in `parallel_safe` may run together.

@@ -1,8 +1,9 @@
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// How a model writes calls into its text, where it has none of its own on the wire. Data of model profiles; the adapter
 /// that a target is given names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TextProfile {
     /// `<tool_call>` around a JSON object with `name` and `arguments`.
@@ -50,6 +51,12 @@ impl TextProfile {
             Self::Llama3 => "llama3",
             Self::Qwen => "qwen",
         }
+    }
+
+    /// Whether calls stand between `<tool_call>` tags: the form that the token gate's grammar writes.
+    #[must_use]
+    pub const fn is_tagged(self) -> bool {
+        matches!(self, Self::Hermes | Self::Qwen)
     }
 
     /// The adapter version of this profile over the wire protocol of that adapter version; none where it has none.

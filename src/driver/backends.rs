@@ -79,11 +79,15 @@ impl Sources {
                 adapter_version: None,
                 context_window: model.context_window,
                 fingerprint: model.fingerprint.clone(),
+                prompt_layout: model.prompt_layout,
+                vocabulary: model.vocabulary,
             },
             (None, Some(file)) => TargetCapability {
                 adapter_version: file.script.adapter.map(|a| a.version().to_owned()),
                 context_window: None,
                 fingerprint: Some(format!("scripted:{}", file.digest)),
+                prompt_layout: None,
+                vocabulary: None,
             },
             (None, None) => TargetCapability::default(),
         };

@@ -89,7 +89,8 @@ pub async fn drive(
     } = begun;
     let servers = Arc::new(servers);
     let guarded = (contract, redactor);
-    let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, at_ms);
+    let times = (at_ms, started_unix_ms);
+    let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, times);
     let driven = match workers {
         Ok(mut workers) => {
             let driven = workers
@@ -226,12 +227,13 @@ impl Workers {
         (contract, redactor): (Arc<ExecutionContract>, Arc<Redactor>),
         servers: Arc<ToolServers>,
         run_id: &RunId,
-        at_ms: u64,
+        (at_ms, started_unix_ms): (u64, u64),
     ) -> Result<Self, DriverError> {
         let adapters = (0..contract.targets.len())
             .map(|target| {
                 let adapter = Adapter::of_target(&contract, target)?;
-                Ok((adapter, RequestEncoder::new(&contract, target)?))
+                let encoder = RequestEncoder::new(&contract, target)?;
+                Ok((adapter, encoder.begun_at(started_unix_ms)))
             })
             .collect::<Result<_, DriverError>>()?;
         Ok(Self {

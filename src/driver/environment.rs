@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use super::DriverError;
 
-/// Where variables come from, and where models are stored. The command line hands in the process environment; tests hand in
+/// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map.
 #[derive(Clone)]
 pub struct Environment {
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
+    program: Option<PathBuf>,
 }
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -21,6 +22,7 @@ impl Environment {
         Self {
             lookup: Arc::new(lookup),
             models: None,
+            program: None,
         }
     }
 
@@ -31,6 +33,20 @@ impl Environment {
             models: Some(folder),
             ..self
         }
+    }
+
+    /// The same in a process of that monolith, which can be started again for what runs on its own: templates of models.
+    #[must_use]
+    pub fn with_program(self, program: PathBuf) -> Self {
+        Self {
+            program: Some(program),
+            ..self
+        }
+    }
+
+    /// The monolith of this process, where it is one.
+    pub(super) fn program(&self) -> Option<&Path> {
+        self.program.as_deref()
     }
 
     /// The folder of models, where there is one.

@@ -1,19 +1,34 @@
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::Environment;
-use crate::contract::{ContractSpec, ExecutionContract, ProviderType};
+use crate::contract::{CALL_OPEN, ContractSpec, ExecutionContract, PromptLayout, ProviderType};
 use crate::inference::{
     Backend, ModelHash, ModelHeader, ModelStore, ModelStoreError, UnavailableBackend,
 };
 
+/// The window that a run has where nobody states one and the file allows more: memory grows with it.
+const USUAL_WINDOW: u64 = 32_768;
+
+/// The longest template that is run.
+const MAX_TEMPLATE_BYTES: usize = 1 << 18;
+
 /// What bring-up found out about the file of an embedded model.
 #[derive(Clone, Debug)]
 pub(super) struct LocalModel {
-    /// Tokens that the file says the model was made for.
+    /// The window to use where nobody states one.
     pub(super) context_window: Option<u64>,
+    /// Tokens that the file says the model was made for.
+    made_for: Option<u64>,
+    /// Tokens of its vocabulary.
+    pub(super) vocabulary: Option<u64>,
     /// The file by its hash, with what the text depends on beside it.
     pub(super) fingerprint: Option<String>,
     path: PathBuf,
+    /// Who lays out its prompts, where the adapter does not.
+    pub(super) prompt_layout: Option<PromptLayout>,
+    /// The template of its file and the program that renders it, where it lays out prompts.
+    template: Option<(String, PathBuf)>,
     /// Why the model cannot be used, where it cannot.
     fault: Option<String>,
 }
@@ -33,17 +48,23 @@ impl LocalModel {
         });
         let found = read.await.unwrap_or_else(|fault| Err(fault.to_string()));
         match found {
-            Ok((header, hash)) => Self {
-                context_window: header.context_length,
-                fingerprint: Some(format!("gguf:{}; {}", hash.0, engine())),
-                path,
-                fault: None,
-            },
+            Ok((header, hash)) => {
+                let template = header.chat_template.filter(|text| knows_calls(text));
+                let template = template.zip(environment.program().map(Path::to_owned));
+                Self {
+                    prompt_layout: template.as_ref().map(|_| PromptLayout::Template),
+                    template,
+                    context_window: header.context_length.map(|made| made.min(USUAL_WINDOW)),
+                    made_for: header.context_length,
+                    vocabulary: header.vocabulary,
+                    fingerprint: Some(format!("gguf:{}; {}", hash.0, engine::identity())),
+                    path,
+                    fault: None,
+                }
+            }
             Err(fault) => Self {
-                context_window: None,
-                fingerprint: None,
-                fault: Some(format!("{}: {fault}", path.display())),
-                path,
+                path: path.clone(),
+                ..Self::missing(format!("{}: {fault}", path.display()))
             },
         }
     }
@@ -53,8 +74,12 @@ impl LocalModel {
         Self {
             context_window: None,
             fingerprint: None,
+            made_for: None,
             path: PathBuf::new(),
+            prompt_layout: None,
+            template: None,
             fault: Some(fault),
+            vocabulary: None,
         }
     }
 
@@ -66,12 +91,55 @@ impl LocalModel {
         contract: &ExecutionContract,
         environment: &Environment,
     ) -> Backend {
-        match &self.fault {
-            Some(reason) => Backend::Unavailable(UnavailableBackend {
-                reason: reason.clone(),
-            }),
-            None => embedded(&self.path, provider, spec, contract, environment),
+        let made = match &self.fault {
+            Some(reason) => Err(reason.clone()),
+            None => self.embedded(provider, spec, contract, environment),
+        };
+        made.unwrap_or_else(|reason| {
+            let reason = format!("provider `{provider}`: {reason}");
+            Backend::Unavailable(UnavailableBackend { reason })
+        })
+    }
+
+    /// The engine for this model, or why there is none.
+    fn embedded(
+        &self,
+        provider: &str,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+    ) -> Result<Backend, String> {
+        let own = spec.targets.iter().zip(&contract.targets);
+        let own = own.filter(|(target, _)| target.provider == provider);
+        let window = own.map(|(_, terms)| terms.context_window).max();
+        let window = window.unwrap_or_default();
+        if let Some(made) = self.made_for.filter(|made| window > *made) {
+            let path = self.path.display();
+            return Err(format!(
+                "{path}: it was made for {made} tokens, the contract's context_window is {window}"
+            ));
         }
+        let number = |name: &str, range: RangeInclusive<u32>| match environment.get(name) {
+            None => Ok(None),
+            Some(text) => {
+                let number = text.parse().ok().filter(|number| range.contains(number));
+                let (least, most) = (range.start(), range.end());
+                let rule = || format!("{name} is a number from {least} to {most}, got {text:?}");
+                number.map(Some).ok_or_else(rule)
+            }
+        };
+        let reuse = number("MONOLITH_LOCAL_REUSE", 0..=1)?.unwrap_or(1);
+        let threads = number("MONOLITH_LOCAL_THREADS", 1..=256)?.unwrap_or(1);
+        engine::backend(
+            &self.path,
+            contract,
+            Settings {
+                template: self.template.clone(),
+                reuse: reuse == 1,
+                threads,
+                window,
+            },
+        )
     }
 }
 
@@ -101,6 +169,11 @@ pub(super) fn file_of(
         return Ok(folder.join(file));
     }
     let missing = || {
+        if !cfg!(feature = "local") {
+            return format!(
+                "{NO_ENGINE}; `monolith model pull {model}` then fetches the model, where that one is known"
+            );
+        }
         format!(
             "no model `{model}` is stored here: `monolith model pull {model}` fetches one that is known, `monolith model add` \
              stores a file, `file:` names one"
@@ -114,58 +187,83 @@ pub(super) fn file_of(
     }
 }
 
+/// What builds without the engine say.
+const NO_ENGINE: &str =
+    "this build has no embedded model; `cargo build --release --features local` makes one that has";
+
+/// Whether a template lays out tools and calls in the form that calls are read in: JSON between `<tool_call>` tags.
+fn knows_calls(template: &str) -> bool {
+    let has = |word: &str| template.contains(word);
+    template.len() <= MAX_TEMPLATE_BYTES
+        && has("tools")
+        && has("tool_calls")
+        && has(CALL_OPEN)
+        && !has("<function=")
+}
+
 /// Whether a provider is the embedded model.
 pub(super) const fn is_local(provider_type: ProviderType) -> bool {
     matches!(provider_type, ProviderType::Local)
 }
 
+/// How a model is run, beside what its contract says.
+#[cfg_attr(
+    not(feature = "local"),
+    expect(dead_code, reason = "there is no engine to be told of it")
+)]
+struct Settings {
+    reuse: bool,
+    threads: u32,
+    window: u64,
+    /// The template that lays out prompts, and the program that renders it.
+    template: Option<(String, PathBuf)>,
+}
+
 #[cfg(feature = "local")]
-fn engine() -> String {
-    crate::inference::engine_identity()
+mod engine {
+    use std::path::Path;
+
+    use super::Settings;
+    use crate::contract::ExecutionContract;
+    use crate::inference::{Backend, LocalBackend, LocalOptions, TemplateRenderer};
+
+    pub(super) use crate::inference::engine_identity as identity;
+
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "a build without the engine refuses here"
+    )]
+    pub(super) fn backend(
+        path: &Path,
+        contract: &ExecutionContract,
+        settings: Settings,
+    ) -> Result<Backend, String> {
+        Ok(Backend::Local(LocalBackend::new(LocalOptions {
+            context_window: u32::try_from(settings.window).unwrap_or(u32::MAX),
+            logits_mask: contract.logits_mask.as_deref().map(Into::into),
+            path: path.to_owned(),
+            reuse: settings.reuse,
+            template: settings
+                .template
+                .map(|(template, program)| TemplateRenderer { program, template }),
+            threads: settings.threads,
+        })))
+    }
 }
 
 #[cfg(not(feature = "local"))]
-fn engine() -> String {
-    "no engine".to_owned()
-}
+mod engine {
+    use std::path::Path;
 
-#[cfg(feature = "local")]
-fn embedded(
-    path: &Path,
-    provider: &str,
-    spec: &ContractSpec,
-    contract: &ExecutionContract,
-    environment: &Environment,
-) -> Backend {
-    use crate::inference::{LocalBackend, LocalOptions};
-    let own = spec.targets.iter().zip(&contract.targets);
-    let own = own.filter(|(target, _)| target.provider == provider);
-    let window = own.map(|(_, terms)| terms.context_window).max();
-    let number = |name: &str| {
-        environment
-            .get(name)
-            .and_then(|text| text.parse::<u32>().ok())
-    };
-    Backend::Local(LocalBackend::new(LocalOptions {
-        context_window: u32::try_from(window.unwrap_or(0)).unwrap_or(u32::MAX),
-        logits_mask: contract.logits_mask.as_deref().map(Into::into),
-        path: path.to_owned(),
-        reuse: number("MONOLITH_LOCAL_REUSE") != Some(0),
-        threads: number("MONOLITH_LOCAL_THREADS").unwrap_or(1).clamp(1, 256),
-    }))
-}
+    use super::Settings;
+    use crate::contract::ExecutionContract;
+    use crate::inference::Backend;
 
-#[cfg(not(feature = "local"))]
-fn embedded(
-    _: &Path,
-    provider: &str,
-    _: &ContractSpec,
-    _: &ExecutionContract,
-    _: &Environment,
-) -> Backend {
-    Backend::Unavailable(UnavailableBackend {
-        reason: format!(
-            "provider `{provider}`: this build has no embedded model; `cargo build --release --features local` makes one that has"
-        ),
-    })
+    pub(super) fn identity() -> String {
+        "no engine".to_owned()
+    }
+
+    pub(super) fn backend(_: &Path, _: &ExecutionContract, _: Settings) -> Result<Backend, String> {
+        Err(super::NO_ENGINE.to_owned())
+    }
 }

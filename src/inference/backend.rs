@@ -14,6 +14,9 @@ pub(super) const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 pub(super) const MAX_ERROR_BODY_BYTES: u64 = 1024 * 1024;
 /// How long a probe may take, whatever the caller's patience.
 const MAX_PROBE: Duration = Duration::from_secs(10);
+/// How long an embedded model may take to load: a file of gigabytes from a slow disk, on a machine that has other work.
+#[cfg(feature = "local")]
+const MAX_LOAD: Duration = Duration::from_secs(300);
 
 /// Something that answers requests with bytes.
 #[derive(Debug)]
@@ -106,7 +109,13 @@ impl Backend {
             Self::Http(backend) => backend.probe(&patience).await,
             Self::Scripted(backend) => backend.probe(),
             #[cfg(feature = "local")]
-            Self::Local(backend) => backend.probe(&patience).await,
+            Self::Local(backend) => {
+                let patience = Patience {
+                    idle: MAX_LOAD,
+                    ..patience
+                };
+                backend.probe(&patience).await
+            }
             Self::Unavailable(backend) => backend.probe(),
         }
     }

@@ -27,6 +27,8 @@ pub struct ModelHeader {
     pub license: Option<String>,
     /// What it calls itself.
     pub name: Option<String>,
+    /// Tokens of its vocabulary.
+    pub vocabulary: Option<u64>,
 }
 
 /// Why a file is no model that can be loaded.
@@ -121,6 +123,7 @@ impl ModelHeader {
                 ("general.name", Kept::Text(text)) => header.name = Some(text),
                 ("tokenizer.chat_template", Kept::Text(text)) => header.chat_template = Some(text),
                 ("general.alignment", Kept::Number(number)) => alignment = number,
+                ("tokenizer.ggml.tokens", Kept::Items(items)) => header.vocabulary = Some(items),
                 (_, Kept::Number(number)) if key.ends_with(".context_length") => {
                     lengths.push((key, number));
                 }
@@ -155,6 +158,8 @@ impl ModelHeader {
 
 /// What of a value is of use here.
 enum Kept {
+    /// How many an array has.
+    Items(u64),
     Number(u64),
     Text(String),
     Nothing,
@@ -262,7 +267,7 @@ impl<R: BufRead> Reader<R> {
                         return Err(HeaderFault::Broken { at, rule });
                     }
                 }
-                Ok(Kept::Nothing)
+                Ok(Kept::Items(items))
             }
             _ => {
                 let rule = "a value of an unknown type";
@@ -393,6 +398,7 @@ mod tests {
         let header = parse(&sample()).unwrap();
         assert_eq!(header.architecture, "llama");
         assert_eq!(header.context_length, Some(8192));
+        assert_eq!(header.vocabulary, Some(2));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //!              └────────── TransportFault ◀────┘
 //! ```
 
+mod ask;
 mod backend;
 mod fault;
 mod gguf;
@@ -17,18 +18,27 @@ mod http;
 mod local;
 mod model_hash;
 mod model_store;
+mod processor;
 mod scripted;
 mod secret;
 mod unavailable;
 
+pub use ask::ask_json;
 pub use backend::{Backend, BackendError, Patience, Probe, Reply, ResponseHead};
 pub use fault::{TransportFault, TransportFaultKind};
 pub use gguf::{HeaderFault, ModelHeader};
 pub use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]
-pub use local::{LocalBackend, LocalOptions, engine_identity};
+pub use local::{
+    GateCost, LocalBackend, LocalOptions, TEMPLATE_COMMAND, TemplateRenderer, engine_identity,
+    template_process,
+};
 pub use model_hash::ModelHash;
-pub use model_store::{KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, StoredModel};
+pub use model_store::{
+    Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
+    Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_room, free_bytes,
+};
+pub use processor::{engine_features, lacking_features};
 pub use scripted::ScriptedBackend;
 pub use secret::Secret;
 pub use unavailable::UnavailableBackend;

@@ -71,6 +71,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         max_turns: 10,
         metadata: ContractMetadata::default(),
         model_profile_id: "scripted".to_owned(),
+        model_profiles: Vec::new(),
         page: None,
         parallel_safe: Vec::new(),
         parallel_tool_calls: false,
@@ -141,6 +142,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
         model: model.to_owned(),
         model_fingerprint: format!("scripted:{model}"),
         model_profile_id: "scripted".to_owned(),
+        prompt_layout: None,
         provider: "demo".to_owned(),
         sampling: Sampling {
             caching: "full".to_owned(),
@@ -153,6 +155,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
             temperature: None,
             top_p: None,
         },
+        vocabulary: None,
     }
 }
 

@@ -295,6 +295,10 @@ impl Replayer {
         self.at_ms = self.at_ms.max(event.at_ms);
         let effects = match (&mut self.run, event.event) {
             (None, EventKind::RunStarted(started)) => {
+                let begun = started.started_unix_ms;
+                for encoder in &mut self.encoders {
+                    *encoder = encoder.take().map(|encoder| encoder.begun_at(begun));
+                }
                 let contract = Arc::clone(&self.contract);
                 let (run, effects) = Run::start(contract, Arc::clone(&self.validators), *started);
                 self.run = Some(run);

@@ -167,6 +167,10 @@ impl WhatIf {
         };
         let validators = Arc::new(Validators::compile(&self.other));
         let started = self.answers.started(*started);
+        for encoder in &mut self.encoders {
+            let begun = started.started_unix_ms;
+            *encoder = encoder.take().map(|encoder| encoder.begun_at(begun));
+        }
         let (run, effects) = Run::start(Arc::clone(&self.other), validators, started);
         self.run = Some(run);
         self.note(effects);

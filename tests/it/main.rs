@@ -21,6 +21,8 @@ mod evidence;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod first_steps;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod kill;

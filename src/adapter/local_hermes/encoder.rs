@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
+use super::chat::{self, LocalChat};
 use super::hermes;
 use super::wire::{CONTROL_TOKENS, GatePhase, LocalRequest, LocalSampling, Segment};
 use crate::adapter::RequestShape;
 use crate::adapter::request::Encode;
-use crate::contract::{GateGrammar, GrammarLanguage, TargetTerms, Terms};
+use crate::contract::{GateGrammar, GrammarLanguage, PromptLayout, TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
@@ -18,6 +19,8 @@ pub(in crate::adapter) struct Encoder {
     max_tokens: u64,
     prose: GateGrammar,
     sampling: LocalSampling,
+    /// What the model's own template is given of the tools, and of the time; none where prompts are laid out here.
+    template: Option<LocalChat>,
     tools: Option<String>,
 }
 
@@ -41,6 +44,12 @@ impl Encoder {
                 temperature: sampling.temperature,
                 top_p: sampling.top_p,
             },
+            template: target
+                .prompt_layout
+                .map(|PromptLayout::Template| LocalChat {
+                    tools: chat::declarations(terms),
+                    ..LocalChat::default()
+                }),
             tools: hermes::tools_prompt(terms),
         }
     }
@@ -92,19 +101,34 @@ impl Encoder {
 }
 
 impl Encode for Encoder {
+    fn begun_at(&mut self, unix_ms: u64) {
+        if let Some(template) = &mut self.template {
+            template.now_unix_ms = unix_ms;
+        }
+    }
+
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
         let (gate, grammar) = match (shape.tools, &self.closed) {
             (ToolExposure::Forced, Some(closed)) => (GatePhase::Closed, Some(closed)),
             (ToolExposure::Withheld, _) => (GatePhase::Prose, Some(&self.prose)),
             (ToolExposure::Auto, _) | (ToolExposure::Forced, None) => (GatePhase::Open, None),
         };
+        let chat = self.template.clone().map(|template| LocalChat {
+            messages: chat::messages(conversation, shape.notices),
+            ..template
+        });
+        let segments = match &chat {
+            Some(_) => Vec::new(),
+            None => self.prompt(conversation, shape.notices),
+        };
         let request = LocalRequest {
+            chat,
             closing_tokens: grammar.map_or(0, |grammar| grammar.closing_bytes),
             gate,
             grammar: grammar.map(|grammar| grammar.text.clone()),
             max_tokens: self.max_tokens,
             sampling: self.sampling.clone(),
-            segments: self.prompt(conversation, shape.notices),
+            segments,
         };
         let body = serde_json::to_vec(&request);
         debug_assert!(body.is_ok(), "a request did not serialise");

@@ -10,9 +10,13 @@
 //! fault    {"fault":"context_overflow","message":"…"}⏎      with a status of 400
 //! ```
 //!
+//! A model whose file has a template that knows tools gets `chat` in place of segments: messages and declarations, which the
+//! engine lays out with that template.
+//!
 //! A segment is a control token or text, and text is never read for control tokens: what a tool returned reaches the model as
 //! what it is, whatever stands in it.
 
+mod chat;
 mod encoder;
 mod fold;
 mod hermes;
@@ -21,6 +25,7 @@ mod tests;
 mod version;
 mod wire;
 
+pub use chat::{ChatCall, ChatFunction, ChatMessage, LocalChat};
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
 pub(super) use version::{PATH, VERSION};

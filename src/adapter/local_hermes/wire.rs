@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::LocalChat;
 use crate::message::{ProviderFaultClass, StopReason};
 
 /// The control tokens of every prompt: ChatML's.
@@ -45,6 +46,9 @@ pub struct LocalSampling {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalRequest {
+    /// The prompt, where the model's own template lays it out; else it is `segments`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<LocalChat>,
     /// The most tokens that ending the message may still take under the grammar.
     pub closing_tokens: u64,
     /// What may be written.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::payload::ArgumentsKey;
 use super::{json_calls, prompt, tagged_calls};
 use crate::adapter::RequestShape;
-use crate::adapter::marks::{LLAMA3, TAGGED};
+use crate::adapter::marks::{CONTROL, LLAMA3, TAGGED};
 use crate::adapter::request::Encode;
 use crate::contract::{Terms, TextProfile};
 use crate::kernel::ToolExposure;
@@ -206,7 +206,8 @@ pub(super) fn answer(profile: TextProfile, text: &str, calls: &[ToolInvocation])
             ArgumentsKey::Arguments.as_str()
         };
         let name = serde_json::Value::from(call.name.as_str());
-        let json = format!("{{\"name\": {name}, \"{key}\": {}}}", call.arguments);
+        let arguments = CONTROL.in_json(call.arguments.as_str());
+        let json = format!("{{\"name\": {name}, \"{key}\": {arguments}}}");
         let _ = if llama {
             write!(out, "{}{json}", if place > 0 { "; " } else { "" })
         } else {

@@ -10,6 +10,9 @@
 //! bytes ─▶ the protocol's fold ─▶ text ─▶ read ─▶ native | recovered | rejected
 //! ```
 //!
+//! Where the contract's grammar is one that a llama-server reads, `Gated` sends it along: the server then samples calls in
+//! just this form. What comes back is read as if it had not.
+//!
 //! What is not a profile's own markup is text. What looks like markup and is not ours to write, in a user's message, a
 //! tool's result or an earlier answer, is escaped reversibly (`adapter::marks`). Markup of the model that breaks its form
 //! rejects the message; the few repairs are named, recorded, and refused by a strict contract.
@@ -17,6 +20,7 @@
 mod encoder;
 mod family;
 mod fold;
+mod gated;
 mod json_calls;
 mod payload;
 mod prompt;
@@ -27,9 +31,12 @@ mod thinking;
 pub(super) use encoder::Encoder;
 pub(super) use family::{Hermes, Llama3, Qwen};
 pub(super) use fold::Layer;
+pub(super) use gated::Gated;
 
 #[cfg(test)]
 mod encoder_tests;
+#[cfg(test)]
+mod gated_tests;
 #[cfg(test)]
 mod read_tests;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::encoder::answer;
 use super::read::read;
+use crate::adapter::marks::CONTROL;
 use crate::adapter::test_text::marked_text;
 use crate::contract::TextProfile;
 use crate::message::{ObjectText, ToolInvocation};
@@ -73,7 +74,13 @@ proptest! {
             let reading = read(profile, &written, "m");
             prop_assert!(reading.is_ok(), "{profile:?} {reading:?}\n{written}");
             let reading = reading.unwrap();
-            prop_assert_eq!(&reading.calls, &calls);
+            // Control tokens in arguments are written in another form of the same value.
+            let mut expect = calls.clone();
+            for call in &mut expect {
+                let safe = CONTROL.in_json(call.arguments.as_str());
+                call.arguments = ObjectText::parse(safe).unwrap();
+            }
+            prop_assert_eq!(&reading.calls, &expect);
             // Only white space before a call is not kept.
             let expect = if calls.is_empty() { text.as_str() } else { text.trim_end() };
             prop_assert_eq!(reading.content.as_str(), expect);

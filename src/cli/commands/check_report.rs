@@ -131,7 +131,7 @@ fn shown(text: &str) -> String {
 }
 
 /// The exit code of a run that fails this check (semantics §3).
-const fn code_of(check: CheckName) -> Exit {
+pub(super) const fn code_of(check: CheckName) -> Exit {
     match check {
         CheckName::Tools | CheckName::Backend => Exit::SETUP,
         CheckName::Structure

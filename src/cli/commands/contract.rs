@@ -1,4 +1,5 @@
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,7 @@ use crate::cli::home::Home;
 use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
-use crate::contract::{ExecutionContract, Validators};
+use crate::contract::{ContractSpec, ExecutionContract, Validators};
 use crate::driver::{self, Preview, RedactionKey, RunRequest, ServersToStart, Unmatched};
 use crate::kernel::{
     Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
@@ -44,10 +45,36 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
     let path = home.cwd.join(&args.file);
     let spec = read_spec(&args.file, &path, &args.sets)?;
+    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
+    preview_of(home, spec, folder, args.start_servers)
+}
+
+/// What `contract check` finds wrong, in the order of the checks; no server is started.
+pub(super) fn judge(
+    home: &Home,
+    spec: ContractSpec,
+    folder: PathBuf,
+) -> Result<Vec<(CheckName, String)>, CliError> {
+    Ok(failures(&preview_of(home, spec, folder, false)?))
+}
+
+/// The checks that fail, and why.
+pub(super) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
+    let failed = dry_precheck(preview).into_iter().filter(|check| !check.ok);
+    failed.map(|check| (check.name, check.detail)).collect()
+}
+
+/// What a contract comes to in that folder.
+pub(super) fn preview_of(
+    home: &Home,
+    spec: ContractSpec,
+    folder: PathBuf,
+    start_servers: bool,
+) -> Result<Preview, CliError> {
     known::learn(&spec, &home.environment);
     let request = RunRequest {
         spec,
-        contract_dir: path.parent().unwrap_or(&home.cwd).to_owned(),
+        contract_dir: folder,
         base_dir: home.cwd.clone(),
         environment: home.environment.clone(),
         // A contract knows no run, so nothing is committed to.
@@ -55,7 +82,7 @@ fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
         invocation: None,
         run_id: None,
     };
-    let servers = if args.start_servers {
+    let servers = if start_servers {
         ServersToStart::All
     } else {
         ServersToStart::Builtin

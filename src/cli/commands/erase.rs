@@ -1,5 +1,4 @@
-use std::io::{self, BufRead as _, IsTerminal as _};
-
+use super::ask::confirm;
 use crate::cli::app::unix_ms;
 use crate::cli::args::EraseArgs;
 use crate::cli::error::CliError;
@@ -17,7 +16,8 @@ pub(in crate::cli) fn erase(home: &Home, args: &EraseArgs) -> Result<Exit, CliEr
     };
     drop(reader);
     if !args.yes {
-        confirm(home, &format!("{} of run {run_id}", line(&args.blob)))?;
+        let question = format!("Erase {} of run {run_id} for good?", line(&args.blob));
+        confirm(home, "erase", &question)?;
     }
     let path = home.store_path()?;
     let key = home.signer()?;
@@ -46,20 +46,4 @@ pub(in crate::cli) fn erase(home: &Home, args: &EraseArgs) -> Result<Exit, CliEr
     home.screen
         .note("What entries say of the bytes stays, and so do copies elsewhere: exports, backups, copies made by migrate.");
     Ok(Exit::OK)
-}
-
-/// Asks whoever sits at the terminal.
-fn confirm(home: &Home, what: &str) -> Result<(), CliError> {
-    let stdin = io::stdin();
-    if !stdin.is_terminal() {
-        return Err(CliError::NotConfirmed);
-    }
-    home.screen
-        .write_err(&format!("Erase {what} for good? [y/N] "));
-    let mut answer = String::new();
-    stdin.lock().read_line(&mut answer)?;
-    match answer.trim() {
-        "y" | "Y" | "yes" => Ok(()),
-        _ => Err(CliError::NotConfirmed),
-    }
 }

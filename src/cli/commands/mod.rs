@@ -1,16 +1,20 @@
 //! The commands, one file each: arguments in, output and an exit code out.
 
 mod adapters;
+mod ask;
 mod check_report;
+mod checkup;
 pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
 mod diff;
+pub(super) mod doctor;
 pub(super) mod erase;
 pub(super) mod export;
 mod exported;
 mod follow;
 pub(super) mod import;
+pub(super) mod init;
 pub(super) mod key;
 pub(super) mod list;
 mod live;
@@ -22,6 +26,7 @@ pub(super) mod model;
 mod model_pull;
 mod overview;
 mod pin_file;
+pub(super) mod profile;
 pub(super) mod replay;
 mod replay_contract;
 mod replay_fork;
@@ -32,5 +37,7 @@ pub(super) mod show;
 mod signals;
 pub(super) mod slow_tool;
 mod story;
+#[cfg(feature = "local")]
+pub(super) mod template;
 mod tree;
 pub(super) mod verify;

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::model_pull::{known, pull};
+use super::model_pull::{PullArgs, Pulled, pull};
 use super::run::runtime;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -13,14 +13,14 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
 use crate::driver::embedded_model;
-use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, StoredModel};
+use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, NewModel, StoredModel};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ModelCommand {
     /// List the models that are stored here, and those that can be pulled
     List,
-    /// Fetch a model by name and store it; says first under what licence
-    Pull(NamedModel),
+    /// Fetch a model and store it; says first under what licence. A pull that was cut off goes on where it was
+    Pull(PullArgs),
     /// Store a copy of a GGUF file under a name
     Add(AddArgs),
     /// Remove a model from the store
@@ -93,18 +93,19 @@ pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit,
     let text = match command {
         ModelCommand::Prove(args) => return prove(home, args),
         ModelCommand::List => listed(&store.list()?),
-        ModelCommand::Pull(args) => {
-            let known = known(&args.name)?;
-            let (bytes, what, licence) = (known.bytes, known.what, known.licence);
-            home.screen.write_err(&format!(
-                "{what}: licence {licence}, {bytes} bytes, from {}\n",
-                known.package
-            ));
-            said("stored", &pull(home, &store, &known)?)
-        }
+        ModelCommand::Pull(args) => match pull(home, args)? {
+            Pulled::Before(model) => said("here already", &model),
+            Pulled::Now(model) => said("stored", &model),
+        },
         ModelCommand::Add(args) => {
             let file = home.cwd.join(&args.file);
-            said("stored", &store.add(&args.name, &file, "a file", None)?)
+            let model = NewModel {
+                expected: None,
+                licence: None,
+                name: &args.name,
+                source: "a file",
+            };
+            said("stored", &store.add(&file, model)?)
         }
         ModelCommand::Remove(args) => said("removed", &store.remove(&args.name)?),
         ModelCommand::Verify(args) => said("unchanged", &store.verify(&args.name)?),

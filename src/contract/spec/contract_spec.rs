@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, Page, PriceTable, ProviderType, RedactionTerms,
-    TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
+    RedactionTerms, TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -40,6 +40,8 @@ pub struct ContractSpec {
     pub metadata: ContractMetadata,
     /// Profile of every target that names none.
     pub model_profile_id: Option<String>,
+    /// Profiles of the author's own.
+    pub model_profiles: Vec<ModelProfile>,
     pub page: Option<Page>,
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
@@ -65,6 +67,24 @@ pub struct ContractSpec {
     pub tool_transport: Option<ToolTransport>,
     pub tools: ToolsSpec,
     pub total_timeout_ms: Option<u64>,
+}
+
+impl ContractSpec {
+    /// The profile of that id: the author's own, else the shipped one.
+    #[must_use]
+    pub fn profile(&self, id: &str) -> Option<&ModelProfile> {
+        let own = self.model_profiles.iter().find(|profile| profile.id == id);
+        own.or_else(|| ModelProfile::by_id(id))
+    }
+
+    /// The first profile that describes a model, the author's own before the shipped ones.
+    #[must_use]
+    pub fn profile_of(&self, provider: ProviderType, model: &str) -> Option<&ModelProfile> {
+        let own = self.model_profiles.iter();
+        let mut own = own.filter(|profile| profile.describes(provider, model));
+        own.next()
+            .or_else(|| ModelProfile::describing(provider, model))
+    }
 }
 
 /// One entry of `targets`.

@@ -94,6 +94,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
                 cycle_exceptions: section.get("cycle_exceptions").unwrap_or_default(),
             }),
             model_profile_id: file.nullable("model_profile_id"),
+            model_profiles: file.get("model_profiles").unwrap_or_default(),
             page: file.nullable("page"),
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),

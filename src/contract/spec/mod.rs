@@ -14,6 +14,7 @@ mod file;
 mod overrides;
 mod parse;
 mod prices;
+mod profiles;
 mod reach;
 mod reader;
 mod secrets;

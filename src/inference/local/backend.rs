@@ -1,12 +1,15 @@
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
 use super::engine::{Engine, EngineFault, Listener, load};
 use super::identity::processor_fault;
+use super::template::TemplateRenderer;
 use crate::adapter::{LocalLine, LocalRequest};
 use crate::inference::backend::{Body, Patience, Probe, ResponseHead, wait};
 use crate::inference::{ModelHeader, TransportFault, TransportFaultKind};
@@ -26,21 +29,58 @@ pub struct LocalOptions {
     pub path: PathBuf,
     /// Whether what prompts have in common stays in memory between requests.
     pub reuse: bool,
+    /// The template that lays out prompts, where the requests leave that to the model's file.
+    pub template: Option<TemplateRenderer>,
     /// Threads that compute.
     pub threads: u32,
+}
+
+/// What the gate has cost so far.
+#[derive(Debug, Default)]
+pub struct GateCost {
+    masks: AtomicU64,
+    nanoseconds: AtomicU64,
+}
+
+impl GateCost {
+    /// Notes one mask.
+    pub(super) fn note(&self, took: Duration) {
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.masks.fetch_add(1, Ordering::Relaxed);
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// How many masks were made, and how long that took together.
+    #[must_use]
+    pub fn so_far(&self) -> (u64, Duration) {
+        let nanoseconds = self.nanoseconds.load(Ordering::Relaxed);
+        let masks = self.masks.load(Ordering::Relaxed);
+        (masks, Duration::from_nanos(nanoseconds))
+    }
 }
 
 /// An embedded model: one thread that loads it at the first question and answers one request after another.
 #[derive(Debug)]
 pub struct LocalBackend {
+    gate_cost: Arc<GateCost>,
     options: LocalOptions,
+    /// Whether header and template are good, and the weights are being read or have been.
+    weights: Arc<AtomicBool>,
     worker: Mutex<Option<Worker>>,
 }
 
 #[derive(Debug)]
 struct Worker {
     jobs: Sender<Job>,
+    /// Set where loading is to end before the model is whole.
+    stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+}
+
+/// What the thread and whoever waits for it tell each other while it loads.
+struct Loading {
+    stop: Arc<AtomicBool>,
+    weights: Arc<AtomicBool>,
 }
 
 enum Job {
@@ -63,14 +103,23 @@ pub(in crate::inference) struct LocalReply(mpsc::Receiver<Event>);
 impl LocalBackend {
     /// A backend for one model; loads nothing yet.
     #[must_use]
-    pub const fn new(options: LocalOptions) -> Self {
+    pub fn new(options: LocalOptions) -> Self {
         Self {
+            gate_cost: Arc::default(),
             options,
+            weights: Arc::default(),
             worker: Mutex::new(None),
         }
     }
 
-    /// Loads the model, where that has not happened, and says whether it can answer.
+    /// What the gate has cost so far; whoever measures keeps it beside the backend.
+    #[must_use]
+    pub fn gate_cost(&self) -> Arc<GateCost> {
+        Arc::clone(&self.gate_cost)
+    }
+
+    /// Loads the model, where that has not happened, and says whether it can answer. The weights of a large model may take
+    /// longer than a probe: then its header and template have been found good, and the first request waits for the rest.
     pub(in crate::inference) async fn probe(&self, patience: &Patience) -> Probe {
         let (reply, answer) = oneshot::channel();
         let asked = self.ask(Job::Probe(reply));
@@ -78,9 +127,18 @@ impl LocalBackend {
             asked?;
             answer.await.map_err(|_| gone())
         });
-        probe.await.unwrap_or_else(|fault| Probe {
-            detail: fault.detail,
-            responsive: false,
+        probe.await.unwrap_or_else(|fault| {
+            let late = fault.kind == TransportFaultKind::Timeout;
+            let responsive = late && self.weights.load(Ordering::Relaxed);
+            let detail = match (late, responsive) {
+                (true, true) => named(&self.options.path, "its weights are still being read"),
+                (true, false) => {
+                    let late = "whether it can be used was not found out in time";
+                    named(&self.options.path, late)
+                }
+                (false, _) => fault.detail,
+            };
+            Probe { detail, responsive }
         })
     }
 
@@ -117,11 +175,17 @@ impl LocalBackend {
         if worker.is_none() {
             let (jobs, received) = channel();
             let options = self.options.clone();
+            let stop = Arc::new(AtomicBool::new(false));
+            let loading = Loading {
+                stop: Arc::clone(&stop),
+                weights: Arc::clone(&self.weights),
+            };
+            let cost = Arc::clone(&self.gate_cost);
             let thread = std::thread::Builder::new()
                 .name("local model".to_owned())
-                .spawn(move || serve(&options, &received))
+                .spawn(move || serve(&options, &received, &loading, cost))
                 .map_err(|fault| engine_fault(format!("no thread for the model: {fault}")))?;
-            *worker = Some(Worker { jobs, thread });
+            *worker = Some(Worker { jobs, stop, thread });
         }
         let sent = worker.as_ref().map(|worker| worker.jobs.send(job));
         match sent {
@@ -133,13 +197,14 @@ impl LocalBackend {
 
 impl Drop for LocalBackend {
     /// Waits for the thread, so that the process never ends while llama.cpp computes: at most one batch, for nobody waits for
-    /// an answer any more.
+    /// an answer any more. Loading ends, too.
     fn drop(&mut self) {
         let worker = self
             .worker
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(Worker { jobs, thread }) = worker.take() {
+        if let Some(Worker { jobs, stop, thread }) = worker.take() {
+            stop.store(true, Ordering::Relaxed);
             drop(jobs);
             let _ = thread.join();
         }
@@ -165,9 +230,9 @@ fn engine_fault(detail: String) -> TransportFault {
 }
 
 /// The thread: loads the model, then answers until nobody can ask any more.
-fn serve(options: &LocalOptions, jobs: &Receiver<Job>) {
-    match prepare(&options.path) {
-        Ok(model) => match Engine::new(&model, options) {
+fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: Arc<GateCost>) {
+    match prepare(options, loading) {
+        Ok(model) => match Engine::new(&model, options, cost) {
             Ok(mut engine) => {
                 let file = options
                     .path
@@ -196,13 +261,20 @@ fn named(path: &Path, reason: &str) -> String {
     format!("{}: {reason}", path.display())
 }
 
-/// The model, where processor and file allow it. The file's header is judged before llama.cpp sees it.
-fn prepare(path: &Path) -> Result<Arc<llama_cpp_2::model::LlamaModel>, String> {
+/// The model, where processor and file allow it. The file's header and template are judged before llama.cpp sees them.
+fn prepare(
+    options: &LocalOptions,
+    loading: &Loading,
+) -> Result<Arc<llama_cpp_2::model::LlamaModel>, String> {
     if let Some(fault) = processor_fault() {
         return Err(fault);
     }
-    ModelHeader::read(path).map_err(|fault| fault.to_string())?;
-    load(path)
+    ModelHeader::read(&options.path).map_err(|fault| fault.to_string())?;
+    if let Some(template) = &options.template {
+        template.try_out()?;
+    }
+    loading.weights.store(true, Ordering::Relaxed);
+    load(&options.path, Arc::clone(&loading.stop))
 }
 
 /// Answers everything with why nothing can be answered.

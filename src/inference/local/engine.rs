@@ -1,6 +1,8 @@
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::time::Instant;
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::context::params::LlamaContextParams;
@@ -10,10 +12,11 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 
-use super::LocalOptions;
+use super::backend::{GateCost, LocalOptions};
 use super::draw::Draw;
 use super::gate::{Gate, Gates};
-use crate::adapter::{CONTROL_TOKENS, GatePhase, LocalRequest, LocalUsage, Segment};
+use super::template::TemplateRenderer;
+use crate::adapter::{CONTROL_TOKENS, GatePhase, LocalChat, LocalRequest, LocalUsage, Segment};
 use crate::message::StopReason;
 
 /// Tokens that are decoded at once: between two batches a run can be cancelled.
@@ -58,11 +61,13 @@ pub(super) trait Listener {
     fn text(&mut self, text: &str);
 }
 
-/// Loads a model.
-pub(super) fn load(path: &Path) -> Result<Arc<LlamaModel>, String> {
+/// Loads a model; ends without one once `stop` is set.
+pub(super) fn load(path: &Path, stop: Arc<AtomicBool>) -> Result<Arc<LlamaModel>, String> {
     let llama = LLAMA.as_ref().map_err(Clone::clone)?;
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let model = LlamaModel::load_from_file(llama, path, &LlamaModelParams::default());
+    let params =
+        LlamaModelParams::default().with_progress_callback(move |_| !stop.load(Ordering::Relaxed));
+    let model = LlamaModel::load_from_file(llama, path, &params);
     model
         .map(Arc::new)
         .map_err(|fault| format!("llama.cpp does not load it: {fault}"))
@@ -71,6 +76,7 @@ pub(super) fn load(path: &Path) -> Result<Arc<LlamaModel>, String> {
 /// A model with a context, and what the context holds.
 pub(super) struct Engine<'m> {
     context: LlamaContext<'m>,
+    cost: Arc<GateCost>,
     gates: Gates,
     /// The tokens whose keys and values are in the cache, in their order.
     held: Vec<LlamaToken>,
@@ -79,10 +85,22 @@ pub(super) struct Engine<'m> {
     reuse: bool,
     /// How many of `held`, from the first, were decoded beside others.
     solid: usize,
+    template: Option<Template>,
+}
+
+/// The template in the model's file.
+struct Template {
+    /// The texts of the control tokens.
+    controls: Vec<String>,
+    renderer: TemplateRenderer,
 }
 
 impl<'m> Engine<'m> {
-    pub(super) fn new(model: &'m Arc<LlamaModel>, options: &LocalOptions) -> Result<Self, String> {
+    pub(super) fn new(
+        model: &'m Arc<LlamaModel>,
+        options: &LocalOptions,
+        cost: Arc<GateCost>,
+    ) -> Result<Self, String> {
         let llama = LLAMA.as_ref().map_err(Clone::clone)?;
         let vocabulary = model.vocab().n_tokens();
         if let Some(mask) = &options.logits_mask
@@ -107,6 +125,7 @@ impl<'m> Engine<'m> {
             model.new_context(llama, params)
         };
         let engine = Self {
+            cost,
             context: context.map_err(|fault| format!("llama.cpp makes no context: {fault}"))?,
             gates: Gates::new(model)?,
             held: Vec::new(),
@@ -114,9 +133,34 @@ impl<'m> Engine<'m> {
             model,
             reuse: options.reuse,
             solid: 0,
+            template: options.template.clone().map(|renderer| Template {
+                controls: controls(model),
+                renderer,
+            }),
         };
-        let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
-        engine.tokens(&used).map(|_| engine)
+        if engine.template.is_none() {
+            let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
+            engine.tokens(&used)?;
+        }
+        Ok(engine)
+    }
+
+    /// The tokens of a request's prompt.
+    fn prompt(&self, request: &LocalRequest) -> Result<Vec<LlamaToken>, String> {
+        match (&request.chat, &self.template) {
+            (None, _) => self.tokens(&request.segments),
+            (Some(chat), Some(template)) => {
+                let mut tokens = self.tokens(&[])?;
+                for piece in template.render(chat)? {
+                    tokens.extend(self.model.vocab().tokenize(piece.as_bytes(), false, true));
+                }
+                Ok(tokens)
+            }
+            (Some(_), None) => {
+                let fault = "the request leaves its prompt to a template that nobody named";
+                Err(fault.to_owned())
+            }
+        }
     }
 
     /// One answer.
@@ -125,9 +169,7 @@ impl<'m> Engine<'m> {
         request: &LocalRequest,
         listener: &mut dyn Listener,
     ) -> Result<Ended, EngineFault> {
-        let prompt = self
-            .tokens(&request.segments)
-            .map_err(EngineFault::Failed)?;
+        let prompt = self.prompt(request).map_err(EngineFault::Failed)?;
         let window = u64::from(self.context.n_ctx());
         let length = prompt.len() as u64;
         if length + 1 >= window {
@@ -158,12 +200,20 @@ impl<'m> Engine<'m> {
         let stop = loop {
             if let Some(gate) = &mut gate {
                 let forced = gate.forced().map_err(EngineFault::Failed)?;
+                let mut whole = true;
                 for token in forced {
                     if self.gates.ends(token) {
                         break;
                     }
+                    if answer.output >= limit {
+                        whole = false;
+                        break;
+                    }
                     self.write(token, &mut answer);
                     next.push(LlamaToken(token));
+                }
+                if !whole {
+                    break StopReason::Length;
                 }
                 if gate.is_over() {
                     break StopReason::End;
@@ -229,14 +279,16 @@ impl<'m> Engine<'m> {
             biased = logits.iter().zip(mask.iter()).map(add).collect();
             logits = &biased;
         }
-        let count = i32::try_from(logits.len()).unwrap_or(i32::MAX);
         let Some(gate) = gate else {
+            let spoken = self.gates.spoken().iter().copied();
             return answer
                 .draw
-                .token(logits, 0..count, &answer.recent)
+                .token(logits, spoken, &answer.recent)
                 .ok_or_else(nothing);
         };
+        let asked = Instant::now();
         let mask = gate.mask().map_err(EngineFault::Failed)?;
+        self.cost.note(asked.elapsed());
         let left = answer.limit - answer.output;
         if request.gate == GatePhase::Closed && left <= request.closing_tokens {
             return self.gates.soonest_end(&mask).ok_or_else(nothing);
@@ -337,6 +389,24 @@ impl<'m> Engine<'m> {
         }
         Ok(tokens)
     }
+}
+
+impl Template {
+    fn render(&self, chat: &LocalChat) -> Result<Vec<String>, String> {
+        self.renderer.render(chat, &self.controls)
+    }
+}
+
+/// The texts of a model's control tokens.
+fn controls(model: &LlamaModel) -> Vec<String> {
+    let vocab = model.vocab();
+    (0..vocab.n_tokens())
+        .map(LlamaToken)
+        .filter(|token| vocab.is_control(*token) || vocab.is_eog(*token))
+        .map(|token| vocab.token_to_piece(token, true, None))
+        .filter_map(|piece| String::from_utf8(piece).ok())
+        .filter(|text| !text.is_empty())
+        .collect()
 }
 
 /// What is written of one answer.

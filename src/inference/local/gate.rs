@@ -44,6 +44,8 @@ impl TokenizerEnv for Vocabulary {
 pub(super) struct Gates {
     ends: Vec<i32>,
     factory: ParserFactory,
+    /// Every token but those that stand in prompts alone.
+    spoken: Vec<i32>,
     vocabulary: Arc<Vocabulary>,
 }
 
@@ -53,6 +55,7 @@ impl Gates {
         let count = vocab.n_tokens();
         let mut words = Vec::new();
         let mut ends: Vec<i32> = Vec::new();
+        let mut spoken: Vec<i32> = Vec::new();
         for id in 0..count {
             let token = LlamaToken(id);
             if vocab.is_eog(token) {
@@ -62,7 +65,11 @@ impl Gates {
             if !vocab.is_control(token) && !vocab.is_eog(token) {
                 word = vocab.token_to_piece(token, false, None);
             }
-            if word.is_empty() || word.starts_with(&[CONTROL]) {
+            let silent = word.is_empty() || word.starts_with(&[CONTROL]);
+            if !silent || vocab.is_eog(token) {
+                spoken.push(id);
+            }
+            if silent {
                 word = vec![CONTROL];
                 word.extend(vocab.token_to_piece(token, true, None));
             }
@@ -90,6 +97,7 @@ impl Gates {
         Ok(Self {
             ends,
             factory,
+            spoken,
             vocabulary,
         })
     }
@@ -97,6 +105,12 @@ impl Gates {
     /// Whether a token ends a text.
     pub(super) fn ends(&self, token: i32) -> bool {
         self.ends.contains(&token)
+    }
+
+    /// The tokens that a model may write where no grammar says which: text, and what ends it. A control token that begins
+    /// another message is none of them.
+    pub(super) fn spoken(&self) -> &[i32] {
+        &self.spoken
     }
 
     /// The bytes of a token's text; none of a control token.

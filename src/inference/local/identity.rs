@@ -1,5 +1,9 @@
 /// The binding and through it the llama.cpp it was made from; pinned in Cargo.toml.
 const BACKEND: &str = "llama-cpp-2 0.1.160";
+/// How prompts are laid out where the model's own template does not; the template is part of the model's file.
+const PROMPT: &str = "prompt chatml/1";
+/// What runs a model's own template; pinned in Cargo.toml.
+const TEMPLATES: &str = "minijinja 3.0.5";
 /// What compiles grammars and makes masks; pinned in Cargo.toml.
 const GATE: &str = "llguidance 1.9.1";
 
@@ -9,7 +13,9 @@ const GATE: &str = "llguidance 1.9.1";
 pub fn engine_identity() -> String {
     let processor = std::env::consts::ARCH;
     let features = REQUIRED.map(|(name, _)| name).join("+");
-    format!("{BACKEND}; {processor} {features}; attention plain; cache f16; {GATE}")
+    format!(
+        "{BACKEND}; {processor} {features}; attention plain; cache f16; {PROMPT}, {TEMPLATES}; {GATE}"
+    )
 }
 
 /// Why this processor cannot run the backend; None where it can.
@@ -48,7 +54,7 @@ mod tests {
     #[test]
     fn the_identity_names_what_is_locked() {
         let lock = include_str!("../../../Cargo.lock");
-        for named in [BACKEND, GATE] {
+        for named in [BACKEND, GATE, TEMPLATES] {
             let (name, version) = named.split_once(' ').unwrap();
             let locked = format!("name = \"{name}\"\nversion = \"{version}\"");
             assert!(lock.contains(&locked), "{named} is not what Cargo.lock has");

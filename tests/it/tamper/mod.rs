@@ -436,7 +436,7 @@ fn t05_removed_run_fail() {
     scene.sql("UPDATE log_name SET name = 'another'");
     scene.finds(&pinned, "tampered");
     scene.sql("DROP TABLE log_name; DELETE FROM blobs");
-    scene.finds(&pinned, "tampered");
+    scene.finds(&pinned, "truncated");
 }
 
 #[test]

@@ -1,0 +1,295 @@
+//! What the embedded model costs: masks, prompts, decoding, waiting for the first token, memory.
+//!
+//! `MONOLITH_TEST_MODEL=FILE.gguf cargo bench --features local --bench local` prints one line each. With
+//! `MONOLITH_LLAMA_SERVER=PROGRAM` a llama-server reads the same file with as many threads in the same run, for comparison.
+//! `MONOLITH_LOCAL_THREADS` (1) says how many. On a machine that does other things as well only the ratios mean something.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a bench that is set up wrongly has nothing to measure"
+)]
+
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use monolith::adapter::{LocalLine, LocalUsage, RequestEncoder, RequestShape};
+use monolith::conformance::{GateTrial, gate_contract};
+use monolith::contract::ExecutionContract;
+use monolith::inference::{Backend, GateCost, LocalBackend, LocalOptions, Patience};
+use monolith::kernel::{RunStarted, ToolExposure};
+use monolith::message::{AgentMessage, Role};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+const WINDOW: u32 = 4096;
+const TURNS: usize = 5;
+/// Tokens of an answer that the decoding speed is taken from.
+const DECODED: u64 = 96;
+
+fn main() {
+    let Some(path) = std::env::var_os("MONOLITH_TEST_MODEL") else {
+        say("skipped: MONOLITH_TEST_MODEL names no GGUF file");
+        return;
+    };
+    let threads = std::env::var("MONOLITH_LOCAL_THREADS").ok();
+    let threads = threads.and_then(|text| text.parse().ok()).unwrap_or(1);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let before = memory();
+    let local = LocalBackend::new(LocalOptions {
+        context_window: WINDOW,
+        logits_mask: None,
+        path: path.clone().into(),
+        reuse: true,
+        template: None,
+        threads,
+    });
+    let cost = local.gate_cost();
+    let backend = Backend::Local(local);
+    say(&format!("{threads} threads, {}", path.display()));
+    runtime.block_on(async {
+        let probe = backend.probe(&CancellationToken::new()).await;
+        assert!(probe.responsive, "{}", probe.detail);
+        masks(&backend, &cost).await;
+        let speed = speeds(&backend).await;
+        turns(&backend).await;
+        say(&format!(
+            "memory: {} MiB more than before the model was loaded",
+            memory().saturating_sub(before) / 1024
+        ));
+        if let Some(program) = std::env::var_os("MONOLITH_LLAMA_SERVER") {
+            let server = Server::start(&program, &path, threads);
+            let other = server.speeds().await;
+            let beside = |what: &str, own: f64, other: f64| {
+                say(&format!(
+                    "llama-server: {what} {other:.1} tok/s; ours is {:.2} of it",
+                    own / other
+                ));
+            };
+            beside("prompt", speed.0, other.0);
+            beside("decoding", speed.1, other.1);
+        }
+    });
+}
+
+fn say(line: &str) {
+    // A bench that cannot print has nobody to tell.
+    drop(writeln!(std::io::stdout(), "{line}"));
+}
+
+/// KiB of this process in memory.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kib.and_then(|kib| kib.parse().ok()).unwrap_or_default()
+}
+
+fn contract(gate: bool, seed: u64) -> (String, ExecutionContract) {
+    let temperature = 1.5;
+    let trial = GateTrial {
+        gate,
+        seed,
+        temperature,
+    };
+    let (spec, contract) = gate_contract(trial).expect("the trial's contract");
+    (spec.task.unwrap_or_default(), contract)
+}
+
+/// What one request took.
+struct Answer {
+    first: Duration,
+    text: String,
+    usage: LocalUsage,
+    whole: Duration,
+}
+
+async fn ask(
+    backend: &Backend,
+    contract: &ExecutionContract,
+    conversation: &[Arc<AgentMessage>],
+    tools: ToolExposure,
+    most: Option<u64>,
+) -> Answer {
+    let mut encoder = RequestEncoder::new(contract, 0).expect("an encoder");
+    let shape = RequestShape {
+        notices: &[],
+        tools,
+    };
+    let body = encoder.encode(conversation, &shape);
+    let mut body: Value = serde_json::from_slice(&body).expect("a request");
+    if let Some(most) = most {
+        body["max_tokens"] = most.into();
+    }
+    let patience = Patience {
+        cancel: CancellationToken::new(),
+        idle: Duration::from_secs(600),
+    };
+    let asked = Instant::now();
+    let reply = backend
+        .send("", body.to_string().into_bytes(), &patience)
+        .await;
+    let mut reply = reply.expect("a reply");
+    let mut text = String::new();
+    let (mut first, mut usage) = (None, None);
+    while let Some(line) = reply.chunk().await.expect("a chunk") {
+        first.get_or_insert_with(|| asked.elapsed());
+        match serde_json::from_slice(&line).expect("a line") {
+            LocalLine::Text { text: more } => text.push_str(&more),
+            LocalLine::Stop { usage: told, .. } => usage = Some(told),
+            LocalLine::Fault { message, .. } => panic!("{message}"),
+        }
+    }
+    Answer {
+        first: first.expect("a first line"),
+        text,
+        usage: usage.expect("a last line"),
+        whole: asked.elapsed(),
+    }
+}
+
+fn opening(contract: &ExecutionContract, task: &str) -> Vec<Arc<AgentMessage>> {
+    let opening = RunStarted::opening(&contract.system, task);
+    opening.into_iter().map(Arc::new).collect()
+}
+
+/// What a mask costs, over calls behind a closed gate.
+async fn masks(backend: &Backend, cost: &GateCost) {
+    let (mut tokens, mut whole) = (0, Duration::ZERO);
+    for seed in 0..10 {
+        let (task, contract) = contract(true, seed);
+        let said = opening(&contract, &task);
+        let answer = ask(backend, &contract, &said, ToolExposure::Forced, None).await;
+        tokens += answer.usage.output;
+        whole += answer.whole.saturating_sub(answer.first);
+    }
+    let (masks, spent) = cost.so_far();
+    say(&format!(
+        "gate: {:.0} µs a mask, {masks} masks for {tokens} tokens, {:.1} % of the time of calls",
+        spent.as_secs_f64() * 1e6 / count(masks),
+        spent.as_secs_f64() / whole.as_secs_f64() * 100.0
+    ));
+}
+
+/// Tokens a second of a prompt that nothing is known of, and of decoding without a gate.
+async fn speeds(backend: &Backend) -> (f64, f64) {
+    let (_, contract) = contract(false, 1);
+    let prompt = words("cold");
+    let said = vec![Arc::new(AgentMessage::text(Role::User, prompt, 0))];
+    let answer = ask(backend, &contract, &said, ToolExposure::Auto, Some(DECODED)).await;
+    let prompt = count(answer.usage.input) / answer.first.as_secs_f64();
+    let decoding = answer.whole.saturating_sub(answer.first).as_secs_f64();
+    let decoding = count(answer.usage.output.saturating_sub(1)) / decoding;
+    say(&format!(
+        "prompt {prompt:.1} tok/s ({} tokens), decoding {decoding:.1} tok/s ({} tokens)",
+        answer.usage.input, answer.usage.output
+    ));
+    (prompt, decoding)
+}
+
+/// How long the first token takes in the first turn of a run, and in the fifth.
+async fn turns(backend: &Backend) {
+    let (task, contract) = contract(true, 7);
+    let mut said = opening(&contract, &format!("{task} Today."));
+    let mut firsts = Vec::new();
+    for turn in 0..TURNS {
+        let tools = if turn == 0 {
+            ToolExposure::Forced
+        } else {
+            ToolExposure::Auto
+        };
+        let answer = ask(backend, &contract, &said, tools, Some(400)).await;
+        firsts.push((answer.first, answer.usage.input));
+        for (role, text) in [
+            (Role::Assistant, answer.text),
+            (
+                Role::User,
+                format!("Result {turn}: no room is free. Go on."),
+            ),
+        ] {
+            said.push(Arc::new(AgentMessage::text(role, text, 0)));
+        }
+    }
+    for (turn, (first, input)) in firsts.iter().enumerate() {
+        if turn == 0 || turn + 1 == TURNS {
+            let turn = turn + 1;
+            let ms = first.as_millis();
+            say(&format!(
+                "turn {turn}: first token after {ms} ms, prompt of {input} tokens"
+            ));
+        }
+    }
+}
+
+/// A prompt of some hundred tokens.
+fn words(first: &str) -> String {
+    let line = "The heron stands in the shallow water and waits for a fish to come by. ";
+    format!("{first} {}", line.repeat(24))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a bench")]
+fn count(number: u64) -> f64 {
+    number as f64
+}
+
+/// A llama-server with the same file.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    fn start(program: &std::ffi::OsStr, model: &std::ffi::OsStr, threads: u32) -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let port = free.expect("a free port").port();
+        let child = Command::new(program)
+            .arg("-m")
+            .arg(model)
+            .args(["--host", "127.0.0.1", "--port", &port.to_string()])
+            .args(["-c", &WINDOW.to_string(), "-t", &threads.to_string()])
+            .args(["-np", "1", "--device", "none", "-fa", "off"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = child.expect("the llama-server of MONOLITH_LLAMA_SERVER");
+        Self { child, port }
+    }
+
+    /// Tokens a second of a prompt and of decoding, as the server tells it.
+    async fn speeds(&self) -> (f64, f64) {
+        let client = reqwest::Client::new();
+        let address = format!("http://127.0.0.1:{}", self.port);
+        let begun = Instant::now();
+        loop {
+            let health = client.get(format!("{address}/health")).send().await;
+            if health.is_ok_and(|health| health.status().is_success()) {
+                break;
+            }
+            let waited = begun.elapsed();
+            assert!(waited < Duration::from_secs(60), "llama-server is not up");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let asked = json!({"prompt": words("cold"), "n_predict": DECODED, "seed": 1, "cache_prompt": false});
+        let answer = client
+            .post(format!("{address}/completion"))
+            .header("content-type", "application/json")
+            .body(asked.to_string());
+        let answer = answer.send().await.expect("an answer").text().await;
+        let answer: Value = serde_json::from_str(&answer.expect("a body")).expect("JSON");
+        let speed = |key: &str| answer["timings"][key].as_f64().expect("a speed");
+        (speed("prompt_per_second"), speed("predicted_per_second"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

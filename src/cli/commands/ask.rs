@@ -1,0 +1,25 @@
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use crate::cli::error::CliError;
+use crate::cli::home::Home;
+
+/// Asks whoever sits at the terminal; nobody there, or anything but yes, is no. `what` is what was not done then.
+pub(super) fn confirm(home: &Home, what: &'static str, question: &str) -> Result<(), CliError> {
+    let answer = answer(home, &format!("{question} [y/N] "))?;
+    match answer.as_deref() {
+        Some("y" | "Y" | "yes") => Ok(()),
+        _ => Err(CliError::NotConfirmed { what }),
+    }
+}
+
+/// What whoever sits at the terminal answers; none where nobody does.
+pub(super) fn answer(home: &Home, question: &str) -> Result<Option<String>, CliError> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(None);
+    }
+    home.screen.write_err(question);
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(Some(answer.trim().to_owned()))
+}

@@ -1,0 +1,468 @@
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use super::contract::{failures, preview_of};
+use super::doctor::DoctorArgs;
+use super::init::ways_out;
+use super::run::{read_spec, runtime};
+use crate::cli::error::CliError;
+use crate::cli::found::running;
+use crate::cli::home::{Home, LOCAL_KEY};
+use crate::cli::numbers::{counted, grouped};
+use crate::contract::ProviderType;
+use crate::driver::KeyFileError;
+use crate::inference::{KNOWN_MODELS, ModelStore, engine_features, free_bytes, lacking_features};
+use crate::store::{RunFilter, StoreError};
+
+/// Less free room than this ends runs before long.
+const LITTLE_ROOM: u64 = 256 << 20;
+/// No clock of today stands before this moment: 2025-01-01 UTC.
+const EARLIEST: Duration = Duration::from_secs(1_735_689_600);
+/// How far the time of a file may lie ahead of the clock.
+const TOLERANCE: Duration = Duration::from_secs(120);
+/// How many runs are counted.
+const MOST_RUNS: usize = 100_000;
+
+/// What one thing came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Status {
+    /// It is there and works.
+    Ok,
+    /// It is not there, and only some things need it.
+    Missing,
+    /// It is there and does not work.
+    Wrong,
+}
+
+/// One line of the doctor.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    pub(super) name: String,
+    pub(super) status: Status,
+    pub(super) detail: String,
+    /// How to get it or to mend it.
+    pub(super) fix: Option<String>,
+}
+
+fn ok(name: &str, detail: impl Into<String>) -> Finding {
+    Finding {
+        name: name.to_owned(),
+        status: Status::Ok,
+        detail: detail.into(),
+        fix: None,
+    }
+}
+
+fn missing(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding {
+        status: Status::Missing,
+        fix: Some(fix.into()),
+        ..ok(name, detail)
+    }
+}
+
+fn wrong(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding {
+        status: Status::Wrong,
+        fix: Some(fix.into()),
+        ..ok(name, detail)
+    }
+}
+
+/// Looks at everything, in the order in which it is needed.
+pub(super) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, CliError> {
+    let folder = home.models_folder()?;
+    let state = folder.parent().unwrap_or(&folder);
+    let mut found = vec![state_folder(state), store(home)];
+    found.extend([signing_key(home), redaction_key(home), room(state)]);
+    found.extend([clock(home), terminal()]);
+    found.push(engine());
+    if !cfg!(feature = "local") {
+        found.push(build_tools());
+    }
+    found.extend(models(&folder));
+    let servers = runtime()?.block_on(running(&args.places, &home.environment));
+    for server in &servers {
+        let count = counted(server.models.len(), "model");
+        let detail = format!("{} at {}, {count}", server.kind.name(), server.address);
+        found.push(if server.models.is_empty() {
+            wrong("model server", detail, "let it load a model")
+        } else {
+            ok("model server", detail)
+        });
+    }
+    if servers.is_empty() {
+        found.push(missing(
+            "model server",
+            "no Ollama, llama-server or LM Studio answers on this machine",
+            ways_out(),
+        ));
+    }
+    found.push(keys(home));
+    found.extend(python());
+    if let Some(file) = &args.contract {
+        found.extend(contract(home, file));
+    }
+    Ok(found)
+}
+
+fn state_folder(state: &Path) -> Finding {
+    let name = "state folder";
+    let shown = state.display();
+    if !state.exists() {
+        return missing(
+            name,
+            format!("{shown} is not there yet"),
+            "the first run makes it",
+        );
+    }
+    let probe = state.join(format!(".doctor-{}", std::process::id()));
+    let written = std::fs::write(&probe, b"x").and_then(|()| std::fs::remove_file(&probe));
+    match written {
+        Ok(()) => ok(name, shown.to_string()),
+        Err(fault) => wrong(
+            name,
+            format!("{shown} cannot be written: {fault}"),
+            "make it yours to write, or name another with MONOLITH_HOME",
+        ),
+    }
+}
+
+fn store(home: &Home) -> Finding {
+    let name = "store of runs";
+    let counted_runs = home.reader().and_then(|reader| match reader {
+        None => Ok(None),
+        Some(reader) => Ok(Some(reader.list_runs(MOST_RUNS, RunFilter::All)?.len())),
+    });
+    match counted_runs {
+        Ok(None) => missing(name, "there is none yet", "the first run makes it"),
+        Ok(Some(runs)) => ok(name, counted(runs, "run")),
+        Err(CliError::NoSuchStore { path }) => missing(
+            name,
+            format!("{} is not there", path.display()),
+            "the first run makes it",
+        ),
+        Err(fault) => {
+            let fix = match &fault {
+                CliError::Store(StoreError::OlderFormat { .. }) => "monolith migrate brings it up",
+                CliError::Store(StoreError::NewerFormat { .. }) => {
+                    "use the build of monolith that wrote it, or a newer one"
+                }
+                CliError::Store(StoreError::Locked { .. }) => "wait for the process that has it",
+                _ => "name another with --store; this one was left as it is",
+            };
+            wrong(name, fault.summary(), fix)
+        }
+    }
+}
+
+fn signing_key(home: &Home) -> Finding {
+    let name = "signing key";
+    let key = home
+        .keys()
+        .and_then(|keys| Ok((keys.show(LOCAL_KEY)?, keys.ring()?)));
+    match key {
+        Ok((key, _)) => ok(name, key.public().to_string()),
+        Err(CliError::Key(KeyFileError::None { .. })) => missing(
+            name,
+            "there is none yet",
+            "the first run makes it, or monolith key generate",
+        ),
+        Err(fault) => wrong(
+            name,
+            fault.summary(),
+            "chmod 600 the file, if nobody else has read it; else monolith key rotate",
+        ),
+    }
+}
+
+fn redaction_key(home: &Home) -> Finding {
+    let name = "redaction key";
+    match home
+        .keys()
+        .and_then(|keys| Ok(keys.existing_redaction_key()?))
+    {
+        Ok(_) => ok(name, "it can be read, and only by you"),
+        Err(CliError::Key(KeyFileError::None { .. })) => {
+            missing(name, "there is none yet", "the first run makes it")
+        }
+        Err(fault) => wrong(
+            name,
+            fault.summary(),
+            "chmod 600 the file, if nobody else has read it; without it commitments of earlier runs cannot be opened",
+        ),
+    }
+}
+
+fn room(state: &Path) -> Finding {
+    let name = "room on the disk";
+    let there = state.ancestors().find(|folder| folder.exists());
+    match there.and_then(free_bytes) {
+        None => ok(name, "this system does not say"),
+        Some(free) if free < LITTLE_ROOM => wrong(
+            name,
+            format!("{} MiB are free", grouped(free >> 20)),
+            "make room, or name a folder on another disk with MONOLITH_HOME",
+        ),
+        Some(free) => ok(name, format!("{} MiB are free", grouped(free >> 20))),
+    }
+}
+
+fn clock(home: &Home) -> Finding {
+    let name = "clock";
+    let now = SystemTime::now();
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let written = home.store_path().ok();
+    let written = written.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
+    let ahead = written.and_then(|written| written.duration_since(now).ok());
+    let fix = "set the clock: entries carry its time";
+    if since < EARLIEST {
+        return wrong(name, "it stands before 2025", fix);
+    }
+    match ahead.filter(|ahead| *ahead > TOLERANCE) {
+        Some(ahead) => wrong(
+            name,
+            format!("the store was written {} s from now", ahead.as_secs()),
+            fix,
+        ),
+        None => ok(
+            name,
+            crate::cli::numbers::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
+        ),
+    }
+}
+
+fn terminal() -> Finding {
+    let kind = |terminal: bool| if terminal { "terminal" } else { "pipe or file" };
+    let (asks, shows, tells) = (
+        io::stdin().is_terminal(),
+        io::stdout().is_terminal(),
+        io::stderr().is_terminal(),
+    );
+    ok(
+        "terminal",
+        format!(
+            "input {}, answers {}, progress {}",
+            kind(asks),
+            kind(shows),
+            kind(tells)
+        ),
+    )
+}
+
+fn engine() -> Finding {
+    let name = "embedded engine";
+    let lacking = lacking_features();
+    let needed = engine_features().join(", ");
+    if !lacking.is_empty() {
+        let detail = format!("this processor lacks {}", lacking.join(", "));
+        let fix = "use a model server instead: monolith init finds one";
+        return if cfg!(feature = "local") {
+            wrong(name, detail, fix)
+        } else {
+            missing(name, detail, fix)
+        };
+    }
+    if cfg!(feature = "local") {
+        return ok(name, format!("built in; this processor has {needed}"));
+    }
+    missing(
+        name,
+        "this build has none",
+        "cargo build --release --features local",
+    )
+}
+
+/// What building the engine takes, told only where it is not built in.
+fn build_tools() -> Finding {
+    let name = "to build it";
+    let mut lacking = Vec::new();
+    for tool in ["cmake", "c++"] {
+        if version_of(tool).is_none() {
+            lacking.push(tool);
+        }
+    }
+    if !has_libclang() {
+        lacking.push("libclang");
+    }
+    if lacking.is_empty() {
+        return ok(name, "cmake, a C++ compiler and libclang are here");
+    }
+    missing(
+        name,
+        format!("this machine lacks {}", lacking.join(", ")),
+        "Debian, Ubuntu: apt-get install --no-install-recommends cmake g++ libclang1-14 libclang-common-14-dev (or the version \
+         that it has); elsewhere the packages of those names",
+    )
+}
+
+fn has_libclang() -> bool {
+    if std::env::var_os("LIBCLANG_PATH").is_some() {
+        return true;
+    }
+    let mut folders: Vec<std::path::PathBuf> = Vec::new();
+    for (parent, inner) in [("/usr/lib", ""), ("/usr/lib", "lib"), ("/usr/local", "lib")] {
+        let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+        folders.extend(entries.map(|entry| entry.path().join(inner)));
+    }
+    folders.extend(["/usr/lib64", "/usr/local/lib", "/opt/homebrew/opt/llvm/lib"].map(Into::into));
+    folders.push("/Library/Developer/CommandLineTools/usr/lib".into());
+    folders.iter().any(|folder| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .any(|name| name.starts_with("libclang.") || name.starts_with("libclang-"))
+    })
+}
+
+fn models(folder: &Path) -> Vec<Finding> {
+    let name = "model";
+    let store = ModelStore::new(folder.to_owned());
+    let known = KNOWN_MODELS.map(|known| known.name).join(", ");
+    match store.list() {
+        Err(fault) => vec![wrong(name, fault.to_string(), "remove that file")],
+        Ok(models) if models.is_empty() => vec![missing(
+            name,
+            "none is stored",
+            format!("monolith model pull {known}"),
+        )],
+        Ok(models) => models
+            .iter()
+            .map(|model| match store.verify(&model.name) {
+                Ok(_) => ok(
+                    name,
+                    format!(
+                        "{}: {} MiB, its hash is right",
+                        model.name,
+                        model.bytes.saturating_add(1 << 19) >> 20
+                    ),
+                ),
+                Err(fault) => wrong(
+                    name,
+                    fault.to_string(),
+                    format!("monolith model remove {}, and get it again", model.name),
+                ),
+            })
+            .collect(),
+    }
+}
+
+/// The usual keys, by their names alone.
+fn keys(home: &Home) -> Finding {
+    let name = "keys";
+    let mut set: Vec<&str> = ProviderType::ALL
+        .iter()
+        .filter_map(|provider| provider.usual_key_env())
+        .filter(|variable| home.environment.get(variable).is_some())
+        .collect();
+    set.dedup();
+    if set.is_empty() {
+        return missing(
+            name,
+            "no usual variable of a hosted provider is set",
+            "export ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY",
+        );
+    }
+    ok(name, format!("{} set", set.join(", ")))
+}
+
+fn python() -> Vec<Finding> {
+    let (verifier, pip) = ("second verifier", "pip");
+    let Some(version) = version_of("python3") else {
+        let fix = "install Python 3; only the second verifier and monolith model pull need it";
+        return vec![missing(verifier, "there is no python3", fix)];
+    };
+    let mut found = vec![ok(
+        verifier,
+        format!("{version}; verifier/verify.py needs only that"),
+    )];
+    let has_pip = ran("python3", &["-m", "pip", "--version"]).is_some();
+    found.push(if has_pip {
+        ok(pip, "known models can be pulled")
+    } else {
+        missing(
+            pip,
+            "python3 has no pip",
+            "Debian, Ubuntu: apt-get install python3-pip; monolith model add takes a file without it",
+        )
+    });
+    found
+}
+
+fn version_of(tool: &str) -> Option<String> {
+    let said = ran(tool, &["--version"])?;
+    said.lines().next().map(str::to_owned)
+}
+
+/// What a program prints; none where it cannot be started or fails.
+fn ran(tool: &str, arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new(tool);
+    let output = command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()
+}
+
+/// What a contract needs: its own checks, its tool servers, its keys.
+fn contract(home: &Home, file: &Path) -> Vec<Finding> {
+    let name = "contract";
+    let path = home.cwd.join(file);
+    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
+    let preview = read_spec(file, &path, &[]).and_then(|spec| preview_of(home, spec, folder, true));
+    let preview = match preview {
+        Ok(preview) => preview,
+        Err(fault) => {
+            return vec![wrong(
+                name,
+                fault.summary(),
+                "monolith contract check says where",
+            )];
+        }
+    };
+    let mut found = Vec::new();
+    for (server, terms) in &preview.contract.servers {
+        let detail = format!("tool server {server}");
+        if terms.available {
+            let tools = preview.contract.tools.iter();
+            let own = tools.filter(|tool| tool.origin == *server).count();
+            found.push(ok(name, format!("{detail}: {}", counted(own, "tool"))));
+            continue;
+        }
+        let fault = preview.faults.iter().find(|fault| fault.server == *server);
+        let why = fault.map_or(String::new(), |fault| format!(": {}", fault.detail));
+        found.push(wrong(
+            name,
+            format!("{detail} did not come up{why}"),
+            "install what its command names, or mend its address",
+        ));
+    }
+    for (provider, terms) in &preview.contract.providers {
+        let Some(variable) = &terms.api_key_env else {
+            continue;
+        };
+        found.push(if home.environment.get(variable).is_some() {
+            ok(name, format!("provider {provider}: {variable} is set"))
+        } else {
+            missing(
+                name,
+                format!("provider {provider}: {variable} is not set"),
+                format!("export {variable}, unless the server wants no key"),
+            )
+        });
+    }
+    for (_, why) in failures(&preview) {
+        found.push(wrong(name, why, "monolith contract check says more"));
+    }
+    if found.iter().all(|finding| finding.status != Status::Wrong) {
+        found.push(ok(name, "it passes monolith contract check"));
+    }
+    found
+}

@@ -1,0 +1,77 @@
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::checkup::{Finding, Status, checkup};
+use crate::cli::error::CliError;
+use crate::cli::escape::line;
+use crate::cli::exit::Exit;
+use crate::cli::found::Places;
+use crate::cli::home::Home;
+use crate::cli::screen::Style;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DoctorArgs {
+    /// Also look at what this contract needs: its checks and its tool servers, which are started and stopped again
+    #[arg(long, value_name = "FILE")]
+    pub(super) contract: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    pub(super) places: Places,
+}
+
+#[derive(Serialize)]
+struct Document<'d> {
+    format: &'static str,
+    healthy: bool,
+    exit_code: u8,
+    checks: &'d [Finding],
+}
+
+/// `monolith doctor`: ends with 0 where nothing is wrong, whatever is missing, else with 1.
+pub(in crate::cli) fn doctor(home: &Home, args: &DoctorArgs) -> Result<Exit, CliError> {
+    let findings = checkup(home, args)?;
+    let healthy = findings.iter().all(|found| found.status != Status::Wrong);
+    let exit = if healthy { Exit::OK } else { Exit::FAILED };
+    if args.json {
+        home.screen.out_json(&Document {
+            format: "monolith-doctor/1",
+            healthy,
+            exit_code: exit.0,
+            checks: &findings,
+        })?;
+        return Ok(exit);
+    }
+    let mut out = String::new();
+    for found in &findings {
+        let (style, word) = match found.status {
+            Status::Ok => (Style::Good, "ok     "),
+            Status::Missing => (Style::Dim, "missing"),
+            Status::Wrong => (Style::Bad, "wrong  "),
+        };
+        let word = home.screen.paint_out(style, word);
+        let (name, detail) = (line(&found.name), line(&found.detail));
+        let _ = writeln!(out, "{word}  {name:<18}  {detail}");
+        if let Some(fix) = &found.fix {
+            let _ = writeln!(out, "{:27}  = {}", "", line(fix));
+        }
+    }
+    let wrong = findings
+        .iter()
+        .filter(|found| found.status == Status::Wrong)
+        .count();
+    let _ = match wrong {
+        0 => writeln!(
+            out,
+            "\nNothing is wrong; what is missing is needed only for what it says."
+        ),
+        1 => writeln!(out, "\n1 thing is wrong."),
+        wrong => writeln!(out, "\n{wrong} things are wrong."),
+    };
+    home.screen.out(&out)?;
+    Ok(exit)
+}

@@ -1,0 +1,315 @@
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::ask::answer;
+use super::check_report::code_of;
+use super::contract::judge;
+use super::run::runtime;
+use crate::cli::error::CliError;
+use crate::cli::escape::line;
+use crate::cli::exit::Exit;
+use crate::cli::found::{Choice, Places, choices, running};
+use crate::cli::home::Home;
+use crate::contract::{ContractSpec, ModelProfile, ProviderType};
+use crate::inference::{KNOWN_MODELS, ModelStore};
+
+/// Tokens of an answer where the window is large enough.
+const ANSWER: u64 = 4096;
+/// The window that a model is given where nobody knows its own: small enough for every model of today.
+const CAUTIOUS_WINDOW: u64 = 8192;
+/// The largest window that is written for a model of this machine: more costs memory that was never asked for.
+const LOCAL_WINDOW: u64 = 32_768;
+/// How many ways are shown to choose from.
+const MOST_SHOWN: usize = 20;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct InitArgs {
+    /// The contract file to write
+    #[arg(value_name = "FILE", default_value = "agent.yaml")]
+    file: PathBuf,
+    /// Take the first way that is found without asking
+    #[arg(long)]
+    yes: bool,
+    /// Replace the file that is there
+    #[arg(long)]
+    force: bool,
+    /// Take this way: llama-server, lm-studio, ollama, embedded, anthropic, openai, google or openrouter
+    #[arg(long = "use", value_name = "WAY")]
+    way: Option<String>,
+    /// Take this model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// What the agent is to do
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+    #[command(flatten)]
+    places: Places,
+}
+
+/// `monolith init`.
+pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliError> {
+    let path = home.cwd.join(&args.file);
+    if path.exists() && !args.force {
+        return Err(CliError::FileExists {
+            path: args.file.clone(),
+        });
+    }
+    let servers = runtime()?.block_on(running(&args.places, &home.environment));
+    let stored = ModelStore::new(home.models_folder()?).list()?;
+    let mut ways = choices(&servers, &stored, &home.environment);
+    let empty: Vec<&str> = servers
+        .iter()
+        .filter(|server| server.models.is_empty())
+        .map(|server| server.kind.name())
+        .collect();
+    if !empty.is_empty() {
+        let names = empty.join(", ");
+        home.screen
+            .write_err(&format!("note: {names} runs here, but holds no model\n"));
+    }
+    if let Some(word) = &args.way {
+        ways.retain(|way| way.word == word);
+    }
+    if let Some(model) = &args.model {
+        take_model(&mut ways, model);
+    }
+    let way = choose(home, args, ways)?;
+    let text = contract_text(&way, args.task.as_deref());
+    let name = args.file.display().to_string();
+    // What is written is what was judged: a contract that does not hold is never left behind.
+    let spec = ContractSpec::parse(&name, &text, &[])?;
+    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
+    let judged = judge(home, spec, folder)?;
+    if let Some((check, why)) = judged.into_iter().next() {
+        return Err(CliError::ContractOfInit {
+            exit: code_of(check),
+            way: line(&way.what),
+            why,
+        });
+    }
+    write(&path, &text, args.force)?;
+    home.screen.out(&format!(
+        "{}: written for {}; it passes monolith contract check\n\nNext:\n  monolith run {}\n",
+        line(&name),
+        line(&way.what),
+        line(&name)
+    ))?;
+    if way.provider == ProviderType::Local || way.address.is_some() {
+        home.screen.note(
+            "A small model may need a plainer task. monolith show last says what happened, whatever it did.",
+        );
+    }
+    Ok(Exit::OK)
+}
+
+/// Leaves the ways of that model; where there is none of that name, hosted ones are asked for it nevertheless: what they
+/// have is not known here.
+fn take_model(ways: &mut Vec<Choice>, model: &str) {
+    if ways.iter().any(|way| way.model == model) {
+        ways.retain(|way| way.model == model);
+        return;
+    }
+    ways.retain(|way| way.address.is_none() && way.provider != ProviderType::Local);
+    for way in ways {
+        way.what = format!("{}: {model}", way.word);
+        model.clone_into(&mut way.model);
+    }
+}
+
+/// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
+fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
+    let nothing = || CliError::NothingToUse {
+        asked: args.way.clone().or_else(|| args.model.clone()),
+    };
+    if ways.is_empty() {
+        return Err(nothing());
+    }
+    if ways.len() == 1 || args.yes {
+        return Ok(ways.swap_remove(0));
+    }
+    ways.truncate(MOST_SHOWN);
+    let mut list = String::from("What is to answer?\n");
+    for (at, way) in ways.iter().enumerate() {
+        let _ = writeln!(list, "  {}  {}", at + 1, line(&way.what));
+    }
+    home.screen.write_err(&list);
+    let Some(said) = answer(home, "Number [1]: ")? else {
+        return Err(CliError::NobodyChose);
+    };
+    let number = match said.as_str() {
+        "" => Some(1),
+        said => said.parse::<usize>().ok(),
+    };
+    let at = number.and_then(|number| number.checked_sub(1));
+    match at.filter(|at| *at < ways.len()) {
+        Some(at) => Ok(ways.swap_remove(at)),
+        None => Err(CliError::NobodyChose),
+    }
+}
+
+/// A string as YAML reads it everywhere: JSON is YAML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn contract_text(way: &Choice, task: Option<&str>) -> String {
+    let profile = ModelProfile::describing(way.provider, &way.model);
+    let known = profile.and_then(|profile| profile.context_window);
+    let near = way.address.is_some();
+    // A file's own header says its window; so does a profile. A server's window is what it was started with.
+    let window = match (way.window, known) {
+        (Some(window), _) => Some(window.min(LOCAL_WINDOW)),
+        (None, Some(window)) if near => Some(window.min(CAUTIOUS_WINDOW)),
+        (None, None) if way.provider != ProviderType::Local => Some(CAUTIOUS_WINDOW),
+        _ => None,
+    };
+    let room = window.or(known).unwrap_or(CAUTIOUS_WINDOW);
+    let longest = ANSWER.min(room / 4);
+    let provider = way.provider.as_str();
+    let word = way.word;
+    let mut out = format!(
+        "# Written by monolith init for {}.\n\
+         # Every key: docs/contract-file.md. What it comes to: monolith contract show FILE\n",
+        line(&way.what)
+    );
+    let task = task.unwrap_or(
+        "Which licence does this folder have? Read its licence file and say it in one sentence.",
+    );
+    let _ = writeln!(out, "system: You answer from the files of this folder.");
+    let _ = writeln!(
+        out,
+        "task: {}   # or: monolith run FILE --task \"…\"",
+        quoted(task)
+    );
+    out.push_str("tool_policy: required            # no success without a tool call that was really made; optional lets it be\n");
+    let target_window = window.map_or(String::new(), |window| {
+        format!(", context_window: {window}")
+    });
+    let _ = writeln!(
+        out,
+        "targets:                         # asked in this order; each failure goes on to the next\n  - {{provider: {word}, model: {}{target_window}}}",
+        quoted(&way.model)
+    );
+    out.push_str("providers:\n");
+    match (&way.address, way.provider.usual_key_env()) {
+        (Some(address), _) => {
+            let _ = writeln!(
+                out,
+                "  {word}: {{type: {provider}, base_url: {}}}",
+                quoted(address)
+            );
+        }
+        (None, Some(variable)) => {
+            let _ = writeln!(
+                out,
+                "  {word}: {{type: {provider}, api_key_env: {variable}}}   # the variable's name; its value is never recorded"
+            );
+        }
+        (None, None) => {
+            let _ = writeln!(
+                out,
+                "  {word}: {{type: {provider}}}       # the file is the stored model of that name: monolith model list"
+            );
+        }
+    }
+    out.push_str(
+        "tools:\n  builtin: [list_directory, read_file]   # both only read\n  workspace: .                           # and only here\n  \
+         # mcp:\n  #   fs: {command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", \".\"]}\n",
+    );
+    let _ = writeln!(
+        out,
+        "sampling: {{temperature: 0.2, seed: 7, max_output_tokens: {longest}}}\nmax_turns: 6"
+    );
+    out
+}
+
+fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
+    let mut options = std::fs::OpenOptions::new();
+    // Between the first look and now somebody may have made it.
+    let options = if force {
+        options.write(true).create(true).truncate(true)
+    } else {
+        options.write(true).create_new(true)
+    };
+    let written = options
+        .open(path)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+    written.map_err(|fault| match fault.kind() {
+        std::io::ErrorKind::AlreadyExists => CliError::FileExists {
+            path: path.to_owned(),
+        },
+        _ => CliError::CannotWrite {
+            path: path.to_owned(),
+            reason: fault.to_string(),
+        },
+    })
+}
+
+/// What can be done where nothing is found.
+pub(in crate::cli) fn ways_out() -> String {
+    let known = KNOWN_MODELS.map(|known| known.name).join(", ");
+    let embedded = if cfg!(feature = "local") {
+        format!("monolith model pull {known}")
+    } else {
+        format!("cargo build --release --features local, then monolith model pull {known}")
+    };
+    format!(
+        "start Ollama, llama-server or LM Studio; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
+         OPENROUTER_API_KEY. monolith demo needs none of them"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(provider: ProviderType, model: &str) -> Choice {
+        Choice {
+            address: None,
+            model: model.to_owned(),
+            provider,
+            word: "w",
+            what: "a test".to_owned(),
+            window: None,
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_a_contract_whatever_the_names() {
+        let check = |way: &Choice, expect: &str| {
+            let text = contract_text(way, Some("say \"a: b\" # and\nc"));
+            let spec = ContractSpec::parse("agent.yaml", &text, &[]).unwrap();
+            assert_eq!(spec.targets[0].model, way.model);
+            assert_eq!(spec.task.as_deref(), Some("say \"a: b\" # and\nc"));
+            assert!(text.contains(expect), "{text}");
+        };
+        let mut near = way(ProviderType::Openai, "a: b #c\"d");
+        near.address = Some("http://127.0.0.1:8080/v1".to_owned());
+        check(&near, "context_window: 8192");
+        near.window = Some(2048);
+        check(&near, "max_output_tokens: 512");
+        near.window = Some(1 << 20);
+        check(&near, "context_window: 32768");
+        check(
+            &way(ProviderType::Anthropic, "claude-x"),
+            "api_key_env: ANTHROPIC_API_KEY",
+        );
+        check(&way(ProviderType::Local, "smollm2-135m"), "type: local");
+    }
+
+    #[test]
+    fn a_model_that_is_named_is_taken_where_it_is_and_else_asked_of_the_hosted() {
+        let mut near = way(ProviderType::Openai, "a");
+        near.address = Some("http://127.0.0.1:8080/v1".to_owned());
+        let hosted = way(ProviderType::Anthropic, "c");
+        let mut ways = vec![near.clone(), hosted.clone()];
+        take_model(&mut ways, "a");
+        assert_eq!(ways, [near.clone()]);
+        let mut ways = vec![near, hosted];
+        take_model(&mut ways, "d");
+        assert_eq!(ways.len(), 1);
+        assert_eq!(ways[0].model, "d");
+    }
+}

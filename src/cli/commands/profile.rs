@@ -1,0 +1,68 @@
+use std::fmt::Write as _;
+
+use clap::{Args, Subcommand};
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::contract::ModelProfile;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ProfileCommand {
+    /// List the shipped profiles in the order in which they are matched
+    List(ListProfilesArgs),
+    /// Print a profile as JSON: as it is shipped, and as `model_profiles` of a contract takes it
+    Show(ShowProfileArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListProfilesArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ShowProfileArgs {
+    /// The profile's id
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+/// `monolith profile`.
+pub(in crate::cli) fn profile(home: &Home, command: &ProfileCommand) -> Result<Exit, CliError> {
+    match command {
+        ProfileCommand::List(args) if args.json => home.screen.out_json(&ModelProfile::all())?,
+        ProfileCommand::List(_) => home.screen.out(&listed())?,
+        ProfileCommand::Show(args) => {
+            let profile = ModelProfile::by_id(&args.id).ok_or_else(|| CliError::NoProfile {
+                got: args.id.clone(),
+                known: known(),
+            })?;
+            let text = serde_json::to_string_pretty(profile).map_err(std::io::Error::from)?;
+            home.screen.out_json_text(&format!("{text}\n"))?;
+        }
+    }
+    Ok(Exit::OK)
+}
+
+fn known() -> String {
+    let ids = ModelProfile::all()
+        .iter()
+        .map(|profile| profile.id.as_str());
+    ids.collect::<Vec<_>>().join(", ")
+}
+
+fn listed() -> String {
+    let mut out = String::new();
+    for profile in ModelProfile::all() {
+        let window = profile.context_window;
+        let window = window.map_or_else(|| "to be stated".to_owned(), |tokens| tokens.to_string());
+        let _ = writeln!(
+            out,
+            "{:<26}{window:>12}  {}",
+            profile.id, profile.description
+        );
+    }
+    out
+}

@@ -1,0 +1,10 @@
+//! What this machine has that could answer: model servers on loopback, stored models, keys by their names.
+//!
+//! Knows where such servers usually listen and how they say what they hold. It deliberately asks no model anything, sends no
+//! key anywhere and never looks at a key's value but to see whether there is one.
+
+mod choice;
+mod servers;
+
+pub(super) use choice::{Choice, choices};
+pub(super) use servers::{Places, running};

@@ -1,0 +1,311 @@
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::driver::Environment;
+use crate::inference::ask_json;
+
+/// How long a server on this machine may take for one answer.
+const PATIENCE: Duration = Duration::from_millis(800);
+/// The most models of one server that are told.
+const MAX_MODELS: usize = 64;
+/// The longest name of a model that is taken from a server.
+const MAX_NAME_CHARS: usize = 200;
+
+/// Where servers are looked for.
+#[derive(Clone, Debug, Default, Args)]
+pub(in crate::cli) struct Places {
+    /// Where Ollama may be, instead of OLLAMA_HOST or http://127.0.0.1:11434
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) ollama: Option<String>,
+    /// Where llama-server may be, instead of http://127.0.0.1:8080
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) llama_server: Option<String>,
+    /// Where LM Studio may be, instead of http://127.0.0.1:1234
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) lm_studio: Option<String>,
+}
+
+/// A program that serves models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum ServerKind {
+    LlamaServer,
+    LmStudio,
+    Ollama,
+}
+
+/// A server that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Server {
+    pub(in crate::cli) address: String,
+    pub(in crate::cli) kind: ServerKind,
+    pub(in crate::cli) models: Vec<ServedModel>,
+}
+
+/// A model of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct ServedModel {
+    pub(in crate::cli) name: String,
+    /// Its window in tokens, where the server says it.
+    pub(in crate::cli) window: Option<u64>,
+}
+
+impl ServerKind {
+    pub(in crate::cli) const fn name(self) -> &'static str {
+        match self {
+            Self::LlamaServer => "llama-server",
+            Self::LmStudio => "LM Studio",
+            Self::Ollama => "Ollama",
+        }
+    }
+
+    /// What it is called on the command line and in contracts.
+    pub(in crate::cli) const fn word(self) -> &'static str {
+        match self {
+            Self::LlamaServer => "llama-server",
+            Self::LmStudio => "lm-studio",
+            Self::Ollama => "ollama",
+        }
+    }
+}
+
+impl Places {
+    fn of(&self, kind: ServerKind, environment: &Environment) -> String {
+        let (given, usual) = match kind {
+            ServerKind::LlamaServer => (self.llama_server.clone(), "http://127.0.0.1:8080"),
+            ServerKind::LmStudio => (self.lm_studio.clone(), "http://127.0.0.1:1234"),
+            ServerKind::Ollama => {
+                let own = environment.get("OLLAMA_HOST");
+                let own = own.map(|host| ollama_address(&host));
+                (self.ollama.clone().or(own), "http://127.0.0.1:11434")
+            }
+        };
+        let address = given.unwrap_or_else(|| usual.to_owned());
+        address.trim_end_matches('/').to_owned()
+    }
+}
+
+/// What OLLAMA_HOST means for a client: it may be a host, a host and a port, or an address.
+fn ollama_address(host: &str) -> String {
+    let host = host.trim();
+    let host = host.replacen("0.0.0.0", "127.0.0.1", 1);
+    if host.contains("://") {
+        return host;
+    }
+    match host.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => format!("http://{host}"),
+        _ => format!("http://{host}:11434"),
+    }
+}
+
+/// Every server that answers, asked beside each other.
+pub(in crate::cli) async fn running(places: &Places, environment: &Environment) -> Vec<Server> {
+    let at = |kind| places.of(kind, environment);
+    let (llama, studio, ollama) = tokio::join!(
+        llama_server(at(ServerKind::LlamaServer)),
+        lm_studio(at(ServerKind::LmStudio)),
+        ollama(at(ServerKind::Ollama)),
+    );
+    [llama, studio, ollama].into_iter().flatten().collect()
+}
+
+async fn get(address: &str, path: &str) -> Option<Value> {
+    ask_json(&format!("{address}{path}"), None, PATIENCE).await
+}
+
+async fn llama_server(address: String) -> Option<Server> {
+    let (models, props) = tokio::join!(get(&address, "/v1/models"), get(&address, "/props"));
+    let models = models?;
+    // Other programs listen there and list models, too: only llama-server has these properties.
+    let window = props?
+        .pointer("/default_generation_settings/n_ctx")?
+        .as_u64();
+    let models = named(models.get("data")?, "id", |_| window);
+    Some(Server {
+        address,
+        kind: ServerKind::LlamaServer,
+        models,
+    })
+}
+
+async fn lm_studio(address: String) -> Option<Server> {
+    let (own, models) = tokio::join!(get(&address, "/api/v0/models"), get(&address, "/v1/models"));
+    // Its own list knows windows and kinds; older versions have only the other one.
+    let listed = own.as_ref().or(models.as_ref())?.get("data")?;
+    let mut models = named(listed, "id", |model| {
+        let loaded = model.get("loaded_context_length");
+        let window = loaded.or_else(|| model.get("max_context_length"));
+        window.and_then(Value::as_u64)
+    });
+    let embeds = |name: &str| {
+        let listed = listed.as_array().into_iter().flatten();
+        let mut same = listed.filter(|model| model.get("id").and_then(Value::as_str) == Some(name));
+        let kind = same.next().and_then(|model| model.get("type"));
+        kind.and_then(Value::as_str) == Some("embeddings")
+    };
+    models.retain(|model| !embeds(&model.name));
+    Some(Server {
+        address,
+        kind: ServerKind::LmStudio,
+        models,
+    })
+}
+
+async fn ollama(address: String) -> Option<Server> {
+    let tags = get(&address, "/api/tags").await?;
+    let mut models = named(tags.get("models")?, "name", |_| None);
+    if let Some(first) = models.first_mut() {
+        let body = json!({"model": first.name});
+        let asked = ask_json(&format!("{address}/api/show"), Some(&body), PATIENCE).await;
+        first.window = asked.as_ref().and_then(length_of);
+    }
+    Some(Server {
+        address,
+        kind: ServerKind::Ollama,
+        models,
+    })
+}
+
+/// The context length of what Ollama shows of a model; the key begins with the model's family.
+fn length_of(shown: &Value) -> Option<u64> {
+    let info = shown.get("model_info")?.as_object()?;
+    let mut lengths = info
+        .iter()
+        .filter(|(key, _)| key.ends_with(".context_length"));
+    lengths.next()?.1.as_u64()
+}
+
+/// The models of a list, as far as their names can stand in a contract.
+fn named(list: &Value, key: &str, window: impl Fn(&Value) -> Option<u64>) -> Vec<ServedModel> {
+    let list = list.as_array().into_iter().flatten();
+    let mut models = Vec::new();
+    for model in list.take(MAX_MODELS) {
+        let name = model.get(key).and_then(Value::as_str).unwrap_or_default();
+        let fits = |c: char| !c.is_control();
+        if !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(fits) {
+            models.push(ServedModel {
+                name: name.to_owned(),
+                window: window(model),
+            });
+        }
+    }
+    models
+}
+
+#[cfg(test)]
+mod tests {
+    use wiremock::matchers::{method, path};
+    use wiremock::{Mock, MockServer, ResponseTemplate};
+
+    use super::*;
+
+    async fn server(answers: &[(&str, Value)]) -> MockServer {
+        let server = MockServer::start().await;
+        for (at, answer) in answers {
+            Mock::given(path(*at))
+                .respond_with(ResponseTemplate::new(200).set_body_json(answer))
+                .mount(&server)
+                .await;
+        }
+        server
+    }
+
+    /// Places where nothing listens.
+    fn nowhere() -> Places {
+        let closed = Some("http://127.0.0.1:1".to_owned());
+        Places {
+            ollama: closed.clone(),
+            llama_server: closed.clone(),
+            lm_studio: closed,
+        }
+    }
+
+    fn environment() -> Environment {
+        Environment::new(|_| None)
+    }
+
+    #[tokio::test]
+    async fn each_server_is_known_by_its_own_answers() {
+        let ollama = server(&[
+            (
+                "/api/tags",
+                json!({"models": [{"name": "qwen3:8b"}, {"name": "a\u{1b}b"}]}),
+            ),
+            (
+                "/api/show",
+                json!({"model_info": {"qwen3.context_length": 40960}}),
+            ),
+        ])
+        .await;
+        let llama = server(&[
+            (
+                "/v1/models",
+                json!({"data": [{"id": "m.gguf", "owned_by": "llamacpp"}]}),
+            ),
+            (
+                "/props",
+                json!({"default_generation_settings": {"n_ctx": 4096}}),
+            ),
+        ])
+        .await;
+        let studio = server(&[(
+            "/api/v0/models",
+            json!({"data": [
+                {"id": "nomic", "type": "embeddings", "max_context_length": 2048},
+                {"id": "qwen", "type": "llm", "max_context_length": 32768, "loaded_context_length": 4096},
+            ]}),
+        )])
+        .await;
+        let places = Places {
+            ollama: Some(ollama.uri()),
+            llama_server: Some(format!("{}/", llama.uri())),
+            lm_studio: Some(studio.uri()),
+        };
+        let found = running(&places, &environment()).await;
+        let told: Vec<String> = found
+            .iter()
+            .map(|server| format!("{} {:?}", server.kind.word(), server.models))
+            .collect();
+        let model = |name: &str, window: u64| {
+            format!("[ServedModel {{ name: {name:?}, window: Some({window}) }}]")
+        };
+        assert_eq!(
+            told,
+            [
+                format!("llama-server {}", model("m.gguf", 4096)),
+                format!("lm-studio {}", model("qwen", 4096)),
+                format!("ollama {}", model("qwen3:8b", 40960)),
+            ]
+        );
+        assert_eq!(found[0].address, llama.uri());
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_or_is_something_else_is_not_found() {
+        assert_eq!(running(&nowhere(), &environment()).await, []);
+        // A web server that answers everything with a page.
+        let page = MockServer::start().await;
+        Mock::given(method("GET"))
+            .respond_with(ResponseTemplate::new(200).set_body_string("<html>"))
+            .mount(&page)
+            .await;
+        // A server of models that is not llama-server.
+        let other = server(&[("/v1/models", json!({"data": [{"id": "m"}]}))]).await;
+        let places = Places {
+            ollama: Some(page.uri()),
+            llama_server: Some(other.uri()),
+            lm_studio: Some(page.uri()),
+        };
+        assert_eq!(running(&places, &environment()).await, []);
+    }
+
+    #[test]
+    fn the_variable_of_ollama_is_a_host_a_port_or_an_address() {
+        let check = |host: &str, expect: &str| assert_eq!(ollama_address(host), expect);
+        check("127.0.0.1", "http://127.0.0.1:11434");
+        check("0.0.0.0:9", "http://127.0.0.1:9");
+        check("https://far:1", "https://far:1");
+        check("box.local", "http://box.local:11434");
+    }
+}

@@ -1,0 +1,30 @@
+//! The store of models: GGUF files by their BLAKE3, each under a name, and where they come from.
+//!
+//! Knows names, hashes, room on the disk, and how a file is fetched from a hub so that a fetch that was cut off goes on. It
+//! deliberately knows nothing of people: who asks for a licence's acceptance and shows progress is `cli`.
+//!
+//! ```text
+//! hf:owner/repo/file ─▶ Hub::describe ─▶ HubFile (bytes, sha256, licence)
+//!                            Hub::fetch ─▶ Partial (locked, resumable) ─▶ ModelStore::take
+//! ```
+
+mod error;
+mod hub;
+mod hub_reference;
+mod known;
+mod partial;
+mod pull_lock;
+mod room;
+mod store;
+
+pub use error::{ModelStoreError, PullError};
+pub use hub::{Hub, HubFile, USUAL_HUB};
+pub use hub_reference::HubReference;
+pub use known::{KNOWN_MODELS, KnownModel};
+pub use partial::Partial;
+pub use pull_lock::PullLock;
+pub use room::{check_room, free_bytes};
+pub use store::{ModelStore, NewModel, StoredModel};
+
+#[cfg(test)]
+mod hub_tests;

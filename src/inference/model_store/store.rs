@@ -1,0 +1,452 @@
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{ModelStoreError, Partial, PullError, check_room};
+use crate::inference::ModelHeader;
+use crate::message::Digest;
+
+/// Bytes that are copied at once.
+const PIECE: usize = 1 << 20;
+/// The longest note of a stored model.
+const MAX_NOTE_BYTES: u64 = 64 * 1024;
+
+/// A model of the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoredModel {
+    /// BLAKE3 over the file.
+    pub blake3: Digest,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Under what terms it may be used, where that is known.
+    pub licence: Option<String>,
+    /// What contracts call it.
+    pub name: String,
+    /// Where it came from.
+    pub source: String,
+}
+
+impl StoredModel {
+    /// Why no other file is stored under this one's name.
+    #[must_use]
+    pub fn taken(&self) -> ModelStoreError {
+        ModelStoreError::NameTaken {
+            name: self.name.clone(),
+            stored: self.blake3,
+        }
+    }
+}
+
+/// What a file is to be in the store.
+#[derive(Clone, Copy, Debug)]
+pub struct NewModel<'e> {
+    /// The only hash that is taken, where one is known.
+    pub expected: Option<Digest>,
+    /// Under what terms it may be used; none leaves it to the file's own header.
+    pub licence: Option<&'e str>,
+    /// What contracts call it.
+    pub name: &'e str,
+    /// Where it came from.
+    pub source: &'e str,
+}
+
+/// Model files by their BLAKE3, with a note for each name: `blobs/<hash>.gguf`, `<name>.json`.
+///
+/// Every change holds the lock of the store, and a note is there only once its file is whole.
+#[derive(Clone, Debug)]
+pub struct ModelStore {
+    folder: PathBuf,
+}
+
+impl ModelStore {
+    /// The store in a folder, which need not be there yet.
+    #[must_use]
+    pub const fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Every model, by name.
+    ///
+    /// # Errors
+    /// [`ModelStoreError::Io`] where the folder or a note cannot be read.
+    pub fn list(&self) -> Result<Vec<StoredModel>, ModelStoreError> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(fault) => return Err(ModelStoreError::io(&self.folder, fault)),
+        };
+        let mut models = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|fault| ModelStoreError::io(&self.folder, fault))?;
+            let path = entry.path();
+            let name = path.file_name().and_then(|name| name.to_str());
+            if let Some(name) = name.and_then(|name| name.strip_suffix(".json")) {
+                models.push(self.note(name)?);
+            }
+        }
+        models.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(models)
+    }
+
+    /// The file of a model.
+    ///
+    /// # Errors
+    /// [`ModelStoreError::Unknown`] where nothing of that name is stored.
+    pub fn find(&self, name: &str) -> Result<PathBuf, ModelStoreError> {
+        Ok(self.blob(self.note(name)?.blake3))
+    }
+
+    /// What is stored under that name; none where nothing is.
+    ///
+    /// # Errors
+    /// [`ModelStoreError::Name`] and [`ModelStoreError::Io`].
+    pub fn stored(&self, name: &str) -> Result<Option<StoredModel>, ModelStoreError> {
+        match self.note(name) {
+            Ok(model) => Ok(Some(model)),
+            Err(ModelStoreError::Unknown(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Where files lie that are not whole yet.
+    #[must_use]
+    pub fn pulling(&self) -> PathBuf {
+        self.folder.join("pulling")
+    }
+
+    /// Takes a copy of a file. One that has not the expected hash is refused, and nothing of it stays.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub fn add(&self, file: &Path, entry: NewModel<'_>) -> Result<StoredModel, PullError> {
+        self.note_path(entry.name)?;
+        let header = header_of(file)?;
+        let blobs = self.folder.join("blobs");
+        fs::create_dir_all(&blobs).map_err(|fault| ModelStoreError::io(&blobs, fault))?;
+        let size = fs::metadata(file).map_err(|fault| ModelStoreError::io(file, fault))?;
+        check_room(&blobs, size.len())?;
+        let part = blobs.join(format!("{}.part", std::process::id()));
+        let taken = copy(file, &part).and_then(|sums| {
+            self.take_sums(&part, &file.display().to_string(), header, &sums, entry)
+        });
+        if taken.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        Ok(taken?)
+    }
+
+    /// Takes a file that was fetched. One that is not what the hub says, or not what was expected, is removed.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub fn take(&self, partial: Partial, entry: NewModel<'_>) -> Result<StoredModel, PullError> {
+        let what = partial.what().to_owned();
+        let path = partial.path().to_owned();
+        let taken = sums_of(&path).map_err(PullError::from).and_then(|sums| {
+            partial.check_sha256(&sums.sha256)?;
+            let header = header_of(&path)?;
+            let blobs = self.folder.join("blobs");
+            fs::create_dir_all(&blobs).map_err(|fault| ModelStoreError::io(&blobs, fault))?;
+            Ok(self.take_sums(&path, &what, header, &sums, entry)?)
+        });
+        match &taken {
+            // A name that is taken says nothing about the file: it is kept for another try.
+            Err(PullError::Store(
+                ModelStoreError::NameTaken { .. } | ModelStoreError::Io { .. },
+            )) => {}
+            _ => partial.remove(),
+        }
+        taken
+    }
+
+    fn take_sums(
+        &self,
+        part: &Path,
+        what: &str,
+        header: ModelHeader,
+        sums: &Sums,
+        entry: NewModel<'_>,
+    ) -> Result<StoredModel, ModelStoreError> {
+        if let Some(expected) = entry.expected.filter(|expected| *expected != sums.blake3) {
+            return Err(ModelStoreError::Hash {
+                what: what.to_owned(),
+                got: sums.blake3,
+                expected,
+            });
+        }
+        let model = StoredModel {
+            blake3: sums.blake3,
+            bytes: sums.bytes,
+            licence: entry.licence.map(str::to_owned).or(header.license),
+            name: entry.name.to_owned(),
+            source: entry.source.to_owned(),
+        };
+        let _lock = self.lock()?;
+        self.check_name(entry.name, model.blake3)?;
+        let blob = self.blob(model.blake3);
+        fs::rename(part, &blob).map_err(|fault| ModelStoreError::io(&blob, fault))?;
+        self.write_note(&model)?;
+        Ok(model)
+    }
+
+    /// Refuses a name that another file has.
+    fn check_name(&self, name: &str, blake3: Digest) -> Result<(), ModelStoreError> {
+        match self.stored(name)? {
+            Some(stored) if stored.blake3 != blake3 => Err(stored.taken()),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_note(&self, model: &StoredModel) -> Result<(), ModelStoreError> {
+        let path = self.note_path(&model.name)?;
+        // A note of strings and integers serialises.
+        let text = serde_json::to_string_pretty(model).unwrap_or_default();
+        // Written beside and renamed: nobody ever reads half a note.
+        let beside = path.with_extension("note");
+        fs::write(&beside, text)
+            .and_then(|()| fs::rename(&beside, &path))
+            .map_err(|fault| ModelStoreError::io(&path, fault))
+    }
+
+    /// Forgets a name, and its file where no other name has it.
+    ///
+    /// # Errors
+    /// [`ModelStoreError::Unknown`] where nothing of that name is stored.
+    pub fn remove(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+        self.note(name)?;
+        let _lock = self.lock()?;
+        let model = self.note(name)?;
+        let note_path = self.note_path(name)?;
+        fs::remove_file(&note_path).map_err(|fault| ModelStoreError::io(&note_path, fault))?;
+        if self
+            .list()?
+            .iter()
+            .all(|other| other.blake3 != model.blake3)
+        {
+            let blob = self.blob(model.blake3);
+            fs::remove_file(&blob).map_err(|fault| ModelStoreError::io(&blob, fault))?;
+        }
+        Ok(model)
+    }
+
+    /// Reads a model's file again and compares.
+    ///
+    /// # Errors
+    /// [`ModelStoreError::Hash`] where it is not what it was.
+    pub fn verify(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+        let model = self.note(name)?;
+        let got = sums_of(&self.blob(model.blake3))?.blake3;
+        if got == model.blake3 {
+            return Ok(model);
+        }
+        Err(ModelStoreError::Hash {
+            what: format!("`{name}`"),
+            got,
+            expected: model.blake3,
+        })
+    }
+
+    /// Waits until no other process changes the store; what is returned keeps others out.
+    fn lock(&self) -> Result<File, ModelStoreError> {
+        let path = self.folder.join("lock");
+        fs::create_dir_all(&self.folder)
+            .and_then(|()| File::create(&path))
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|fault| ModelStoreError::io(&path, fault))
+    }
+
+    fn note(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+        let path = self.note_path(name)?;
+        let mut text = String::new();
+        let read =
+            File::open(&path).and_then(|file| file.take(MAX_NOTE_BYTES).read_to_string(&mut text));
+        match read {
+            Ok(_) => serde_json::from_str(&text)
+                .map_err(|fault| ModelStoreError::io(&path, fault.into())),
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
+                Err(ModelStoreError::Unknown(name.to_owned()))
+            }
+            Err(fault) => Err(ModelStoreError::io(&path, fault)),
+        }
+    }
+
+    fn note_path(&self, name: &str) -> Result<PathBuf, ModelStoreError> {
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let fits =
+            (1..=64).contains(&name.len()) && !name.starts_with('.') && name.chars().all(word);
+        if fits {
+            Ok(self.folder.join(format!("{name}.json")))
+        } else {
+            Err(ModelStoreError::Name(name.chars().take(80).collect()))
+        }
+    }
+
+    fn blob(&self, hash: Digest) -> PathBuf {
+        self.folder.join("blobs").join(format!("{hash}.gguf"))
+    }
+}
+
+fn header_of(file: &Path) -> Result<ModelHeader, ModelStoreError> {
+    ModelHeader::read(file).map_err(|fault| ModelStoreError::NoModel {
+        path: file.to_owned(),
+        fault,
+    })
+}
+
+/// What a file is known by.
+struct Sums {
+    blake3: Digest,
+    bytes: u64,
+    /// Lower-case hex.
+    sha256: String,
+}
+
+fn sums_of(path: &Path) -> Result<Sums, ModelStoreError> {
+    File::open(path)
+        .and_then(|mut file| pass(&mut file, &mut io::sink()))
+        .map_err(|fault| ModelStoreError::io(path, fault))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<Sums, ModelStoreError> {
+    let mut source = File::open(from).map_err(|fault| ModelStoreError::io(from, fault))?;
+    let mut target = File::create(to).map_err(|fault| ModelStoreError::io(to, fault))?;
+    let sums = pass(&mut source, &mut target).map_err(|fault| ModelStoreError::io(to, fault))?;
+    target
+        .sync_all()
+        .map_err(|fault| ModelStoreError::io(to, fault))?;
+    Ok(sums)
+}
+
+/// Passes everything on; what it is known by.
+fn pass(from: &mut File, to: &mut dyn io::Write) -> io::Result<Sums> {
+    let (mut blake3, mut sha256) = (blake3::Hasher::new(), Sha256::new());
+    let mut piece = vec![0; PIECE];
+    let mut bytes = 0;
+    loop {
+        let read = from.read(&mut piece)?;
+        let Some(read) = piece.get(..read).filter(|read| !read.is_empty()) else {
+            break;
+        };
+        blake3.update(read);
+        sha256.update(read);
+        to.write_all(read)?;
+        bytes += read.len() as u64;
+    }
+    let sha256 = sha256.finalize();
+    Ok(Sums {
+        blake3: Digest::from_bytes(*blake3.finalize().as_bytes()),
+        bytes,
+        sha256: Digest::from_bytes(sha256.into()).to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest file that is a model by its header.
+    fn model(folder: &Path, name: &str, extra: u8) -> PathBuf {
+        let path = folder.join(name);
+        let mut bytes = b"GGUF\x03\0\0\0".to_vec();
+        bytes.extend([0; 16]);
+        bytes.extend([extra; 64]);
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    const fn entry(name: &str, expected: Option<Digest>) -> NewModel<'_> {
+        NewModel {
+            expected,
+            licence: None,
+            name,
+            source: "a test",
+        }
+    }
+
+    fn files(folder: &Path) -> usize {
+        fs::read_dir(folder.join("blobs")).map_or(0, Iterator::count)
+    }
+
+    #[test]
+    fn a_file_is_kept_once_whatever_its_names_and_goes_with_the_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ModelStore::new(folder.path().join("models"));
+        assert_eq!(store.list().unwrap(), []);
+        let file = model(folder.path(), "a.gguf", 1);
+        let added = store.add(&file, entry("small", None)).unwrap();
+        store.add(&file, entry("same", Some(added.blake3))).unwrap();
+        let names: Vec<String> = store.list().unwrap().into_iter().map(|m| m.name).collect();
+        assert_eq!(names, ["same", "small"]);
+        assert_eq!(
+            fs::read(store.find("small").unwrap()).unwrap(),
+            fs::read(&file).unwrap()
+        );
+        assert_eq!(files(&store.folder), 1);
+        store.remove("small").unwrap();
+        assert_eq!(files(&store.folder), 1);
+        assert_eq!(store.verify("same").unwrap().blake3, added.blake3);
+        store.remove("same").unwrap();
+        assert_eq!(files(&store.folder), 0);
+        assert!(matches!(
+            store.find("same"),
+            Err(ModelStoreError::Unknown(_))
+        ));
+    }
+
+    #[test]
+    fn a_wrong_hash_is_refused_and_nothing_stays_and_a_changed_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ModelStore::new(folder.path().join("models"));
+        let file = model(folder.path(), "a.gguf", 1);
+        let wrong = store
+            .add(&file, entry("small", Some(Digest::ZERO)))
+            .unwrap_err();
+        assert!(
+            matches!(wrong, PullError::Store(ModelStoreError::Hash { .. })),
+            "{wrong}"
+        );
+        assert_eq!((files(&store.folder), store.list().unwrap().len()), (0, 0));
+        let html = folder.path().join("b.gguf");
+        fs::write(&html, "<html>").unwrap();
+        let fault = store.add(&html, entry("small", None)).unwrap_err();
+        assert!(
+            fault
+                .to_string()
+                .ends_with("it is no GGUF file: it does not begin with \"GGUF\"")
+        );
+        store.add(&file, entry("small", None)).unwrap();
+        fs::write(store.find("small").unwrap(), "other").unwrap();
+        let fault = store.verify("small").unwrap_err().to_string();
+        assert!(fault.starts_with("the hash of `small` is "), "{fault}");
+        for name in ["", ".x", "a/b", "..", "ä"] {
+            assert!(
+                matches!(store.find(name), Err(ModelStoreError::Name(_))),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_is_one_file_until_it_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ModelStore::new(folder.path().join("models"));
+        let (one, two) = (
+            model(folder.path(), "a.gguf", 1),
+            model(folder.path(), "b.gguf", 2),
+        );
+        store.add(&one, entry("small", None)).unwrap();
+        store.add(&one, entry("small", None)).unwrap();
+        let fault = store.add(&two, entry("small", None)).unwrap_err();
+        assert!(
+            matches!(fault, PullError::Store(ModelStoreError::NameTaken { .. })),
+            "{fault}"
+        );
+        assert_eq!((files(&store.folder), store.list().unwrap().len()), (1, 1));
+        store.remove("small").unwrap();
+        store.add(&two, entry("small", None)).unwrap();
+    }
+}

@@ -1,0 +1,353 @@
+//! The first minutes with monolith, from outside: `init` with model servers on loopback and with none, `doctor`, and a model
+//! pulled from a hub on loopback, killed on the way and pulled again.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command as Process, Stdio};
+use std::sync::mpsc;
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Where nothing listens.
+const NOBODY: &str = "http://127.0.0.1:1";
+const KEYS: [&str; 5] = [
+    "ANTHROPIC_API_KEY",
+    "OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "OPENROUTER_API_KEY",
+    "HF_TOKEN",
+];
+
+fn monolith(folder: &TempDir) -> Command {
+    let mut command = Command::cargo_bin("monolith").unwrap();
+    command
+        .current_dir(folder.path())
+        .env("MONOLITH_HOME", folder.path().join("state"));
+    for variable in KEYS
+        .into_iter()
+        .chain(["OLLAMA_HOST", "HF_ENDPOINT", "MONOLITH_HUB"])
+    {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// What a command ends with, and everything that it says.
+fn said(command: &mut Command) -> (i32, String) {
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(said).unwrap(),
+    )
+}
+
+/// A server that answers each GET or POST with what `answer` gives for its path and the first byte that is asked for; 404
+/// where it gives nothing.
+fn serving(answer: impl Fn(&str, Option<usize>, TcpStream) + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let answer = std::sync::Arc::new(answer);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let answer = std::sync::Arc::clone(&answer);
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let (mut first, mut from, mut length) = (String::new(), None, 0);
+                reader.read_line(&mut first).unwrap_or_default();
+                loop {
+                    let mut line = String::new();
+                    if reader.read_line(&mut line).unwrap_or(0) <= 2 {
+                        break;
+                    }
+                    let line = line.trim_end();
+                    if let Some(range) = line.strip_prefix("range: bytes=") {
+                        from = range.trim_end_matches('-').parse().ok();
+                    }
+                    if let Some(bytes) = line.strip_prefix("content-length: ") {
+                        length = bytes.parse().unwrap_or(0);
+                    }
+                }
+                let mut body = vec![0; length];
+                drop(reader.read_exact(&mut body));
+                let request: Vec<&str> = first.split(' ').collect();
+                let path = format!("{} {}", request[0], request.get(1).unwrap_or(&""));
+                answer(&path, from, stream);
+            });
+        }
+    });
+    address
+}
+
+fn write_json(mut stream: &TcpStream, document: &Value) {
+    let body = document.to_string();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    drop(stream.write_all(format!("{head}{body}").as_bytes()));
+}
+
+fn write_404(mut stream: &TcpStream) {
+    drop(stream.write_all(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
+}
+
+fn ollama() -> String {
+    serving(|path, _, stream| match path {
+        "GET /api/tags" => write_json(&stream, &json!({"models": [{"name": "qwen3:8b"}]})),
+        "POST /api/show" => {
+            write_json(
+                &stream,
+                &json!({"model_info": {"qwen3.context_length": 40960}}),
+            );
+        }
+        _ => write_404(&stream),
+    })
+}
+
+fn llama_server() -> String {
+    serving(|path, _, stream| match path {
+        "GET /v1/models" => write_json(&stream, &json!({"data": [{"id": "tiny.gguf"}]})),
+        "GET /props" => {
+            write_json(
+                &stream,
+                &json!({"default_generation_settings": {"n_ctx": 4096}}),
+            );
+        }
+        _ => write_404(&stream),
+    })
+}
+
+/// `init` where servers are looked for only at these places.
+fn init(folder: &TempDir, ollama: &str, llama: &str, more: &[&str]) -> (i32, String) {
+    let mut command = monolith(folder);
+    command.args(["init", "--ollama", ollama, "--llama-server", llama]);
+    command.args(["--lm-studio", NOBODY]).args(more);
+    said(&mut command)
+}
+
+#[test]
+fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, told) = init(&folder, &ollama(), NOBODY, &[]);
+    assert_eq!(code, 0, "{told}");
+    assert!(
+        told.contains("written for Ollama at http://127.0.0.1:"),
+        "{told}"
+    );
+    assert!(told.contains("monolith run agent.yaml"), "{told}");
+    let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
+    assert!(written.contains("type: ollama"), "{written}");
+    assert!(written.contains("context_window: 32768"), "{written}");
+    let (code, told) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
+    assert_eq!(code, 0, "{told}");
+
+    // What is there is never replaced unless that is wanted.
+    let (code, told) = init(&folder, NOBODY, &llama_server(), &[]);
+    assert_eq!(code, 4, "{told}");
+    assert!(told.contains("--force replaces it"), "{told}");
+    assert_eq!(
+        fs::read_to_string(folder.path().join("agent.yaml")).unwrap(),
+        written
+    );
+    let (code, told) = init(&folder, NOBODY, &llama_server(), &["--force"]);
+    assert_eq!(code, 0, "{told}");
+    let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
+    assert!(written.contains("/v1\"}"), "{written}");
+    // An answer and its reserve fit the window that the server was started with.
+    assert!(written.contains("max_output_tokens: 1024"), "{written}");
+}
+
+#[test]
+fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_is_said_how_to_get_one()
+ {
+    let folder = tempfile::tempdir().unwrap();
+    let (ollama, llama) = (ollama(), llama_server());
+    let check = |more: &[&str], code: i32, expect: &str| {
+        let (got, told) = init(&folder, &ollama, &llama, more);
+        assert_eq!(got, code, "{told}");
+        assert!(told.contains(expect), "{told}");
+    };
+    check(&[], 4, "--yes takes the first");
+    check(&["--use", "nothing"], 3, "as \"nothing\"");
+    check(&["--use", "ollama", "--model", "other"], 3, "as \"ollama\"");
+    assert!(!folder.path().join("agent.yaml").exists());
+    check(&["--yes"], 0, "llama-server at ");
+    check(&["--use", "ollama", "b.yaml"], 0, "Ollama at ");
+    let (code, told) = init(&folder, NOBODY, NOBODY, &["c.yaml"]);
+    assert_eq!(code, 3, "{told}");
+    assert!(
+        told.contains("start Ollama, llama-server or LM Studio"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = monolith(&folder);
+    command
+        .args(["init", "--ollama", NOBODY, "--llama-server", NOBODY])
+        .args(["--lm-studio", NOBODY, "--task", "Say: \"hello\""])
+        .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
+    let (code, told) = said(&mut command);
+    assert_eq!(code, 0, "{told}");
+    let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
+    assert!(
+        written.contains("api_key_env: ANTHROPIC_API_KEY"),
+        "{written}"
+    );
+    assert!(!told.contains("very-secret") && !written.contains("very-secret"));
+    let mut command = monolith(&folder);
+    command
+        .args(["doctor", "--contract", "agent.yaml", "--ollama", NOBODY])
+        .args(["--llama-server", NOBODY, "--lm-studio", NOBODY])
+        .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
+    let (code, told) = said(&mut command);
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("ANTHROPIC_API_KEY set"), "{told}");
+    assert!(told.contains("it passes monolith contract check"), "{told}");
+    assert!(!told.contains("very-secret"), "{told}");
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let doctor = |more: &[&str]| {
+        let mut command = monolith(&folder);
+        command.args(["doctor", "--json", "--ollama", NOBODY]);
+        command.args(["--llama-server", NOBODY, "--lm-studio", NOBODY]);
+        let output = command.args(more).output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let checks = document["checks"].as_array().unwrap().clone();
+        assert_eq!(document["exit_code"], output.status.code().unwrap());
+        let wrong = checks.iter().filter(|check| check["status"] == "wrong");
+        let wrong: Vec<Value> = wrong.cloned().collect();
+        for check in checks.iter().filter(|check| check["status"] != "ok") {
+            assert!(check["fix"].is_string(), "how to get it: {check}");
+        }
+        (output.status.code().unwrap(), wrong)
+    };
+    assert_eq!(doctor(&[]), (0, Vec::new()));
+
+    // A model whose bytes have changed, a store that is none, and a contract whose server cannot be started.
+    let model = [b"GGUF\x03\0\0\0".as_slice(), &[0; 16]].concat();
+    fs::write(folder.path().join("m.gguf"), model).unwrap();
+    let (code, told) = said(monolith(&folder).args(["model", "add", "mine", "m.gguf"]));
+    assert_eq!(code, 0, "{told}");
+    let blobs = folder.path().join("state/models/blobs");
+    let blob = fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
+    fs::write(blob, "other").unwrap();
+    fs::write(folder.path().join("state/runs.db"), "no database at all").unwrap();
+    fs::write(
+        folder.path().join("c.yaml"),
+        "task: t\ntargets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n\
+         tools: {mcp: {fs: {command: no-such-command-here}}}\n",
+    )
+    .unwrap();
+    let (code, wrong) = doctor(&["--contract", "c.yaml"]);
+    assert_eq!(code, 1);
+    let names: Vec<&str> = wrong
+        .iter()
+        .filter_map(|check| check["name"].as_str())
+        .collect();
+    assert_eq!(names[..2], ["store of runs", "model"], "{wrong:?}");
+    assert!(
+        names[2..].iter().all(|name| *name == "contract"),
+        "{wrong:?}"
+    );
+    assert!(
+        wrong[2].to_string().contains("fs did not come up"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn a_pull_that_is_killed_goes_on_and_asks_before_it_begins() {
+    let mut file = b"GGUF\x03\0\0\0".to_vec();
+    file.extend([0; 16]);
+    file.resize(1 << 20, 7);
+    let half = file.len() / 2;
+    let (sent, halfway) = mpsc::channel();
+    let (asked, ranges) = mpsc::channel();
+    let served = file.clone();
+    let hub = serving(move |path, from, mut stream| {
+        if path.starts_with("GET /api/models/") {
+            return write_json(&stream, &json!({"cardData": {"license": "mit"}}));
+        }
+        let body = &served[from.unwrap_or(0)..];
+        let (status, range) = match from {
+            Some(from) => (
+                206,
+                format!(
+                    "content-range: bytes {from}-{}/{}\r\n",
+                    served.len() - 1,
+                    served.len()
+                ),
+            ),
+            None => (200, String::new()),
+        };
+        let head = format!(
+            "HTTP/1.1 {status} X\r\netag: \"1\"\r\ncontent-length: {}\r\n{range}connection: close\r\n\r\n",
+            body.len()
+        );
+        drop(stream.write_all(head.as_bytes()));
+        if path.starts_with("HEAD ") {
+            return;
+        }
+        asked.send(from).unwrap();
+        if from.is_some() {
+            drop(stream.write_all(body));
+            return;
+        }
+        // Half of it, and then nothing more until the client is gone.
+        drop(stream.write_all(&body[..half]));
+        sent.send(()).unwrap();
+        drop(stream.read(&mut [0; 1]));
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["model", "pull", "hf:o/r/m.gguf", "--hub", &hub];
+    let (code, told) = said(monolith(&folder).args(arguments));
+    assert_eq!(code, 4, "{told}");
+    assert!(told.contains("licence mit; 1,048,576 bytes"), "{told}");
+    assert!(told.contains("--yes says so"), "{told}");
+
+    let mut child = Process::new(assert_cmd::cargo::cargo_bin("monolith"))
+        .args(arguments)
+        .arg("--yes")
+        .current_dir(folder.path())
+        .env("MONOLITH_HOME", folder.path().join("state"))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    halfway.recv().unwrap();
+    // The server has sent half; the client writes what it reads. At least one piece is on the disk before it is killed.
+    let pulling = folder.path().join("state/models/pulling");
+    let part = || {
+        let entries = fs::read_dir(&pulling).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut parts = paths.filter(|path| path.extension().is_some_and(|e| e == "part"));
+        parts
+            .next()
+            .map_or(0, |path| fs::metadata(path).map_or(0, |m| m.len()))
+    };
+    while part() == 0 {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = part();
+    assert_eq!(ranges.recv().unwrap(), None);
+
+    let (code, told) = said(monolith(&folder).args(arguments).arg("--yes"));
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(ranges.recv().unwrap().map(|from| from as u64), Some(kept));
+    let (code, told) = said(monolith(&folder).args(["model", "verify", "m"]));
+    assert_eq!(code, 0, "{told}");
+    let (code, told) = said(monolith(&folder).args(arguments));
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("here already: m 1048576 bytes"), "{told}");
+}
