@@ -60,7 +60,7 @@ pub(super) fn broken(played: &Played) -> Vec<String> {
         after_the_end(played),
         "after TERMINATE a step yields nothing (§1)",
     );
-    for what in result::broken(played) {
+    for what in result::broken(&played.run, &played.ledger(), played.started.messages.len()) {
         must(false, what);
     }
     broken

@@ -2,22 +2,20 @@
 
 use serde_json::Value;
 
-use super::played::Played;
-use crate::contract::{Completion, ToolTransport};
-use crate::kernel::Outcome;
+use crate::contract::{Completion, ExecutionContract, ToolTransport};
+use crate::kernel::{Outcome, Run};
 use crate::message::{AgentMessage, Role};
-use crate::telemetry::{AccountingLine, AgentResult, ExitTag};
+use crate::telemetry::{AccountingLine, AgentResult, ExitTag, Ledger};
 
 /// How every ephemeral notice begins: none of them enters the conversation.
 const NOTICE: &str = "System notice: ";
 
-/// Everything that is wrong; empty is good.
-pub(super) fn broken(played: &Played) -> Vec<&'static str> {
-    let ledger = played.ledger();
-    let result = AgentResult::of_run(&played.run, &ledger);
+/// Everything that is wrong; empty is good. `opening` is how many messages the conversation began with.
+pub(super) fn broken(run: &Run, ledger: &Ledger, opening: usize) -> Vec<&'static str> {
+    let result = AgentResult::of_run(run, ledger);
     // As other programs see it.
     let document = serde_json::to_value(&result).unwrap_or_default();
-    let outcome = played.run.outcome();
+    let outcome = run.outcome();
     let mut broken = Vec::new();
     let mut must = |holds: bool, what: &'static str| {
         if !holds {
@@ -29,7 +27,7 @@ pub(super) fn broken(played: &Played) -> Vec<&'static str> {
         "success, status, reason, error, exit code and tag say the same (000 §2, §5)",
     );
     must(
-        accounts_for_everything(played, ledger.lines()),
+        accounts_for_everything(run, ledger.lines()),
         "each request and each started call has one entry, and their costs are the run's (000 §4)",
     );
     must(
@@ -37,7 +35,7 @@ pub(super) fn broken(played: &Played) -> Vec<&'static str> {
         "where the run ends every entry is final (000 §4)",
     );
     must(
-        in_order(played, outcome.is_some_and(|o| o.class.is_success())),
+        in_order(run, opening, outcome.is_some_and(|o| o.class.is_success())),
         "system, user, then assistant and tool in turn; no notice; an answer last (000 §6)",
     );
     broken
@@ -62,8 +60,8 @@ fn ends_as(document: &Value, outcome: Outcome) -> bool {
         && error.is_none_or(|error| error.starts_with(&outcome.to_string()))
 }
 
-fn accounts_for_everything(played: &Played, lines: &[AccountingLine]) -> bool {
-    let counters = played.run.counters();
+fn accounts_for_everything(run: &Run, lines: &[AccountingLine]) -> bool {
+    let counters = run.counters();
     let is_request = |line: &&AccountingLine| matches!(line, AccountingLine::Llm(_));
     let requests = lines.iter().filter(is_request).count();
     let calls = lines.len().saturating_sub(requests);
@@ -78,9 +76,9 @@ fn accounts_for_everything(played: &Played, lines: &[AccountingLine]) -> bool {
         && numbered
 }
 
-fn in_order(played: &Played, success: bool) -> bool {
-    let opening = played.started.messages.len();
-    let conversation = played.run.conversation();
+fn in_order(run: &Run, opening: usize, success: bool) -> bool {
+    let conversation = run.conversation();
+    let contract = run.contract();
     let Some((opening, added)) = conversation.split_at_checked(opening) else {
         return false;
     };
@@ -95,7 +93,7 @@ fn in_order(played: &Played, success: bool) -> bool {
             Role::User => !message.content.starts_with(NOTICE),
             Role::Tool => before.is_some_and(|before| before.role != Role::User),
             Role::Assistant => before.is_none_or(|before| {
-                before.role != Role::Assistant || stays_silent(played, before)
+                before.role != Role::Assistant || stays_silent(contract, before)
             }),
         };
         if !fits {
@@ -103,13 +101,138 @@ fn in_order(played: &Played, success: bool) -> bool {
         }
         before = Some(message);
     }
-    let native = played.contract.tool_transport == ToolTransport::Native;
+    let native = contract.tool_transport == ToolTransport::Native;
     let answered = before.is_some_and(|last| last.role == Role::Assistant);
     systems_first && task && (!success || !native || answered)
 }
 
 /// Whether a message of the model may be followed by another one: it only thought, or a final report is still to come.
-fn stays_silent(played: &Played, message: &AgentMessage) -> bool {
+fn stays_silent(contract: &ExecutionContract, message: &AgentMessage) -> bool {
     let thought = message.content.trim().is_empty() && message.tool_calls.is_empty();
-    thought || played.contract.completion == Completion::FinalReport
+    thought || contract.completion == Completion::FinalReport
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::contract::ContractSpec;
+    use crate::driver::{self, Environment, Observer, RedactionKey, RunRequest};
+    use crate::kernel::EntryDraft;
+    use crate::store::{Durability, Store};
+    use crate::transcript::SealedEntry;
+
+    const CONTRACT: &str = "\
+task: Which licence?
+system: Be brief.
+targets: [{provider: demo, model: script}]
+providers: {demo: {type: scripted, file: s.jsonl}}
+tools: {builtin: [echo]}
+max_turns: 4
+prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
+";
+
+    struct Watcher {
+        ledger: Ledger,
+        opening: usize,
+    }
+
+    impl Observer for Watcher {
+        fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+            if sealed.seq == 0 {
+                self.opening = run.conversation().len();
+            }
+            let event = draft.event.as_ref();
+            let action = &draft.action;
+            self.ledger.take(run.contract(), action, event, sealed.hash);
+        }
+    }
+
+    /// What a model may say, as a line of a script.
+    fn line() -> impl Strategy<Value = String> {
+        let said = |message: Value, finish: &str| {
+            let choice = json!({"index": 0, "message": message, "finish_reason": finish});
+            let usage = json!({"prompt_tokens": 30, "completion_tokens": 3});
+            json!({"response": {"choices": [choice], "usage": usage}})
+        };
+        let text = move |text: &str, finish: &str| {
+            said(json!({"role": "assistant", "content": text}), finish)
+        };
+        let calls = move |calls: &[(&str, &str)]| {
+            let calls: Vec<Value> = calls
+                .iter()
+                .enumerate()
+                .map(|(n, (name, arguments))| {
+                    json!({"id": format!("c{n}"), "type": "function",
+                        "function": {"name": name, "arguments": arguments}})
+                })
+                .collect();
+            let message = json!({"role": "assistant", "content": "so", "tool_calls": calls});
+            said(message, "tool_calls")
+        };
+        let good = ("echo", r#"{"text":"a"}"#);
+        let lines = [
+            text("MIT.", "stop"),
+            text("", "stop"),
+            text("cut", "length"),
+            text("no", "content_filter"),
+            calls(&[good]),
+            calls(&[good, good]),
+            calls(&[("echo", "{}"), good]),
+            calls(&[("nobody", "{}")]),
+            calls(&[("echo", "[1]")]),
+            said(
+                json!({"role": "assistant", "content": null, "reasoning_content": "hm"}),
+                "stop",
+            ),
+            json!({"status": 500, "response": "{}"}),
+            json!({"status": 401, "response": {"error": {"message": "no"}}}),
+            json!({"response": "nonsense"}),
+            json!({"response": "", "fault": "reset"}),
+        ];
+        prop::sample::select(lines.map(|line| line.to_string()).to_vec())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn whatever_a_model_says_the_result_and_the_conversation_are_in_order(
+            script in prop::collection::vec(line(), 1..9),
+            policy in prop::sample::select(vec!["required", "optional", "forbidden"]),
+            strict in any::<bool>(),
+            cost in prop::sample::select(vec!["null", "50", "100000"]),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("s.jsonl"), script.join("\n")).unwrap();
+            let sets = [
+                format!("tool_policy={policy}"),
+                format!("strict_mode={strict}"),
+                format!("max_cost_micro_usd={cost}"),
+            ];
+            let request = RunRequest {
+                spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).unwrap(),
+                contract_dir: folder.path().to_path_buf(),
+                base_dir: folder.path().to_path_buf(),
+                environment: Environment::new(|_| None),
+                redaction_key: RedactionKey::new([7; 32]),
+                invocation: None,
+                run_id: None,
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let (broken, end) = runtime.block_on(async {
+                let store = Store::open(&folder.path().join("runs.db"), Durability::Normal).unwrap();
+                let prepared = driver::prepare(request, &CancellationToken::new()).await.unwrap();
+                let mut watcher = Watcher { ledger: Ledger::new(), opening: 0 };
+                let (_keep, control) = mpsc::channel(1);
+                let finished = driver::drive(prepared, &store, control, &mut watcher).await.unwrap();
+                let broken = broken(&finished.run, &watcher.ledger, watcher.opening);
+                (broken, finished.run.outcome())
+            });
+            prop_assert!(broken.is_empty(), "{broken:?} where it ended {end:?} after {script:#?}");
+        }
+    }
 }

@@ -214,7 +214,7 @@ fn a_call_has_a_line_with_the_sizes_that_the_tool_had_in_hand() {
     fed.take(40, tool(envelope(None)), Vec::new());
     let expect = json!({
         "type": "tool", "mcpServer": "", "command": "read_file", "status": "ok", "latency": 7,
-        "timestamp": 5, "charactersIn": 12, "charactersOut": 99_000,
+        "timestamp": 5, "charactersIn": 12, "charactersOut": 99_000, "index": 0, "turn": 0, "attempt": 0,
     });
     assert_eq!(fed.line(), expect);
 }
