@@ -73,7 +73,7 @@ pub(super) struct Machine {
     pub(super) context: ContextLedger,
     pub(super) turn: Turn,
     pub(super) phase: Phase,
-    /// The target of each request that was issued and not answered: what its answer costs goes by it.
+    /// The target of each request that was issued: what its answer costs goes by it, also where it comes late.
     pub(super) asked: BTreeMap<InferenceSeq, usize>,
     pub(super) arrived: Option<(ProtocolAdapterResult, Usage, bool)>,
     pub(super) batch: Batch,
@@ -176,7 +176,7 @@ impl Machine {
 
     /// Counts reported usage: of every attempt, failed, lost and late ones too.
     pub(super) fn count_usage(&mut self, inference: InferenceSeq, usage: &Usage) {
-        let target = self.asked.remove(&inference);
+        let target = self.asked.get(&inference).copied();
         let cost = self.contract.cost_micro_usd(target, usage).unwrap_or(0);
         let c = &mut self.counters;
         c.tokens_in = exact_sum(c.tokens_in, usage.input);

@@ -291,10 +291,12 @@ impl Oracle {
             .then_some(Code::MaxCost)
     }
 
-    pub(super) fn count(&mut self, usage: &Usage) {
+    pub(super) fn count(&mut self, inference: u64, usage: &Usage) {
         self.facts.tokens += usage.input + usage.output + usage.cache_read;
         // Only contracts with one target have prices here.
-        let priced = self.terms.prices.as_ref().map_or(0, |_| {
+        let asked = (1..=self.facts.inferences).contains(&inference);
+        let prices = self.terms.prices.as_ref().filter(|_| asked);
+        let priced = prices.map_or(0, |_| {
             let price = self.terms.price(0).expect("the one target is priced");
             let sum = usage.input * price.input_pico_usd.0
                 + usage.cache_read * price.cache_read_pico_usd.0
