@@ -10,6 +10,9 @@ use crate::telemetry::{AccountingLine, AgentResult, ExitTag, Ledger};
 /// How every ephemeral notice begins: none of them enters the conversation.
 const NOTICE: &str = "System notice: ";
 
+/// What a call of the closing turn is answered.
+const WITHHELD: &str = "(tool failed: tools are withheld)";
+
 /// Everything that is wrong; empty is good. `opening` is how many messages the conversation began with.
 pub(super) fn broken(run: &Run, ledger: &Ledger, opening: usize) -> Vec<&'static str> {
     let result = AgentResult::of_run(run, ledger);
@@ -102,7 +105,13 @@ fn in_order(run: &Run, opening: usize, success: bool) -> bool {
         before = Some(message);
     }
     let native = contract.tool_transport == ToolTransport::Native;
-    let answered = before.is_some_and(|last| last.role == Role::Assistant);
+    // Withheld tools that were called beside the answer are answered after it.
+    let spoke = added.iter().rposition(|message| message.role != Role::Tool);
+    let (spoken, withheld) = added.split_at(spoke.map_or(0, |at| at + 1));
+    let answered = spoken
+        .last()
+        .is_some_and(|last| last.role == Role::Assistant)
+        && withheld.iter().all(|message| message.content == WITHHELD);
     systems_first && task && (!success || !native || answered)
 }
 

@@ -184,8 +184,6 @@ pub(super) struct UsageText {
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) cache_read: u64,
-    /// Part of `input`.
-    pub(super) cache_write: u64,
     pub(super) cost_micro_usd: Option<u64>,
 }
 
