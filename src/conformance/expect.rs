@@ -252,23 +252,25 @@ fn account_of(line: &AccountingLine) -> String {
     let (mut text, status, error) = match line {
         AccountingLine::Llm(line) => {
             let tokens = &line.tokens;
-            let mut text = format!(
-                "llm {}/{} {}.{}",
-                line.provider, line.model, line.turn, line.attempt
-            );
-            if tokens.total_tokens > 0 && !tokens.estimated {
+            let used = if tokens.total_tokens > 0 && !tokens.estimated {
                 let parts = (
                     tokens.input_tokens,
                     tokens.cached_tokens,
                     tokens.output_tokens,
                 );
-                text.push_str(&format!(" {}+{}>{}", parts.0, parts.1, parts.2));
-            }
-            match (line.cost_micro_usd, line.cost_source) {
-                (Some(cost), Some(CostSource::Prices)) => text.push_str(&format!(" {cost}")),
-                (Some(cost), _) => text.push_str(&format!(" {cost} said")),
-                (None, _) => {}
-            }
+                format!(" {}+{}>{}", parts.0, parts.1, parts.2)
+            } else {
+                String::new()
+            };
+            let cost = match (line.cost_micro_usd, line.cost_source) {
+                (Some(cost), Some(CostSource::Prices)) => format!(" {cost}"),
+                (Some(cost), _) => format!(" {cost} said"),
+                (None, _) => String::new(),
+            };
+            let text = format!(
+                "llm {}/{} {}.{}{used}{cost}",
+                line.provider, line.model, line.turn, line.attempt
+            );
             (text, line.status, &line.error)
         }
         AccountingLine::Tool(line) => {

@@ -47,7 +47,7 @@ pub(super) fn broken(run: &Run, ledger: &Ledger, opening: usize) -> Vec<&'static
 fn ends_as(document: &Value, outcome: Outcome) -> bool {
     let success = outcome.class.is_success();
     let report = &document["finalReport"];
-    let reason = report["metadata"]["reason"].as_str();
+    let reason = report.pointer("/metadata/reason").and_then(Value::as_str);
     let said = report["content"]
         .as_str()
         .is_some_and(|text| !text.trim().is_empty());

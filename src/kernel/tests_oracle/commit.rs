@@ -296,14 +296,14 @@ impl Oracle {
         // Only contracts with one target have prices here.
         let asked = (1..=self.facts.inferences).contains(&inference);
         let prices = self.terms.prices.as_ref().filter(|_| asked);
-        let priced = prices.map_or(0, |_| {
+        let by_table = prices.map_or(0, |_| {
             let price = self.terms.price(0).expect("the one target is priced");
             let sum = usage.input * price.input_pico_usd.0
                 + usage.cache_read * price.cache_read_pico_usd.0
                 + usage.output * price.output_pico_usd.0;
             sum.div_ceil(1_000_000)
         });
-        self.facts.cost += usage.cost_micro_usd.unwrap_or(priced);
+        self.facts.cost += usage.cost_micro_usd.unwrap_or(by_table);
     }
 
     // ---- §5 ----
