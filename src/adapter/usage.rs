@@ -4,6 +4,8 @@ use crate::message::{Usage, exact_sum};
 /// A report of usage whose parts may come in several documents: the last number for each counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UsageReport {
+    /// Prompt tokens that no other number holds.
+    pub beside: Option<u64>,
     pub cache_read: Option<u64>,
     /// Prompt tokens that were written into the cache, where they are no part of `input`.
     pub cache_write: Option<u64>,
@@ -29,11 +31,13 @@ impl UsageReport {
         let prompt = self.input.unwrap_or(0);
         let without = prompt.checked_sub(cache_read);
         let input = without.filter(|_| self.input_holds_cache).unwrap_or(prompt);
+        let cache_write = self.cache_write.unwrap_or(0);
         let usage = Usage {
             cache_read,
+            cache_write,
             cost_micro_usd: None,
             estimated: false,
-            input: exact_sum(input, self.cache_write.unwrap_or(0)),
+            input: exact_sum(exact_sum(input, cache_write), self.beside.unwrap_or(0)),
             output: exact_sum(self.output.unwrap_or(0), self.reasoning.unwrap_or(0)),
         };
         (usage.total() > 0).then_some(usage)

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser as _;
 
-use super::args::{Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
+use super::args::{AccountingArgs, Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
 use super::commands;
 use super::error::CliError;
 use super::exit::Exit;
@@ -52,6 +52,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         reason: fault.to_string(),
     })?;
     let mut home = Home {
+        accounting: accounting(&cli.command),
         cwd,
         environment,
         screen,
@@ -103,6 +104,19 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     }
 }
 
+/// What the command tells beside its result.
+fn accounting(command: &Command) -> AccountingArgs {
+    match command {
+        Command::Run(args) => args.accounting.clone(),
+        Command::Resume(args) => args.accounting.clone(),
+        Command::Replay(args) => AccountingArgs {
+            billing_file: args.billing_file.clone(),
+            verbose: args.verbose,
+        },
+        _ => AccountingArgs::default(),
+    }
+}
+
 /// What `body` comes to; a panic in it is a fault like any other.
 pub(super) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
@@ -137,9 +151,13 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
 
 /// The result document of a command that began no run.
 pub(super) fn print_result(screen: Screen, fault: &CliError) {
+    drop(screen.out_json(&result_of(fault)));
+}
+
+/// The result of a command that began no run.
+pub(super) fn result_of(fault: &CliError) -> AgentResult {
     let exit = Exit::from(fault);
-    let result = AgentResult::without_run(exit.0, fault.reason(), fault.summary(), unix_ms());
-    drop(screen.out_json(&result));
+    AgentResult::without_run(exit.0, fault.reason(), fault.summary(), unix_ms())
 }
 
 /// Milliseconds since 1970-01-01 UTC; 0 where the clock stands before that.

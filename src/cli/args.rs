@@ -122,6 +122,8 @@ pub(super) struct RunArgs {
     /// Sign no checkpoints
     #[arg(long)]
     pub(super) no_sign: bool,
+    #[command(flatten)]
+    pub(super) accounting: AccountingArgs,
 }
 
 #[derive(Debug, Args)]
@@ -145,6 +147,19 @@ pub(super) struct ResumeArgs {
     /// Sign no checkpoints
     #[arg(long)]
     pub(super) no_sign: bool,
+    #[command(flatten)]
+    pub(super) accounting: AccountingArgs,
+}
+
+/// What a command that drives a run tells beside its result.
+#[derive(Clone, Debug, Default, Args)]
+pub(super) struct AccountingArgs {
+    /// Add a line for each request and each call to this file, instead of accounting.jsonl in the state folder
+    #[arg(long, value_name = "FILE")]
+    pub(super) billing_file: Option<PathBuf>,
+    /// Tell each transition, the exit tag and a summary on stderr, also where nobody watches
+    #[arg(long)]
+    pub(super) verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]

@@ -16,6 +16,7 @@ use crate::inference::{ModelStoreError, PullError};
 use crate::message::{RunId, VersionFault};
 use crate::replay::ForkFault;
 use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
+use crate::telemetry::BillingFault;
 use crate::transcript::{BlockError, Flaw, LineError};
 
 /// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
@@ -36,6 +37,9 @@ pub(super) enum CliError {
     /// The operator: the state folder cannot be made.
     #[error("make the state folder {}: {reason}", path.display())]
     StateFolder { path: PathBuf, reason: String },
+    /// The operator: the accounting cannot be kept.
+    #[error(transparent)]
+    Billing(#[from] BillingFault),
     /// The operator: the system names no home folder.
     #[error("find a state folder: the system names no home folder")]
     NoStateFolder,
@@ -249,6 +253,7 @@ impl CliError {
             | Self::StateFolder { .. }
             | Self::NoStateFolder => "store",
             Self::Key(_) => "key",
+            Self::Billing(_) => "billing_file",
             Self::Fork(_) => "fork_refused",
             Self::Panic { .. } => "internal",
             _ => "error",
@@ -295,6 +300,7 @@ impl CliError {
             }
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
             Self::Driver(DriverError::NoTask) => "monolith run --contract FILE --task \"…\"",
+            Self::Billing(_) => "name another file with --billing-file FILE",
             Self::NoStateFolder | Self::StateFolder { .. } => {
                 "name the file with --store PATH, or a folder with MONOLITH_HOME"
             }

@@ -93,6 +93,7 @@ impl From<&CliError> for Exit {
             | CliError::TranscriptUnreadable { .. }
             | CliError::NoSuchEntry { .. }
             | CliError::Key(_)
+            | CliError::Billing(_)
             | CliError::TrustUnreadable { .. }
             | CliError::BrokenTrust { .. }
             | CliError::NoLog

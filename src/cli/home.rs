@@ -6,21 +6,29 @@ use std::sync::Arc;
 use directories::ProjectDirs;
 
 use super::app::unix_ms;
+use super::args::AccountingArgs;
 use super::error::CliError;
+use super::live::Live;
 use super::recorded::Source;
 use super::screen::Screen;
 use crate::driver::{Environment, KeyFolder, RedactionKey};
+use crate::message::RunId;
 use crate::store::{Durability, Store, StoreError, StoreReader};
-use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
+use crate::telemetry::BillingFile;
+use crate::transcript::{KeyRing, ParentFound, Pin, PublicKey, SecretKey, Trust};
 
 /// The name of the key that signs where none is named.
 pub(super) const LOCAL_KEY: &str = "local";
+/// How many generations of forks are looked at; a longer line is none that people make.
+const MOST_GENERATIONS: usize = 1_000;
 /// The most of a file of keys or pins that is read.
 const MAX_TRUST_BYTES: u64 = 16 << 20;
 
 /// What a command stands in: the folder, the environment, the streams, and where runs are kept.
 #[derive(Debug)]
 pub(super) struct Home {
+    /// What is told of a run beside its result.
+    pub(super) accounting: AccountingArgs,
     pub(super) cwd: PathBuf,
     pub(super) environment: Environment,
     pub(super) screen: Screen,
@@ -171,6 +179,26 @@ impl Home {
         Ok(store.signed_by(self.signer()?))
     }
 
+    /// Follows a run that is about to be driven, and accounts for it.
+    pub(super) fn live(&self, durability: Durability) -> Result<Live, CliError> {
+        let path = match &self.accounting.billing_file {
+            Some(path) => self.cwd.join(path),
+            None => self.state_folder()?.join("accounting.jsonl"),
+        };
+        if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
+            std::fs::create_dir_all(folder).map_err(|fault| CliError::StateFolder {
+                path: folder.to_owned(),
+                reason: fault.to_string(),
+            })?;
+        }
+        let billing = BillingFile::open(&path, durability == Durability::Full)?;
+        Ok(Live::accounting(
+            self.screen,
+            self.accounting.verbose,
+            billing,
+        ))
+    }
+
     /// Opens the store for reading; none where nothing was ever kept.
     pub(super) fn reader(&self) -> Result<Option<StoreReader>, CliError> {
         let path = self.store_path()?;
@@ -212,6 +240,26 @@ impl Home {
         };
         let reader = self.reader()?.ok_or_else(none)?;
         Ok(Source::Run(reader.resolve(asked)?, reader))
+    }
+
+    /// The first run of the line that this one was forked along, itself where it was not forked; none where a run of the line
+    /// is not in the store.
+    pub(super) fn first_of(&self, run_id: &RunId) -> Result<Option<RunId>, CliError> {
+        let Some(reader) = self.reader()? else {
+            return Ok(None);
+        };
+        let mut first = run_id.clone();
+        if reader.resolve(first.as_str()).is_err() {
+            return Ok(None);
+        }
+        for _ in 0..MOST_GENERATIONS {
+            match reader.lineage(&first)? {
+                None => return Ok(Some(first)),
+                Some(lineage) if lineage.found == ParentFound::NotHere => return Ok(None),
+                Some(lineage) => first = lineage.parent.run_id,
+            }
+        }
+        Ok(None)
     }
 
     /// A command to type next; it names the store where this one did.

@@ -9,7 +9,8 @@ use super::screen::{Screen, Style};
 use crate::contract::ExecutionContract;
 use crate::driver::Observer;
 use crate::kernel::{EffectRecord, EntryDraft, Predicate, Run, State};
-use crate::telemetry::Ledger;
+use crate::message::RunId;
+use crate::telemetry::{BillingFault, BillingFile, Ledger};
 use crate::transcript::SealedEntry;
 
 /// How long nothing may happen before somebody who watches is told what is waited for.
@@ -21,6 +22,9 @@ const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧
 pub(super) struct Live(Arc<Mutex<Following>>);
 
 struct Following {
+    /// Where lines go once they are final, and how many of them went there.
+    billing: Option<(BillingFile, usize)>,
+    billing_fault: Option<BillingFault>,
     drawn: bool,
     ledger: Ledger,
     narrator: Narrator,
@@ -28,13 +32,25 @@ struct Following {
     screen: Screen,
     since: Instant,
     ticks: usize,
+    verbose: bool,
     waiting: String,
 }
 
 impl Live {
-    /// Follows a run that is being prepared.
+    /// Follows a run that is being prepared, without accounting for it anywhere.
     pub(super) fn new(screen: Screen) -> Self {
+        Self::following(screen, false, None)
+    }
+
+    /// Follows a run that is being prepared. What it asks for and calls goes into that file.
+    pub(super) fn accounting(screen: Screen, verbose: bool, billing: BillingFile) -> Self {
+        Self::following(screen, verbose, Some((billing, 0)))
+    }
+
+    fn following(screen: Screen, verbose: bool, billing: Option<(BillingFile, usize)>) -> Self {
         Self(Arc::new(Mutex::new(Following {
+            billing,
+            billing_fault: None,
             drawn: false,
             ledger: Ledger::new(),
             narrator: Narrator::default(),
@@ -42,11 +58,18 @@ impl Live {
             screen,
             since: Instant::now(),
             ticks: 0,
+            verbose,
             waiting: "starting tool servers".to_owned(),
         })))
     }
 
-    /// Takes in what was recorded before this process: nothing of it is shown.
+    /// Says which run was the first of the line that this one was forked along.
+    pub(super) fn originating_from(&self, first: RunId) {
+        self.lock().ledger.originating_from(first);
+    }
+
+    /// Takes in what was recorded before this process: nothing of it is shown, and what of it is accounted for already is not
+    /// accounted for again.
     pub(super) fn recall(
         &self,
         contract: &ExecutionContract,
@@ -60,6 +83,7 @@ impl Live {
             following.narrator.take(contract, &action, event.as_ref());
             following.predicate = action.predicate.or(following.predicate);
         }
+        following.catch_up()?;
         Ok(())
     }
 
@@ -111,17 +135,56 @@ impl Following {
             .take(contract, action, draft.event.as_ref(), sealed.hash);
         let told = self.narrator.take(contract, action, draft.event.as_ref());
         self.predicate = action.predicate.or(self.predicate);
-        if !self.screen.is_watched() {
+        self.bill();
+        if !self.screen.is_watched() && !self.verbose {
             return;
         }
         self.wipe();
         if let Some(told) = told {
-            self.screen.note(&told.line());
+            self.screen.write_err(&format!("{}\n", told.line()));
         }
         if let Some(waiting) = waiting(draft, run) {
             self.waiting = waiting;
         }
         self.since = Instant::now();
+    }
+
+    /// Writes the lines that have become final. What cannot be written now is tried again with the next.
+    fn bill(&mut self) {
+        let Some((file, billed)) = &mut self.billing else {
+            return;
+        };
+        let all = self.ledger.closed().count();
+        match file.append(self.ledger.closed().skip(*billed)) {
+            Ok(()) => {
+                *billed = all;
+                self.billing_fault = None;
+            }
+            Err(fault) => {
+                if self.billing_fault.is_none() {
+                    let line = format!(
+                        "warning: {fault}; the run goes on, and its transcript keeps everything\n"
+                    );
+                    self.screen.write_err(&super::escape::text(&line));
+                }
+                self.billing_fault = Some(fault);
+            }
+        }
+    }
+
+    /// Writes those lines of a run begun by another process that it did not live to write.
+    fn catch_up(&mut self) -> Result<(), BillingFault> {
+        let (Some((file, billed)), Some(run_id)) = (&mut self.billing, self.ledger.run_id()) else {
+            return Ok(());
+        };
+        let there = file.entries_of(run_id)?;
+        let missing = self
+            .ledger
+            .closed()
+            .filter(|line| !there.contains(&line.index()));
+        file.append(missing)?;
+        *billed = self.ledger.closed().count();
+        Ok(())
     }
 
     fn draw(&mut self, waited_ms: u128) {

@@ -155,8 +155,12 @@ impl Source {
     }
 
     /// The machine after the recorded events, and what the entries add up to; holds no more than a page of them.
-    pub(super) fn fold(self) -> Result<(Run, Ledger), CliError> {
+    /// `first` is the first run of the line that it was forked along, where that is known.
+    pub(super) fn fold(self, first: Option<RunId>) -> Result<(Run, Ledger), CliError> {
         let mut ledger = Ledger::new();
+        if let Some(first) = first {
+            ledger.originating_from(first);
+        }
         let mut folded: Option<Run> = None;
         self.each_entry(|contract, _, entry| {
             let (action, event) = Recorded::decode(entry)?;

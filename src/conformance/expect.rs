@@ -7,6 +7,7 @@ use super::played::Played;
 use crate::contract::FinalReport;
 use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
 use crate::message::{AgentMessage, Role, genesis};
+use crate::telemetry::{AccountingLine, AccountingStatus, CostSource, ExitTag};
 use crate::transcript::{VerifyOptions, verify_lines};
 
 /// What a case expects. What it leaves out is not compared.
@@ -18,6 +19,8 @@ pub(super) struct Expect {
     /// Part of the reason why no contract is made; then there is no run.
     pub(super) refused: Option<String>,
     exit: Option<u8>,
+    /// The accounting, a line for each entry.
+    accounting: Option<Vec<String>>,
     /// What the bodies of the first requests hold, in order.
     asks: Vec<AskText>,
     calls: Option<u64>,
@@ -29,6 +32,9 @@ pub(super) struct Expect {
     /// Texts that must stand in an entry.
     entries_contain: Vec<String>,
     executed: Option<u64>,
+    cost_micro_usd: Option<u64>,
+    /// The tag that the run ends with.
+    exit_tag: Option<String>,
     format_retries: Option<u32>,
     inferences: Option<u64>,
     /// Texts that may stand in no entry and in no message.
@@ -122,6 +128,11 @@ impl Expect {
             self.exit.as_ref(),
             &outcome.map_or(0, Outcome::exit_code),
         );
+        let cost = counters.cost_micro_usd;
+        found.compare("cost_micro_usd", self.cost_micro_usd.as_ref(), &cost);
+        let tag = outcome.map(|outcome| ExitTag::of(outcome).to_string());
+        found.compare("exit_tag", self.exit_tag.as_ref(), &tag.unwrap_or_default());
+        self.accounting(played, &mut found);
         found.compare("calls", self.calls.as_ref(), &counters.calls);
         found.compare("cancels", self.cancels.as_ref(), &played.cancels);
         found.compare("executed", self.executed.as_ref(), &counters.executed);
@@ -208,6 +219,23 @@ impl Expect {
                 let what = format!("request {}: {what}", n + 1);
                 found.compare(&what, expected.as_ref(), &got);
             }
+        }
+    }
+
+    fn accounting(&self, played: &Played, found: &mut Differences) {
+        let Some(expected) = &self.accounting else {
+            return;
+        };
+        let ledger = played.ledger();
+        let lines: Vec<String> = ledger.lines().iter().map(account_of).collect();
+        let same = lines.len() == expected.len()
+            && lines.iter().zip(expected).all(|(line, expected)| {
+                expected
+                    .strip_suffix('…')
+                    .map_or(line == expected, |beginning| line.starts_with(beginning))
+            });
+        if !same {
+            found.compare("accounting", Some(expected), &lines);
         }
     }
 
@@ -298,4 +326,54 @@ fn line_of(message: &AgentMessage) -> String {
         line.push_str(&call.name);
     }
     line
+}
+
+/// An entry of the accounting as cases write it.
+fn account_of(line: &AccountingLine) -> String {
+    let (mut text, status, error) = match line {
+        AccountingLine::Llm(line) => {
+            let tokens = &line.tokens;
+            let used = if tokens.total_tokens > 0 && !tokens.estimated {
+                let parts = (
+                    tokens.input_tokens,
+                    tokens.cached_tokens,
+                    tokens.output_tokens,
+                );
+                format!(" {}+{}>{}", parts.0, parts.1, parts.2)
+            } else {
+                String::new()
+            };
+            let cost = match (line.cost_micro_usd, line.cost_source) {
+                (Some(cost), Some(CostSource::Prices)) => format!(" {cost}"),
+                (Some(cost), _) => format!(" {cost} said"),
+                (None, _) => String::new(),
+            };
+            let text = format!(
+                "llm {}/{} {}.{}{used}{cost}",
+                line.provider, line.model, line.turn, line.attempt
+            );
+            (text, line.status, &line.error)
+        }
+        AccountingLine::Tool(line) => {
+            let text = format!(
+                "tool {}:{} {}.{} {}>{}",
+                line.mcp_server,
+                line.command,
+                line.turn,
+                line.attempt,
+                line.characters_in,
+                line.characters_out
+            );
+            (text, line.status, &line.error)
+        }
+    };
+    text.push_str(match status {
+        AccountingStatus::Ok => " ok",
+        AccountingStatus::Failed => " failed",
+    });
+    if let Some(error) = error {
+        text.push_str(": ");
+        text.push_str(error);
+    }
+    text
 }

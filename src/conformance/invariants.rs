@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::played::Played;
+use super::result;
 use crate::contract::{FINAL_REPORT, ToolPolicy, Validators};
 use crate::kernel::{
     AgentOutcome, BlockReason, ClosingReason, Effect, EffectRecord, EntryDraft, EntryKind, Event,
@@ -64,6 +65,9 @@ pub(super) fn broken(played: &Played) -> Vec<String> {
         after_the_end(played),
         "after TERMINATE a step yields nothing (§1)",
     );
+    for what in result::broken(&played.run, &played.ledger(), played.started.messages.len()) {
+        must(false, what);
+    }
     broken
 }
 

@@ -27,6 +27,7 @@ mod played;
 mod profiles;
 mod records;
 mod report;
+mod result;
 mod script;
 mod source;
 mod tool;

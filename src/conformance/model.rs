@@ -143,6 +143,7 @@ fn same_verdict(answer: &Answer, result: &ProtocolAdapterResult) -> Result<(), S
 fn reported(usage: UsageText) -> Usage {
     Usage {
         cache_read: usage.cache_read,
+        cache_write: 0,
         cost_micro_usd: usage.cost_micro_usd,
         estimated: false,
         input: usage.input,

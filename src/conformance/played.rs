@@ -6,6 +6,7 @@ use crate::contract::{ExecutionContract, ToolPolicy};
 use crate::kernel::{AgentOutcome, EntryDraft, EventKind, InferRequest, Run, RunStarted};
 use crate::message::{AdapterStatus, Digest, RunId};
 use crate::replay::{ReplayReport, Replayer};
+use crate::telemetry::Ledger;
 use crate::transcript::{
     Presence, SealedEntry, blob_line, blob_references, entry_line, header_line,
 };
@@ -41,6 +42,16 @@ impl Played {
 
     pub(super) fn class(&self) -> Option<AgentOutcome> {
         self.run.outcome().map(|outcome| outcome.class)
+    }
+
+    /// What the run used, as its entries tell it.
+    pub(super) fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::new();
+        for (draft, sealed) in self.drafts.iter().zip(&self.entries) {
+            let event = draft.event.as_ref();
+            ledger.take(&self.contract, &draft.action, event, sealed.hash);
+        }
+        ledger
     }
 
     /// What the run adds to the metrics.

@@ -132,8 +132,24 @@ pub fn structure_faults(terms: &Terms) -> Vec<String> {
         !terms.tools.is_sorted_by(|a, b| a.name < b.name),
         "tools is not sorted by name, or names one twice".to_owned(),
     );
+    faults.extend(unknown_prices(terms));
     faults.extend(unknown_names(terms));
     faults
+}
+
+/// Models whose requests cost nobody knows what, under a limit on cost.
+fn unknown_prices(terms: &Terms) -> Vec<String> {
+    let targets = terms.targets.iter().enumerate();
+    targets
+        .filter(|(n, _)| terms.max_cost_micro_usd.is_some() && terms.needs_price(*n))
+        .map(|(n, target)| {
+            let (model, provider) = (&target.model, &target.provider);
+            format!(
+                "max_cost_micro_usd needs the price of targets.{n}, the model `{model}` of provider `{provider}`: \
+                 state it under prices"
+            )
+        })
+        .collect()
 }
 
 /// Fields that mean nothing when they are 0.

@@ -109,6 +109,7 @@ impl ContractFactory {
             parallel_safe: spec.parallel_safe.clone(),
             parent_contract_hash: parent,
             policy_decision,
+            prices: spec.prices.clone(),
             providers: providers(spec),
             queues: queues(spec),
             redact: spec.redact.clone(),

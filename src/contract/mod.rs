@@ -21,6 +21,7 @@ mod final_report;
 mod grammar;
 mod intent;
 mod manifest;
+mod prices;
 mod profile;
 mod queues;
 mod redaction;
@@ -52,6 +53,7 @@ pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
     CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
 };
+pub use prices::{ModelPrice, PriceTable};
 pub use profile::{ModelProfile, ProfileMatch, SamplingDefaults};
 pub use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{FinalReportTerms, ModelProfile, ProviderTerms, RedactionTerms, TargetTerms};
+use super::{
+    FinalReportTerms, ModelProfile, PriceTable, ProviderTerms, RedactionTerms, TargetTerms,
+};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -376,6 +378,9 @@ pub struct Terms {
     pub parent_contract_hash: Option<Digest>,
     /// How `tool_policy` was chosen.
     pub policy_decision: PolicyDecision,
+    /// What models cost; left out where the author says nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PriceTable>,
     /// Providers by name.
     pub providers: BTreeMap<String, ProviderTerms>,
     /// Queues of calls by name; left out where there is none.

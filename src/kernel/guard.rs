@@ -51,6 +51,7 @@ guards! {
     LastTurn,
     NextInference,
     NextTokens,
+    NextCost,
     AttemptLimit,
     BlankResponse,
     CutResponse,

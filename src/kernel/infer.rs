@@ -23,7 +23,7 @@ impl Machine {
             {
                 self.phase = Phase::Nothing;
                 self.notices.clear();
-                self.count_usage(&returned.usage);
+                self.count_usage(returned.inference, &returned.usage);
                 self.arrived = Some((
                     returned.result.clone(),
                     returned.usage,
@@ -76,7 +76,7 @@ impl Machine {
 
     fn fail_attempt(&mut self, failed: &InferenceFailed) {
         if let Some(usage) = &failed.usage {
-            self.count_usage(usage);
+            self.count_usage(failed.inference, usage);
         }
         self.verdict = Verdict::Failed(match failed.fault.class {
             ProviderFaultClass::Refusal => Failure::Refused(OutcomeCode::Refusal),
@@ -115,6 +115,7 @@ impl Machine {
         self.counters.inferences = self.counters.inferences.saturating_add(1);
         let inference = InferenceSeq(self.counters.inferences);
         self.phase = Phase::Inference(inference);
+        self.asked.insert(inference, target);
         outbox.infer(InferRequest {
             attempt: self.turn.attempt,
             closing: self.closing,

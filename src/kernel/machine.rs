@@ -1,7 +1,7 @@
 //! The machine's storage and its statig wiring: dispatch, superstates, and the hook that writes an entry per transition.
 
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use statig::blocking::{self, IntoStateMachine};
@@ -74,6 +74,8 @@ pub(super) struct Machine {
     pub(super) context: ContextLedger,
     pub(super) turn: Turn,
     pub(super) phase: Phase,
+    /// The target of each request that was issued: what its answer costs goes by it, also where it comes late.
+    pub(super) asked: BTreeMap<InferenceSeq, usize>,
     pub(super) arrived: Option<(ProtocolAdapterResult, Usage, bool)>,
     pub(super) batch: Batch,
     pub(super) verdict: Verdict,
@@ -176,12 +178,13 @@ impl Machine {
     }
 
     /// Counts reported usage: of every attempt, failed, lost and late ones too.
-    pub(super) fn count_usage(&mut self, usage: &Usage) {
+    pub(super) fn count_usage(&mut self, inference: InferenceSeq, usage: &Usage) {
+        let target = self.asked.get(&inference).copied();
+        let cost = self.contract.cost_micro_usd(target, usage).unwrap_or(0);
         let c = &mut self.counters;
         c.tokens_in = exact_sum(c.tokens_in, usage.input);
         c.tokens_out = exact_sum(c.tokens_out, usage.output);
         c.tokens_cache_read = exact_sum(c.tokens_cache_read, usage.cache_read);
-        let cost = usage.cost_micro_usd.unwrap_or(0);
         c.cost_micro_usd = exact_sum(c.cost_micro_usd, cost);
     }
 
@@ -290,10 +293,12 @@ impl Machine {
     /// Late and unknown events change nothing; reported usage still counts.
     fn ignore(&mut self, state: State, event: &EventKind, outbox: &mut Outbox) {
         match event {
-            EventKind::InferenceReturned(returned) => self.count_usage(&returned.usage),
+            EventKind::InferenceReturned(returned) => {
+                self.count_usage(returned.inference, &returned.usage);
+            }
             EventKind::InferenceFailed(failed) => {
                 if let Some(usage) = &failed.usage {
-                    self.count_usage(usage);
+                    self.count_usage(failed.inference, usage);
                 }
             }
             EventKind::RunStarted(_)

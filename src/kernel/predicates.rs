@@ -404,11 +404,17 @@ impl Machine {
     fn within_budgets(&self, item: u8, name: PredicateName, next: Next) -> Decision {
         let terms = &self.contract;
         let inference_over = self.counters.inferences.saturating_add(1) > terms.max_inferences;
-        let tokens = self.counters.tokens().saturating_add(self.projected(next));
+        let prompt = self.projected(next);
+        let tokens = self.counters.tokens().saturating_add(prompt);
+        let least = terms.least_cost_micro_usd(self.next_target(next), prompt);
+        let cost = self.counters.cost_micro_usd.saturating_add(least);
+        let cost_over = terms.max_cost_micro_usd.is_some_and(|max| cost > max.0);
         let over = if holds(Guard::NextInference, inference_over) {
             Some(OutcomeCode::MaxInferences)
         } else if holds(Guard::NextTokens, tokens > terms.max_tokens_consumed.0) {
             Some(OutcomeCode::MaxTokens)
+        } else if holds(Guard::NextCost, cost_over) {
+            Some(OutcomeCode::MaxCost)
         } else {
             None
         };

@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use statig::blocking::{IntoStateMachineExt, StateMachine};
@@ -46,6 +46,7 @@ impl Run {
             context: ContextLedger::default(),
             turn: Turn::none(),
             phase: Phase::Probe,
+            asked: BTreeMap::new(),
             arrived: None,
             batch: Batch::default(),
             verdict: Verdict::None,

@@ -84,6 +84,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             rules_hash: Digest::ZERO,
             rules_version: 1,
         },
+        prices: None,
         providers: BTreeMap::from([(
             "demo".to_owned(),
             ProviderTerms {
@@ -362,6 +363,7 @@ pub(super) fn returned(inference: InferenceSeq, result: ProtocolAdapterResult) -
         result,
         usage: Usage {
             cache_read: 0,
+            cache_write: 0,
             cost_micro_usd: None,
             estimated: false,
             input: 10,

@@ -345,6 +345,7 @@ fn fails(mut event: EventKind, change: impl FnOnce(&mut InferenceFailed)) -> Eve
 fn usage(input: u64, cost_micro_usd: Option<u64>) -> Usage {
     Usage {
         cache_read: 0,
+        cache_write: 0,
         cost_micro_usd,
         estimated: false,
         input,

@@ -166,7 +166,7 @@ impl Ledger {
     fn event(&mut self, terms: &ExecutionContract, event: &EventKind) -> bool {
         match event {
             EventKind::InferenceReturned(r) => {
-                self.count(&r.usage);
+                self.count(terms, r.inference, &r.usage);
                 if self.inflight != Some(r.inference) {
                     return false;
                 }
@@ -184,7 +184,7 @@ impl Ledger {
             }
             EventKind::InferenceFailed(f) => {
                 if let Some(usage) = &f.usage {
-                    self.count(usage);
+                    self.count(terms, f.inference, usage);
                 }
                 false
             }
@@ -212,9 +212,12 @@ impl Ledger {
         }
     }
 
-    fn count(&mut self, usage: &Usage) {
+    fn count(&mut self, terms: &ExecutionContract, inference: InferenceSeq, usage: &Usage) {
         self.tokens += usage.total();
-        self.cost += usage.cost_micro_usd.unwrap_or(0);
+        // Only contracts with one target have prices here; who answers without having been asked has none.
+        let asked = (1..=self.inferences).contains(&inference.0);
+        let target = asked.then_some(0);
+        self.cost += terms.cost_micro_usd(target, usage).unwrap_or(0);
     }
 
     fn entries(&mut self, event: &Event, entries: &[EntryDraft], rest: &[Effect]) -> Verdict {

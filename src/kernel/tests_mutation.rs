@@ -73,6 +73,7 @@ const TELLING: &[(&str, &[Guard])] = &[
             Guard::NextTokens,
         ],
     ),
+    ("optional: prices", &[Guard::NextCost]),
     ("optional: context", &[Guard::ContextRatio]),
     ("required: context without a ratio", &[Guard::ContextFit]),
     (

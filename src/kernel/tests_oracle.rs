@@ -303,7 +303,7 @@ impl Oracle {
                 self.go_on(Wish::Turn, false)
             }
             EventKind::InferenceReturned(r) => {
-                self.count(&r.usage);
+                self.count(r.inference.0, &r.usage);
                 if place == Place::Inference(r.inference.0) {
                     self.facts.notices = 0;
                     return self.answered(r);
@@ -312,7 +312,7 @@ impl Oracle {
             }
             EventKind::InferenceFailed(f) => {
                 if let Some(usage) = &f.usage {
-                    self.count(usage);
+                    self.count(f.inference.0, usage);
                 }
                 if place != Place::Inference(f.inference.0) {
                     return Reaction::Ignored;

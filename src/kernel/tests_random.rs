@@ -137,6 +137,7 @@ fn any_sequence_of_events_keeps_every_property() {
 fn numbers_at_their_limits_do_not_panic() {
     let huge = Usage {
         cache_read: u64::MAX,
+        cache_write: u64::MAX,
         cost_micro_usd: Some(u64::MAX),
         estimated: false,
         input: u64::MAX,

@@ -1,9 +1,13 @@
 //! The contracts that exploration walks through: small budgets, each with the letters that matter to it.
 
+use std::collections::BTreeMap;
+
 use super::Interrupter;
 use super::testing::{reporting, target, terms};
 use super::tests_alphabet::{Does, Letter, Said, When};
-use crate::contract::{BigCount, CycleException, Terms, ToolPolicy, ToolProof};
+use crate::contract::{
+    BigCount, CycleException, ModelPrice, PriceTable, Terms, ToolPolicy, ToolProof,
+};
 use crate::message::ProviderFaultClass as Fault;
 
 use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysAtCost, SaysFor, Timer, Tool, ToolAt};
@@ -138,6 +142,16 @@ const REPORTS: &[Letter] = &[
     Says(Said::Batch),
     Says(Said::BatchUnknown),
 ];
+const PRICED: &[Letter] = &[
+    SaysFor(Said::Text, 396),
+    SaysFor(Said::Read, 100),
+    SaysFor(Said::Read, 140),
+    SaysFor(Said::ReadWrite, 200),
+    SaysFor(Said::Blank, 140),
+    SaysAtCost(Said::Text, 5),
+    SaysAtCost(Said::ReadWrite, 0),
+    Letter::FailsFor(Fault::Network, 200),
+];
 const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
 
 /// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
@@ -169,6 +183,27 @@ fn dear(policy: ToolPolicy) -> Terms {
         max_tokens_consumed: BigCount(400),
         max_cost_micro_usd: Some(BigCount(5)),
         ..loose(policy)
+    }
+}
+
+/// A contract whose model has a price: a prompt of 100 tokens costs two, and one at least where the cache holds it.
+fn priced(policy: ToolPolicy) -> Terms {
+    let price = ModelPrice {
+        cache_read_pico_usd: BigCount(10_000),
+        cache_write_pico_usd: BigCount(30_000),
+        input_pico_usd: BigCount(20_000),
+        output_pico_usd: BigCount(40_000),
+    };
+    let terms = dear(policy);
+    let target = &terms.targets[0];
+    let models = BTreeMap::from([(target.model.clone(), price)]);
+    Terms {
+        max_tokens_consumed: BigCount(1_000_000),
+        prices: Some(PriceTable {
+            models: BTreeMap::from([(target.provider.clone(), models)]),
+            version: "1".to_owned(),
+        }),
+        ..terms
     }
 }
 
@@ -303,6 +338,11 @@ pub(super) const VARIANTS: &[Variant] = &[
             ..small(ToolPolicy::Forbidden)
         },
         letters: &[BASE, PROSE, FAULTS, WRONG, LATE, &[Letter::Stop]],
+    },
+    Variant {
+        name: "optional: prices",
+        terms: || priced(ToolPolicy::Optional),
+        letters: &[BASE, PRICED],
     },
     Variant {
         name: "optional: tokens and cost",

@@ -93,6 +93,7 @@ impl ProtocolAdapterResult {
     pub fn usage_or_estimate(&self, expected_tokens: u64) -> Usage {
         self.usage.unwrap_or_else(|| Usage {
             cache_read: 0,
+            cache_write: 0,
             cost_micro_usd: None,
             estimated: true,
             input: expected_tokens,

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 pub struct Usage {
     /// Prompt tokens read from the provider's cache; not part of `input`.
     pub cache_read: u64,
+    /// Prompt tokens written into the provider's cache; part of `input`. Left out where there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
     /// The provider's own price in millionths of a US dollar, where it reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<u64>,
@@ -25,6 +28,14 @@ impl Usage {
             .saturating_add(self.output)
             .saturating_add(self.cache_read)
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Tokens of a text without a tokenizer: its bytes divided by 4, rounded up.

@@ -6,7 +6,7 @@ use super::{Attribution, BlobSource};
 use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned, Run, XmlOffer};
-use crate::message::{AgentMessage, Digest, InferenceSeq};
+use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult};
 use crate::transcript::{SealedEntry, blob_references};
 
 /// A request that the machine issued, as this build encodes it.
@@ -163,7 +163,8 @@ impl Replayer {
             decoder.finish()
         });
         let again = match decoded {
-            Ok(Decoded::Message(result)) => {
+            Ok(Decoded::Message(mut result)) => {
+                forget_cache_writes(&mut result, recorded);
                 let xml = self.requests.get(&returned.inference).and_then(|i| i.xml);
                 let result = transported(*result, xml.as_ref(), &self.contract, target);
                 let admitted = run.admit(result);
@@ -335,5 +336,13 @@ impl Replayer {
         if let Some((pointer, expected, actual)) = found {
             self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
         }
+    }
+}
+
+/// A recording from before usage told what was written into a cache says nothing of it, and is not held against that.
+fn forget_cache_writes(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
+    let told = recorded.usage.is_some_and(|usage| usage.cache_write > 0);
+    if let (Some(usage), false) = (&mut result.usage, told) {
+        usage.cache_write = 0;
     }
 }

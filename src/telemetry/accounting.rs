@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::message::{StopReason, Usage};
+use crate::message::{RunId, StopReason, Usage};
 
 /// One line of the accounting (000 §4): one for each request and one for each started call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,6 +22,16 @@ pub enum AccountingStatus {
     Failed,
 }
 
+/// Where a cost comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostSource {
+    /// The provider reported it.
+    Provider,
+    /// The contract's price table.
+    Prices,
+}
+
 /// A request to a model (000 §4).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,14 +46,35 @@ pub struct LlmLine {
     pub latency: u64,
     /// What it used.
     pub tokens: AccountingTokens,
+    /// The entry's number in the run's accounting, from 0: with the run's name it names the entry for good.
+    pub index: u64,
+    /// The turn that it belongs to.
+    pub turn: u32,
+    /// The attempt in that turn, from 1.
+    pub attempt: u32,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txn_id: Option<RunId>,
+    /// The run that this one was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_txn_id: Option<RunId>,
+    /// The first run of the line, where it is known; the run itself where it was not forked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_txn_id: Option<RunId>,
     /// When it was sent, in milliseconds since 1970-01-01 UTC.
     pub timestamp: u64,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The provider's own price, where it reports one.
+    /// What it cost in dollars, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The same, exactly, in millionths of a US dollar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_micro_usd: Option<u64>,
+    /// Who says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
     /// Why the model stopped, where it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
@@ -59,6 +90,9 @@ pub struct AccountingTokens {
     pub output_tokens: u64,
     /// Prompt tokens read from the cache.
     pub cached_tokens: u64,
+    /// Prompt tokens written into it; part of `input_tokens`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub cache_write_tokens: u64,
     /// All of them.
     pub total_tokens: u64,
     /// Set where the provider reported nothing and these are estimates.
@@ -78,6 +112,21 @@ pub struct ToolLine {
     pub status: AccountingStatus,
     /// Milliseconds that the call took.
     pub latency: u64,
+    /// The entry's number in the run's accounting, from 0.
+    pub index: u64,
+    /// The turn that it belongs to.
+    pub turn: u32,
+    /// The attempt of that turn whose message asked for it, from 1.
+    pub attempt: u32,
+    /// The run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub txn_id: Option<RunId>,
+    /// The run that this one was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_txn_id: Option<RunId>,
+    /// The first run of the line, where it is known; the run itself where it was not forked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_txn_id: Option<RunId>,
     /// When it was started, in milliseconds since 1970-01-01 UTC.
     pub timestamp: u64,
     /// Size of the arguments in bytes of UTF-8.
@@ -95,6 +144,7 @@ impl From<&Usage> for AccountingTokens {
             input_tokens: usage.input,
             output_tokens: usage.output,
             cached_tokens: usage.cache_read,
+            cache_write_tokens: usage.cache_write,
             total_tokens: usage.total(),
             estimated: usage.estimated,
         }
@@ -102,6 +152,15 @@ impl From<&Usage> for AccountingTokens {
 }
 
 impl AccountingLine {
+    /// The entry's number in the run's accounting, from 0.
+    #[must_use]
+    pub const fn index(&self) -> u64 {
+        match self {
+            Self::Llm(line) => line.index,
+            Self::Tool(line) => line.index,
+        }
+    }
+
     /// Why the request or the call failed.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
@@ -113,10 +172,15 @@ impl AccountingLine {
 }
 
 impl LlmLine {
-    /// Fills in what a request used.
-    pub(super) fn charge(&mut self, usage: &Usage) {
+    /// Fills in what a request used, and what that cost.
+    pub(super) fn charge(&mut self, usage: &Usage, cost_micro_usd: Option<u64>) {
         self.tokens = AccountingTokens::from(usage);
-        self.cost_usd = usage.cost_micro_usd.map(usd);
+        self.cost_micro_usd = cost_micro_usd;
+        self.cost_usd = cost_micro_usd.map(usd);
+        self.cost_source = cost_micro_usd.map(|_| match usage.cost_micro_usd {
+            Some(_) => CostSource::Provider,
+            None => CostSource::Prices,
+        });
     }
 }
 
@@ -125,6 +189,14 @@ impl LlmLine {
     clippy::cast_precision_loss,
     reason = "exact up to nine thousand million dollars, and for people only"
 )]
-fn usd(micro: u64) -> f64 {
+pub(super) fn usd(micro: u64) -> f64 {
     micro as f64 / 1_000_000.0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }

@@ -158,7 +158,7 @@ impl AtifTrajectory {
                 step.insert("model_name".to_owned(), json!(model));
                 step.insert("llm_call_count".to_owned(), json!(1));
                 if let Some(usage) = failed.usage {
-                    step.insert("metrics".to_owned(), self.charge(&usage));
+                    step.insert("metrics".to_owned(), self.charge(contract, action, &usage));
                 }
                 let fault = &failed.fault;
                 let told = json!({"class": fault.class, "message": fault.message});
@@ -297,7 +297,10 @@ impl AtifTrajectory {
             calls_of(&mut step, message);
             self.ask(message);
         }
-        step.insert("metrics".to_owned(), self.charge(&returned.usage));
+        step.insert(
+            "metrics".to_owned(),
+            self.charge(contract, action, &returned.usage),
+        );
         extra(&mut step, "status", json!(result.status));
         extra(&mut step, "raw_hash", json!(result.raw_hash));
         if returned.redacted {
@@ -371,12 +374,13 @@ impl AtifTrajectory {
     }
 
     /// Adds up what was used, and tells it as the metrics of a step.
-    fn charge(&mut self, usage: &Usage) -> Value {
+    fn charge(&mut self, contract: &ExecutionContract, action: &Action, usage: &Usage) -> Value {
+        let target = usize::try_from(action.target).ok();
+        let cost = contract.cost_micro_usd(target, usage);
         let totals = &mut self.totals;
         totals.input = totals.input.saturating_add(usage.input);
         totals.output = totals.output.saturating_add(usage.output);
         totals.cache_read = totals.cache_read.saturating_add(usage.cache_read);
-        let cost = usage.cost_micro_usd;
         self.cost_micro_usd = self.cost_micro_usd.saturating_add(cost.unwrap_or(0));
         json!({
             "prompt_tokens": usage.input.saturating_add(usage.cache_read),

@@ -19,6 +19,8 @@ const UNANSWERED: &str = "no answer was recorded";
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     at_ms: u64,
+    /// Indices of the lines that are final, in the order in which they became so.
+    closed: Vec<usize>,
     /// What did not come up, until PRECHECK has been judged.
     bring_up: Vec<String>,
     cause: Option<String>,
@@ -31,6 +33,9 @@ pub struct Ledger {
     /// Sizes of the arguments of the message judged last, by call id.
     message: BTreeMap<String, u64>,
     outcome: Option<Outcome>,
+    /// The run that the first of this one's parents is, where somebody knows.
+    first: Option<RunId>,
+    parent: Option<RunId>,
     /// Calls that messages asked for, started or not.
     requested: u64,
     run_id: Option<RunId>,
@@ -45,6 +50,8 @@ struct Slot {
     began_ms: u64,
     line: usize,
     open: bool,
+    /// Index of the target, for a request.
+    target: Option<usize>,
 }
 
 impl Ledger {
@@ -65,13 +72,13 @@ impl Ledger {
     ) {
         if let Some(event) = event {
             self.at_ms = event.at_ms;
-            self.event(&event.event);
+            self.event(contract, &event.event);
             if let EventKind::Probed(probed) = &event.event {
                 self.silent = silent(contract, probed);
             }
         }
         for effect in &action.effects {
-            self.effect(contract, effect);
+            self.effect(contract, action, effect);
         }
         self.counters = action.counters;
         self.entries = self.entries.saturating_add(1);
@@ -113,6 +120,17 @@ impl Ledger {
             | AgentOutcome::FailedContractViolation
             | AgentOutcome::Interrupted => None,
         }
+    }
+
+    /// Says which run was the first of the line that this one was forked along: entry 0 names only the one before.
+    pub fn originating_from(&mut self, first: RunId) {
+        self.first = Some(first);
+    }
+
+    /// The lines that nothing changes any more, in the order in which they became so: each when the entry was taken in which
+    /// the request or the call ended.
+    pub fn closed(&self) -> impl Iterator<Item = &AccountingLine> {
+        self.closed.iter().filter_map(|line| self.lines.get(*line))
     }
 
     /// Calls that messages asked for, started or not.
@@ -175,25 +193,38 @@ impl Ledger {
         self.run_id.as_ref()
     }
 
-    fn effect(&mut self, contract: &ExecutionContract, effect: &EffectRecord) {
+    fn effect(&mut self, contract: &ExecutionContract, action: &Action, effect: &EffectRecord) {
+        let index = u64::try_from(self.lines.len()).unwrap_or(u64::MAX);
+        let turn = action.counters.turns;
         match effect {
             EffectRecord::Infer {
-                inference, target, ..
+                attempt,
+                inference,
+                target,
+                ..
             } => {
-                let target = usize::try_from(*target).ok();
-                let target = target.and_then(|index| contract.targets.get(index));
+                let asked = usize::try_from(*target).ok();
+                let target = asked.and_then(|index| contract.targets.get(index));
                 let line = AccountingLine::Llm(LlmLine {
                     provider: target.map(|t| t.provider.clone()).unwrap_or_default(),
                     model: target.map(|t| t.model.clone()).unwrap_or_default(),
                     status: AccountingStatus::Failed,
                     latency: 0,
                     tokens: AccountingTokens::default(),
+                    index,
+                    turn,
+                    attempt: *attempt,
+                    txn_id: self.run_id.clone(),
+                    parent_txn_id: self.parent.clone(),
+                    origin_txn_id: self.origin(),
                     timestamp: self.unix_ms(),
                     error: Some(UNANSWERED.to_owned()),
                     cost_usd: None,
+                    cost_micro_usd: None,
+                    cost_source: None,
                     stop_reason: None,
                 });
-                let slot = self.open(line);
+                let slot = self.open(line, asked);
                 self.inferences.insert(*inference, slot);
             }
             EffectRecord::Execute { call, id, name, .. } => {
@@ -204,12 +235,18 @@ impl Ledger {
                     command: name.clone(),
                     status: AccountingStatus::Failed,
                     latency: 0,
+                    index,
+                    turn,
+                    attempt: action.attempt,
+                    txn_id: self.run_id.clone(),
+                    parent_txn_id: self.parent.clone(),
+                    origin_txn_id: self.origin(),
                     timestamp: self.unix_ms(),
                     characters_in: self.message.get(id).copied().unwrap_or_default(),
                     characters_out: 0,
                     error: Some(UNANSWERED.to_owned()),
                 });
-                let slot = self.open(line);
+                let slot = self.open(line, None);
                 self.calls.insert(*call, slot);
             }
             EffectRecord::Cancel => self.cancel(),
@@ -220,12 +257,19 @@ impl Ledger {
         }
     }
 
-    fn open(&mut self, line: AccountingLine) -> Slot {
+    /// The first run of the line, where it is known.
+    fn origin(&self) -> Option<RunId> {
+        let own = || self.run_id.clone().filter(|_| self.parent.is_none());
+        self.first.clone().or_else(own)
+    }
+
+    fn open(&mut self, line: AccountingLine, target: Option<usize>) -> Slot {
         self.lines.push(line);
         Slot {
             began_ms: self.at_ms,
             line: self.lines.len() - 1,
             open: true,
+            target,
         }
     }
 
@@ -235,6 +279,7 @@ impl Ledger {
         let slots = self.inferences.values_mut().chain(self.calls.values_mut());
         for slot in slots.filter(|slot| slot.open) {
             slot.open = false;
+            self.closed.push(slot.line);
             let latency_ms = at_ms.saturating_sub(slot.began_ms);
             let why = Some("cancelled".to_owned());
             match self.lines.get_mut(slot.line) {
@@ -251,19 +296,21 @@ impl Ledger {
         }
     }
 
-    fn event(&mut self, event: &EventKind) {
+    fn event(&mut self, contract: &ExecutionContract, event: &EventKind) {
         match event {
             EventKind::RunStarted(started) => {
                 self.run_id = Some(started.run_id.clone());
+                self.parent = started.parent.as_ref().map(|parent| parent.run_id.clone());
                 self.started_unix_ms = started.started_unix_ms;
                 let faults = started.bring_up.iter();
                 self.bring_up = faults
                     .map(|f| format!("{}: {}", f.server, f.detail))
                     .collect();
             }
-            EventKind::InferenceReturned(returned) => self.inference_returned(returned),
+            EventKind::InferenceReturned(returned) => self.inference_returned(contract, returned),
             EventKind::InferenceFailed(failed) => {
-                self.inference_failed(failed.inference, &failed.fault, failed.usage.as_ref());
+                let usage = failed.usage.as_ref();
+                self.inference_failed(contract, failed.inference, &failed.fault, usage);
             }
             EventKind::ToolReturned(returned) => {
                 self.tool_returned(returned.call, &returned.outcome);
@@ -291,7 +338,7 @@ impl Ledger {
         }
     }
 
-    fn inference_returned(&mut self, returned: &InferenceReturned) {
+    fn inference_returned(&mut self, contract: &ExecutionContract, returned: &InferenceReturned) {
         let result = &returned.result;
         if let Some(message) = &result.canonical_message {
             let asked = u64::try_from(message.tool_calls.len()).unwrap_or(u64::MAX);
@@ -302,10 +349,11 @@ impl Ledger {
                 .map(|call| (call.id.clone(), size(call.arguments.as_str())))
                 .collect();
         }
+        let cost = self.cost(contract, returned.inference, &returned.usage);
         let Some((line, awaited)) = self.llm_line(returned.inference) else {
             return;
         };
-        line.charge(&returned.usage);
+        line.charge(&returned.usage, cost);
         if !awaited {
             return;
         }
@@ -324,18 +372,31 @@ impl Ledger {
 
     fn inference_failed(
         &mut self,
+        contract: &ExecutionContract,
         inference: InferenceSeq,
         fault: &ProviderFault,
         usage: Option<&Usage>,
     ) {
+        let cost = usage.and_then(|usage| self.cost(contract, inference, usage));
         if let Some((line, awaited)) = self.llm_line(inference) {
             if let Some(usage) = usage {
-                line.charge(usage);
+                line.charge(usage, cost);
             }
             if awaited {
                 line.error = Some(format!("{}: {}", fault.class.as_str(), fault.message));
             }
         }
+    }
+
+    /// What a request cost, as the machine counts it.
+    fn cost(
+        &self,
+        contract: &ExecutionContract,
+        inference: InferenceSeq,
+        usage: &Usage,
+    ) -> Option<u64> {
+        let slot = self.inferences.get(&inference);
+        contract.cost_micro_usd(slot.and_then(|slot| slot.target), usage)
     }
 
     fn tool_returned(&mut self, call: CallSeq, outcome: &ToolOutcome) {
@@ -365,6 +426,9 @@ impl Ledger {
     fn llm_line(&mut self, inference: InferenceSeq) -> Option<(&mut LlmLine, bool)> {
         let slot = self.inferences.get_mut(&inference)?;
         let awaited = std::mem::replace(&mut slot.open, false);
+        if awaited {
+            self.closed.push(slot.line);
+        }
         match self.lines.get_mut(slot.line) {
             Some(AccountingLine::Llm(line)) => {
                 if awaited {
@@ -380,6 +444,9 @@ impl Ledger {
     fn tool_line(&mut self, call: CallSeq) -> Option<(&mut ToolLine, bool)> {
         let slot = self.calls.get_mut(&call)?;
         let awaited = std::mem::replace(&mut slot.open, false);
+        if awaited {
+            self.closed.push(slot.line);
+        }
         match self.lines.get_mut(slot.line) {
             Some(AccountingLine::Tool(line)) => {
                 if awaited {

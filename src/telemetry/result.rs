@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::Ledger;
 use super::accounting::AccountingLine;
+use super::exit_tag::ExitTag;
 use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, Role, RunId};
@@ -24,6 +25,8 @@ pub struct AgentResult {
     pub outcome: Option<Outcome>,
     /// The exit code of the process that ran it.
     pub exit_code: u8,
+    /// The same end as a word of 001.
+    pub exit_tag: ExitTag,
     /// Null where no run was begun.
     pub run_id: Option<RunId>,
     /// Null where no contract was made.
@@ -62,7 +65,7 @@ pub struct ResultCounters {
     pub tokens_in: u64,
     /// Generated tokens.
     pub tokens_out: u64,
-    /// Cost as far as providers report it.
+    /// Cost as far as providers report it or the contract's prices tell it.
     pub cost_micro_usd: u64,
     /// Milliseconds from start to end.
     pub elapsed_ms: u64,
@@ -148,6 +151,7 @@ impl AgentResult {
             success,
             outcome,
             exit_code: outcome.map_or(1, Outcome::exit_code),
+            exit_tag: outcome.map_or(ExitTag::UncaughtException, ExitTag::of),
             run_id: ledger.run_id().cloned(),
             contract_id: Some(contract.contract_id().to_owned()),
             contract_hash: Some(contract.contract_hash()),
@@ -176,6 +180,7 @@ impl AgentResult {
             success: false,
             outcome: (exit_code == invalid.exit_code()).then_some(invalid),
             exit_code,
+            exit_tag: ExitTag::without_outcome(exit_code),
             run_id: None,
             contract_id: None,
             contract_hash: None,

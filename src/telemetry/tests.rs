@@ -77,6 +77,7 @@ fn execute() -> Vec<EffectRecord> {
 fn usage() -> Usage {
     Usage {
         cache_read: 3,
+        cache_write: 0,
         cost_micro_usd: Some(1_500_000),
         estimated: false,
         input: 10,
@@ -149,6 +150,7 @@ fn a_request_has_a_line_with_the_names_of_the_source_contract() {
         "type": "llm", "provider": "demo", "model": "script", "status": "ok", "latency": 12,
         "tokens": {"inputTokens": 10, "outputTokens": 5, "cachedTokens": 3, "totalTokens": 18},
         "timestamp": 5, "costUsd": 1.5, "stopReason": "end",
+        "index": 0, "turn": 0, "attempt": 1, "costMicroUsd": 1_500_000, "costSource": "provider",
     });
     assert_eq!(fed.line(), expect);
 }
@@ -212,7 +214,7 @@ fn a_call_has_a_line_with_the_sizes_that_the_tool_had_in_hand() {
     fed.take(40, tool(envelope(None)), Vec::new());
     let expect = json!({
         "type": "tool", "mcpServer": "", "command": "read_file", "status": "ok", "latency": 7,
-        "timestamp": 5, "charactersIn": 12, "charactersOut": 99_000,
+        "timestamp": 5, "charactersIn": 12, "charactersOut": 99_000, "index": 0, "turn": 0, "attempt": 0,
     });
     assert_eq!(fed.line(), expect);
 }

@@ -106,6 +106,7 @@ impl Bench {
             .args(args)
             .args(["--store", "runs.db", "--durability", durability])
             .current_dir(self.path())
+            .env("MONOLITH_HOME", self.path().join("home"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());

@@ -1,6 +1,8 @@
 //! The one integration binary: what is tested from outside the library. Each subject is a module.
 
 #[cfg(test)]
+mod accounting;
+#[cfg(test)]
 mod atif;
 #[cfg(test)]
 mod attribution;

@@ -35,6 +35,7 @@ impl Bench {
     fn says(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
         command.args(args).args(["--store", "runs.db"]);
+        command.env("MONOLITH_HOME", self.path().join("home"));
         command.current_dir(self.path()).output().unwrap()
     }
 

@@ -162,7 +162,7 @@ impl Fold {
         let report = &mut self.usage;
         report.input_holds_cache = true;
         UsageReport::note(&mut report.cache_read, wire.cached_content_token_count);
-        UsageReport::note(&mut report.cache_write, wire.tool_use_prompt_token_count);
+        UsageReport::note(&mut report.beside, wire.tool_use_prompt_token_count);
         UsageReport::note(&mut report.input, wire.prompt_token_count);
         UsageReport::note(&mut report.output, wire.candidates_token_count);
         UsageReport::note(&mut report.reasoning, wire.thoughts_token_count);

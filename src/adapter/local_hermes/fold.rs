@@ -30,6 +30,7 @@ impl fold::Fold for Fold {
                 self.progress.done = true;
                 self.progress.usage = Some(Usage {
                     cache_read: 0,
+                    cache_write: 0,
                     cost_micro_usd: None,
                     estimated: false,
                     input: usage.input,

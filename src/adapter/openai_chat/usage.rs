@@ -76,6 +76,7 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     }
     Some(Usage {
         cache_read: cached,
+        cache_write: 0,
         cost_micro_usd,
         estimated: false,
         input,

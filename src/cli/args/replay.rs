@@ -58,6 +58,12 @@ pub(in crate::cli) struct ReplayArgs {
     /// Sign no checkpoints of the new run
     #[arg(long, requires = "fork_at")]
     pub(in crate::cli) no_sign: bool,
+    /// Add a line for each request and each call of the new run to this file, instead of accounting.jsonl in the state folder
+    #[arg(long, value_name = "FILE", requires = "fork_at")]
+    pub(in crate::cli) billing_file: Option<PathBuf>,
+    /// Tell each transition of the new run, the exit tag and a summary on stderr, also where nobody watches
+    #[arg(long, requires = "fork_at")]
+    pub(in crate::cli) verbose: bool,
 }
 
 /// What is asked again.

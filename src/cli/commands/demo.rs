@@ -8,6 +8,7 @@ use crate::cli::args::{DemoAct, DemoArgs};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::live::Live;
 use crate::cli::numbers::{counted, grouped};
 use crate::cli::recorded::Source;
 use crate::message::RunId;
@@ -60,7 +61,8 @@ fn run(home: &Home) -> Result<Exit, CliError> {
     };
     home.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
-    let ended = drive_job(home, job).map_err(|Broken { error, .. }| error)?;
+    let ended =
+        drive_job(home, job, &Live::new(home.screen)).map_err(|Broken { error, .. }| error)?;
     tell_end(home, &ended);
     let exit = Exit(ended.result.exit_code);
     if exit != Exit::OK {

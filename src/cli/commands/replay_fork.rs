@@ -6,7 +6,6 @@ use crate::cli::args::ReplayArgs;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::live::Live;
 use crate::driver;
 use crate::replay::{Fork, ForkFault, ReplayReport};
 use crate::store::Invocation;
@@ -34,6 +33,10 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     if let (Some(_), Some(mut reader)) = (&point.parent, home.reader()?) {
         driver::played_from_the_first(&mut reader, &contract, &mut point)?;
     }
+    let first = match &point.parent {
+        Some(parent) => home.first_of(&parent.run_id)?,
+        None => Some(point.run_id.clone()),
+    };
     let origin = Origin::of(home, &args, &home.source(&args.run)?, true)?;
     let mut request = origin.request(home)?;
     request.run_id = args.run_id;
@@ -43,7 +46,10 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
         sets: origin.sets.into_iter().filter(|set| is_kept(set)).collect(),
     });
     let store = home.open_store(args.durability.into())?;
-    let live = Live::new(home.screen);
+    let live = home.live(args.durability.into())?;
+    if let Some(first) = first {
+        live.originating_from(first);
+    }
     let task = args.task;
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_fork(point, task, request, cancel).await;

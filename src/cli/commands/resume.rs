@@ -6,7 +6,6 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::known;
-use crate::cli::live::Live;
 use crate::cli::recorded::Source;
 use crate::driver::{self, RunRequest};
 use crate::store::StoreError;
@@ -24,6 +23,7 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
         return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
     };
     drop(reader);
+    let first = home.first_of(&run_id)?;
     let store = home.open_store(args.durability.into())?;
     let reopened = driver::reopen(&store, &run_id)?;
     let begun = reopened.invocation().cloned();
@@ -46,7 +46,10 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
         invocation: None,
         run_id: None,
     };
-    let live = Live::new(home.screen);
+    let live = home.live(args.durability.into())?;
+    if let Some(first) = first {
+        live.originating_from(first);
+    }
     live.recall(reopened.contract(), reopened.entries())?;
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;

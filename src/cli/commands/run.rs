@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::signals::{Asked, Signals};
-use crate::cli::app::{caught, print_result};
+use crate::cli::app::{caught, print_result, result_of};
 use crate::cli::args::{DurabilityArg, RunArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -90,6 +90,7 @@ pub(super) fn tell(
                 tell_outcome(home, &ended.result);
             }
             tell_end(home, &ended);
+            tell_summary(home, &ended.result);
             if !json && ended.result.success {
                 let answer = ended.result.final_report.text().trim_end_matches('\n');
                 home.screen.out_foreign(&format!("{answer}\n"))?;
@@ -102,12 +103,25 @@ pub(super) fn tell(
                 None if json => print_result(home.screen, &broken.error),
                 _ => {}
             }
+            match &broken.result {
+                Some(result) => tell_summary(home, result),
+                None => tell_summary(home, &result_of(&broken.error)),
+            }
             if matches!(broken.error, CliError::Panic { .. }) {
                 // The result is printed: whoever catches other panics must not print another.
                 home.screen.error(&broken.error);
                 return Ok(Exit::from(&broken.error));
             }
             Err(broken.error)
+        }
+    }
+}
+
+/// The exit tag and what was used, where somebody asks for it.
+fn tell_summary(home: &Home, result: &AgentResult) {
+    if home.accounting.verbose {
+        for told in result.summary() {
+            home.screen.write_err(&format!("{}\n", line(&told)));
         }
     }
 }
@@ -143,7 +157,8 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
         durability: args.durability.into(),
         invocation: Some(invocation),
     };
-    drive_job(home, job)
+    let live = home.live(job.durability)?;
+    drive_job(home, job, &live)
 }
 
 /// Whether a change of the file's values is recorded. Those below `providers` and `tools` may hold secrets: a resume is
@@ -212,10 +227,9 @@ pub(super) fn runtime() -> Result<Runtime, CliError> {
 }
 
 /// Runs a job; whoever watches sees it happen.
-pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
+pub(super) fn drive_job(home: &Home, job: Job, live: &Live) -> Result<Ended, Broken> {
     known::learn(&job.spec, &home.environment);
     let store = home.open_store(job.durability)?;
-    let live = Live::new(home.screen);
     let request = RunRequest {
         spec: job.spec,
         contract_dir: job.contract_dir,
@@ -226,7 +240,7 @@ pub(super) fn drive_job(home: &Home, job: Job) -> Result<Ended, Broken> {
         run_id: job.run_id,
     };
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
-    drive_to_the_end(&store, &live, prepare)
+    drive_to_the_end(&store, live, prepare)
 }
 
 /// Prepares and drives; whoever watches sees it happen.

@@ -76,7 +76,11 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
     if form.json {
-        let (run, ledger) = source.fold()?;
+        let first = match &source {
+            Source::Run(run_id, _) => home.first_of(run_id)?,
+            Source::File(_) => None,
+        };
+        let (run, ledger) = source.fold(first)?;
         let result = AgentResult::of_run(&run, &ledger);
         home.screen.out_json(&result)?;
         return Ok(Exit(result.exit_code));

@@ -26,7 +26,7 @@ const transcript = (() => {
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
     inference_returned: gate_breached gated? inference redacted? request_hash result usage;
     result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?;
-    repair: original repaired steps; usage: cache_read cost_micro_usd? estimated input output;
+    repair: original repaired steps; usage: cache_read cache_write? cost_micro_usd? estimated input output;
     withheld: blank bytes hash; inference_failed: fault gated? inference redacted? request_hash? usage?;
     fault: class message raw_hash? retry_after_ms? status?; tool_returned: call outcome;
     returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, ModelProfile, Page, ProviderType, QueueTerms,
-    ReasoningValue, RedactionTerms, ReportFormat, TextProfile, ToolPolicy, ToolProof,
+    CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
+    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, ToolPolicy, ToolProof,
     ToolTransport,
 };
 use crate::message::Digest;
@@ -49,6 +49,7 @@ pub struct ContractSpec {
     pub page: Option<Page>,
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
+    pub prices: Option<PriceTable>,
     /// Whether `agent__progress_report` is offered.
     pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,

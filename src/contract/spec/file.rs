@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
+use super::prices::read_prices;
 use super::reach::{read_providers, read_redact, read_tools};
 use super::reader::{Big, Choice, Out, Read, Section};
 use super::suggest::suggest;
@@ -68,6 +69,9 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             .map(|node| read_providers(node, &file.out.below("providers")))
             .unwrap_or_default();
         let targets = read_targets(file, &provider_names);
+        let prices = file.node("prices").filter(|node| !node.is_null());
+        let prices =
+            prices.and_then(|node| read_prices(node, &file.out.below("prices"), &provider_names));
         ContractSpec {
             adapter_version: file.get("adapter_version"),
             allowed_tools: file.nullable("allowed_tools"),
@@ -101,6 +105,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             page: file.nullable("page"),
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),
+            prices,
             progress_report: file.get("progress_report"),
             providers,
             queues: read_queues(file),

@@ -14,6 +14,7 @@ mod file;
 mod foreign;
 mod overrides;
 mod parse;
+mod prices;
 mod profiles;
 mod reach;
 mod reader;

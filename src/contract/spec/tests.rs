@@ -31,7 +31,7 @@ fn with_sets(text: &str, sets: &[&str]) -> Result<ContractSpec, SpecErrors> {
 }
 
 /// The rules that a file breaks, as `path: rule`.
-fn rules(result: Result<ContractSpec, SpecErrors>) -> Vec<String> {
+pub(super) fn rules(result: Result<ContractSpec, SpecErrors>) -> Vec<String> {
     let errors = result.err().map(|e| e.errors).unwrap_or_default();
     errors
         .into_iter()

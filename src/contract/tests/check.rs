@@ -26,6 +26,27 @@ fn terms_that_contradict_themselves_are_contracts_with_faults() {
     );
     let loose = [OPTIONAL.as_slice(), &["max_turns=1", "max_inferences=1"]].concat();
     check(&loose, &[]);
+    let cloud = [
+        "providers={cloud: {type: openai}}",
+        "targets=[{provider: cloud, model: gpt-4o, context_window: 8192}]",
+    ];
+    let unpriced = "max_cost_micro_usd needs the price of targets.0, the model `gpt-4o` of provider `cloud`: state it under prices";
+    let priced = |model: &str| {
+        format!("prices={{version: a, models: {{cloud: {{{model}: {{input: 0, output: 0}}}}}}}}")
+    };
+    check(
+        &[cloud.as_slice(), &["max_cost_micro_usd=1"]].concat(),
+        &[unpriced],
+    );
+    for (model, expect) in [("gpt-4", &[unpriced][..]), ("gpt-4o", &[])] {
+        let priced = priced(model);
+        check(
+            &[cloud.as_slice(), &["max_cost_micro_usd=1", &priced]].concat(),
+            expect,
+        );
+    }
+    check(&cloud, &[]);
+    check(&["max_cost_micro_usd=1"], &[]);
     check(
         &["max_format_retries=2"],
         &["strict_mode allows max_format_retries of at most 1, got 2"],

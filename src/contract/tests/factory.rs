@@ -147,6 +147,7 @@ const CHANGES: &[&str] = &[
     "metadata.cycle_exceptions=[{from: a, to: b, max: 1}]",
     "model_profile_id=unknown",
     "page=null",
+    "prices={version: a, models: {demo: {script: {input: 1, output: 1}}}}",
     "parallel_safe=[read_file]",
     "parallel_tool_calls=true",
     "providers.demo.file=other.jsonl",

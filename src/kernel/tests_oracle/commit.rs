@@ -159,8 +159,15 @@ impl Oracle {
         if f.inferences + 1 > self.terms.max_inferences {
             return Some(Code::MaxInferences);
         }
-        (f.tokens + self.projected(wish) > self.terms.max_tokens_consumed.0)
-            .then_some(Code::MaxTokens)
+        let prompt = self.projected(wish);
+        if f.tokens + prompt > self.terms.max_tokens_consumed.0 {
+            return Some(Code::MaxTokens);
+        }
+        let price = self.terms.price(0)?;
+        // The cheapest way to send a prompt: all of it from the cache.
+        let least = (prompt * price.cache_read_pico_usd.0).div_ceil(1_000_000);
+        let max = self.terms.max_cost_micro_usd?;
+        (f.cost + least > max.0).then_some(Code::MaxCost)
     }
 
     pub(super) fn ask(&mut self, wish: Wish) -> Reaction {
@@ -294,9 +301,19 @@ impl Oracle {
             .then_some(Code::MaxCost)
     }
 
-    pub(super) fn count(&mut self, usage: &Usage) {
+    pub(super) fn count(&mut self, inference: u64, usage: &Usage) {
         self.facts.tokens += usage.input + usage.output + usage.cache_read;
-        self.facts.cost += usage.cost_micro_usd.unwrap_or(0);
+        // Only contracts with one target have prices here.
+        let asked = (1..=self.facts.inferences).contains(&inference);
+        let prices = self.terms.prices.as_ref().filter(|_| asked);
+        let by_table = prices.map_or(0, |_| {
+            let price = self.terms.price(0).expect("the one target is priced");
+            let sum = usage.input * price.input_pico_usd.0
+                + usage.cache_read * price.cache_read_pico_usd.0
+                + usage.output * price.output_pico_usd.0;
+            sum.div_ceil(1_000_000)
+        });
+        self.facts.cost += usage.cost_micro_usd.unwrap_or(by_table);
     }
 
     // ---- §5 ----

@@ -1,0 +1,247 @@
+//! What must hold of the result document of every run, whatever its case expects (000 §2, §4, §5, §6).
+
+use serde_json::Value;
+
+use crate::contract::{Completion, ExecutionContract, ToolTransport};
+use crate::kernel::{Outcome, Run};
+use crate::message::{AgentMessage, Role};
+use crate::telemetry::{AccountingLine, AgentResult, ExitTag, Ledger};
+
+/// How every ephemeral notice begins: none of them enters the conversation.
+const NOTICE: &str = "System notice: ";
+
+/// What a call of the closing turn is answered.
+const WITHHELD: &str = "(tool failed: tools are withheld)";
+
+/// Everything that is wrong; empty is good. `opening` is how many messages the conversation began with.
+pub(super) fn broken(run: &Run, ledger: &Ledger, opening: usize) -> Vec<&'static str> {
+    let result = AgentResult::of_run(run, ledger);
+    // As other programs see it.
+    let document = serde_json::to_value(&result).unwrap_or_default();
+    let outcome = run.outcome();
+    let mut broken = Vec::new();
+    let mut must = |holds: bool, what: &'static str| {
+        if !holds {
+            broken.push(what);
+        }
+    };
+    must(
+        outcome.is_some_and(|outcome| ends_as(&document, outcome)),
+        "success, status, reason, error, exit code and tag say the same (000 §2, §5)",
+    );
+    must(
+        accounts_for_everything(run, ledger.lines()),
+        "each request and each started call has one entry, and their costs are the run's (000 §4)",
+    );
+    must(
+        ledger.closed().count() == ledger.lines().len(),
+        "where the run ends every entry is final (000 §4)",
+    );
+    must(
+        in_order(run, opening, outcome.is_some_and(|o| o.class.is_success())),
+        "system, user, then assistant and tool in turn; no notice; an answer last (000 §6)",
+    );
+    broken
+}
+
+fn ends_as(document: &Value, outcome: Outcome) -> bool {
+    let success = outcome.class.is_success();
+    let report = &document["finalReport"];
+    let reason = report.pointer("/metadata/reason").and_then(Value::as_str);
+    let said = report["content"]
+        .as_str()
+        .is_some_and(|text| !text.trim().is_empty());
+    let error = document["error"].as_str();
+    document["success"] == success
+        && document["exit_code"] == outcome.exit_code()
+        && (outcome.exit_code() == 0) == success
+        && document["exit_tag"] == ExitTag::of(outcome).as_str()
+        && (document["exit_tag"] == ExitTag::FinalAnswer.as_str()) == success
+        && report["status"] == if success { "success" } else { "failure" }
+        && (success || (said && reason == Some(outcome.code.as_str())))
+        && error.is_some() != success
+        && error.is_none_or(|error| error.starts_with(&outcome.to_string()))
+}
+
+fn accounts_for_everything(run: &Run, lines: &[AccountingLine]) -> bool {
+    let counters = run.counters();
+    let is_request = |line: &&AccountingLine| matches!(line, AccountingLine::Llm(_));
+    let requests = lines.iter().filter(is_request).count();
+    let calls = lines.len().saturating_sub(requests);
+    let cost = lines.iter().fold(0_u64, |sum, line| match line {
+        AccountingLine::Llm(line) => sum.saturating_add(line.cost_micro_usd.unwrap_or(0)),
+        AccountingLine::Tool(_) => sum,
+    });
+    let numbered = lines.iter().zip(0_u64..).all(|(line, n)| line.index() == n);
+    u64::try_from(requests) == Ok(counters.inferences)
+        && u64::try_from(calls).is_ok_and(|calls| calls >= counters.executed)
+        && cost == counters.cost_micro_usd
+        && numbered
+}
+
+fn in_order(run: &Run, opening: usize, success: bool) -> bool {
+    let conversation = run.conversation();
+    let contract = run.contract();
+    let Some((opening, added)) = conversation.split_at_checked(opening) else {
+        return false;
+    };
+    let systems_first = opening.is_sorted_by_key(|message| message.role != Role::System);
+    let task = opening
+        .last()
+        .is_some_and(|message| message.role == Role::User);
+    let mut before: Option<&AgentMessage> = None;
+    for message in added {
+        let fits = match message.role {
+            Role::System => false,
+            Role::User => !message.content.starts_with(NOTICE),
+            Role::Tool => before.is_some_and(|before| before.role != Role::User),
+            Role::Assistant => before.is_none_or(|before| {
+                before.role != Role::Assistant || stays_silent(contract, before)
+            }),
+        };
+        if !fits {
+            return false;
+        }
+        before = Some(message);
+    }
+    let native = contract.tool_transport == ToolTransport::Native;
+    // Withheld tools that were called beside the answer are answered after it.
+    let spoke = added.iter().rposition(|message| message.role != Role::Tool);
+    let (spoken, withheld) = added.split_at(spoke.map_or(0, |at| at + 1));
+    let answered = spoken
+        .last()
+        .is_some_and(|last| last.role == Role::Assistant)
+        && withheld.iter().all(|message| message.content == WITHHELD);
+    systems_first && task && (!success || !native || answered)
+}
+
+/// Whether a message of the model may be followed by another one: it only thought, or a final report is still to come.
+fn stays_silent(contract: &ExecutionContract, message: &AgentMessage) -> bool {
+    let thought = message.content.trim().is_empty() && message.tool_calls.is_empty();
+    thought || contract.completion == Completion::FinalReport
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::contract::ContractSpec;
+    use crate::driver::{self, Environment, Observer, RedactionKey, RunRequest};
+    use crate::kernel::EntryDraft;
+    use crate::store::{Durability, Store};
+    use crate::transcript::SealedEntry;
+
+    const CONTRACT: &str = "\
+task: Which licence?
+system: Be brief.
+targets: [{provider: demo, model: script}]
+providers: {demo: {type: scripted, file: s.jsonl}}
+tools: {builtin: [echo]}
+max_turns: 4
+prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
+";
+
+    struct Watcher {
+        ledger: Ledger,
+        opening: usize,
+    }
+
+    impl Observer for Watcher {
+        fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+            if sealed.seq == 0 {
+                self.opening = run.conversation().len();
+            }
+            let event = draft.event.as_ref();
+            let action = &draft.action;
+            self.ledger.take(run.contract(), action, event, sealed.hash);
+        }
+    }
+
+    /// What a model may say, as a line of a script.
+    fn line() -> impl Strategy<Value = String> {
+        let said = |message: Value, finish: &str| {
+            let choice = json!({"index": 0, "message": message, "finish_reason": finish});
+            let usage = json!({"prompt_tokens": 30, "completion_tokens": 3});
+            json!({"response": {"choices": [choice], "usage": usage}})
+        };
+        let text = move |text: &str, finish: &str| {
+            said(json!({"role": "assistant", "content": text}), finish)
+        };
+        let calls = move |calls: &[(&str, &str)]| {
+            let calls: Vec<Value> = calls
+                .iter()
+                .enumerate()
+                .map(|(n, (name, arguments))| {
+                    json!({"id": format!("c{n}"), "type": "function",
+                        "function": {"name": name, "arguments": arguments}})
+                })
+                .collect();
+            let message = json!({"role": "assistant", "content": "so", "tool_calls": calls});
+            said(message, "tool_calls")
+        };
+        let good = ("echo", r#"{"text":"a"}"#);
+        let lines = [
+            text("MIT.", "stop"),
+            text("", "stop"),
+            text("cut", "length"),
+            text("no", "content_filter"),
+            calls(&[good]),
+            calls(&[good, good]),
+            calls(&[("echo", "{}"), good]),
+            calls(&[("nobody", "{}")]),
+            calls(&[("echo", "[1]")]),
+            said(
+                json!({"role": "assistant", "content": null, "reasoning_content": "hm"}),
+                "stop",
+            ),
+            json!({"status": 500, "response": "{}"}),
+            json!({"status": 401, "response": {"error": {"message": "no"}}}),
+            json!({"response": "nonsense"}),
+            json!({"response": "", "fault": "reset"}),
+        ];
+        prop::sample::select(lines.map(|line| line.to_string()).to_vec())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn whatever_a_model_says_the_result_and_the_conversation_are_in_order(
+            script in prop::collection::vec(line(), 1..9),
+            policy in prop::sample::select(vec!["required", "optional", "forbidden"]),
+            strict in any::<bool>(),
+            cost in prop::sample::select(vec!["null", "50", "100000"]),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("s.jsonl"), script.join("\n")).unwrap();
+            let sets = [
+                format!("tool_policy={policy}"),
+                format!("strict_mode={strict}"),
+                format!("max_cost_micro_usd={cost}"),
+            ];
+            let request = RunRequest {
+                spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).unwrap(),
+                contract_dir: folder.path().to_path_buf(),
+                base_dir: folder.path().to_path_buf(),
+                environment: Environment::new(|_| None),
+                redaction_key: RedactionKey::new([7; 32]),
+                invocation: None,
+                run_id: None,
+            };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let (broken, end) = runtime.block_on(async {
+                let store = Store::open(&folder.path().join("runs.db"), Durability::Normal).unwrap();
+                let prepared = driver::prepare(request, &CancellationToken::new()).await.unwrap();
+                let mut watcher = Watcher { ledger: Ledger::new(), opening: 0 };
+                let (_keep, control) = mpsc::channel(1);
+                let finished = driver::drive(prepared, &store, control, &mut watcher).await.unwrap();
+                let broken = broken(&finished.run, &watcher.ledger, watcher.opening);
+                (broken, finished.run.outcome())
+            });
+            prop_assert!(broken.is_empty(), "{broken:?} where it ended {end:?} after {script:#?}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::AccountingLine;
+use crate::message::RunId;
+
+/// The most bytes of one line that are looked at; a longer one is none of ours.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
+/// The file that keeps the accounting of all runs: one JSON document a line, only ever added to (001 §12).
+///
+/// Several processes may share it: each line is written whole, under a lock of the operating system. A line that a crash has
+/// cut is closed by whoever writes next, and is no JSON.
+#[derive(Debug)]
+pub struct BillingFile {
+    durable: bool,
+    file: File,
+    path: PathBuf,
+}
+
+/// Why the accounting cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the accounting file {} cannot be {action}: {reason}", path.display())]
+pub struct BillingFault {
+    /// What was tried.
+    pub action: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// What the system said.
+    pub reason: String,
+}
+
+/// What of a line says which entry it is.
+#[derive(Deserialize)]
+struct Named {
+    index: u64,
+    #[serde(rename = "txnId")]
+    txn_id: String,
+}
+
+impl BillingFile {
+    /// Opens the file to add to it; it is made where it is not there, for its owner alone. `durable` lines survive the loss of
+    /// power, others the death of the process.
+    ///
+    /// # Errors
+    /// [`BillingFault`] where the path is no regular file, or cannot be opened.
+    pub fn open(path: &Path, durable: bool) -> Result<Self, BillingFault> {
+        let refuse = |reason: String| BillingFault {
+            action: "opened",
+            path: path.to_owned(),
+            reason,
+        };
+        // A pipe without a reader would keep the run waiting for ever.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(refuse("it is no regular file".to_owned()));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options
+            .open(path)
+            .map_err(|fault| refuse(fault.to_string()))?;
+        Ok(Self {
+            durable,
+            file,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Adds lines, all of them or none.
+    ///
+    /// # Errors
+    /// [`BillingFault`] where the file cannot be locked or written.
+    pub fn append<'l>(
+        &mut self,
+        lines: impl IntoIterator<Item = &'l AccountingLine>,
+    ) -> Result<(), BillingFault> {
+        let mut text = Vec::new();
+        for line in lines {
+            // Strings, numbers and words only: serialising a line cannot fail.
+            text.extend(serde_json::to_vec(line).unwrap_or_default());
+            text.push(b'\n');
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        let written = self.file.lock().and_then(|()| {
+            let written = self.add(text);
+            self.file.unlock()?;
+            written
+        });
+        written.map_err(|fault| self.fault("written", &fault))
+    }
+
+    /// Adds text behind whatever stands there; the file is locked.
+    fn add(&mut self, mut text: Vec<u8>) -> io::Result<()> {
+        let end = self.file.seek(SeekFrom::End(0))?;
+        if let Some(last) = end.checked_sub(1) {
+            let mut byte = [0];
+            self.file.seek(SeekFrom::Start(last))?;
+            self.file.read_exact(&mut byte)?;
+            if byte != *b"\n" {
+                text.insert(0, b'\n');
+            }
+        }
+        if let Err(fault) = self.file.write_all(&text) {
+            // What was written of it is no line. If that fails too, the next writer closes it.
+            drop(self.file.set_len(end));
+            return Err(fault);
+        }
+        if self.durable {
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the entries of that run which stand in the file already. Lines that are none are passed over.
+    ///
+    /// # Errors
+    /// [`BillingFault`] where the file cannot be read.
+    pub fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
+        self.read_entries(run_id)
+            .map_err(|fault| self.fault("read", &fault))
+    }
+
+    fn read_entries(&self, run_id: &RunId) -> io::Result<BTreeSet<u64>> {
+        let mut found = BTreeSet::new();
+        let mut reader = BufReader::new(File::open(&self.path)?);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = (&mut reader)
+                .take(MAX_LINE_BYTES)
+                .read_until(b'\n', &mut line)?;
+            if read == 0 {
+                return Ok(found);
+            }
+            if let Ok(named) = serde_json::from_slice::<Named>(&line)
+                && named.txn_id == run_id.as_str()
+            {
+                found.insert(named.index);
+            }
+        }
+    }
+
+    fn fault(&self, action: &'static str, fault: &io::Error) -> BillingFault {
+        BillingFault {
+            action,
+            path: self.path.clone(),
+            reason: fault.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::{AccountingStatus, ToolLine};
+
+    fn line(run: &str, index: u64) -> AccountingLine {
+        AccountingLine::Tool(ToolLine {
+            mcp_server: "builtin".to_owned(),
+            command: "echo".to_owned(),
+            status: AccountingStatus::Ok,
+            latency: 1,
+            index,
+            turn: 1,
+            attempt: 1,
+            txn_id: Some(RunId::try_from(run.to_owned()).unwrap()),
+            parent_txn_id: None,
+            origin_txn_id: None,
+            timestamp: 0,
+            characters_in: 1,
+            characters_out: 1,
+            error: Some("line\nfeed".to_owned()),
+        })
+    }
+
+    fn numbers(file: &BillingFile, run: &str) -> Vec<u64> {
+        let found = file
+            .entries_of(&RunId::try_from(run.to_owned()).unwrap())
+            .unwrap();
+        found.into_iter().collect()
+    }
+
+    #[test]
+    fn lines_are_added_whole_and_found_again_by_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounting.jsonl");
+        let mut one = BillingFile::open(&path, true).unwrap();
+        let mut other = BillingFile::open(&path, false).unwrap();
+        one.append([&line("a", 0), &line("a", 1)]).unwrap();
+        other.append([&line("b", 0)]).unwrap();
+        one.append([&line("a", 2)]).unwrap();
+        one.append([]).unwrap();
+        assert_eq!(numbers(&other, "a"), [0, 1, 2]);
+        assert_eq!(numbers(&one, "b"), [0]);
+        assert_eq!(numbers(&one, "c"), [0; 0]);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 4);
+    }
+
+    #[test]
+    fn a_line_that_a_crash_has_cut_costs_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounting.jsonl");
+        let whole = serde_json::to_string(&line("a", 0)).unwrap();
+        for cut in 0..=whole.len() {
+            let before = format!("{whole}\n{}", &whole[..cut]);
+            std::fs::write(&path, &before).unwrap();
+            let mut file = BillingFile::open(&path, false).unwrap();
+            file.append([&line("a", 7)]).unwrap();
+            assert_eq!(numbers(&file, "a"), [0, 7], "cut at {cut}");
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(text.starts_with(&before), "what stood there stays");
+        }
+    }
+
+    #[test]
+    fn many_writers_never_mix_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounting.jsonl");
+        let names = ["a", "b", "c", "d"];
+        std::thread::scope(|scope| {
+            for name in names {
+                let path = &path;
+                scope.spawn(move || {
+                    let mut file = BillingFile::open(path, false).unwrap();
+                    for index in 0..50 {
+                        file.append([&line(name, index)]).unwrap();
+                    }
+                });
+            }
+        });
+        let file = BillingFile::open(&path, false).unwrap();
+        for name in names {
+            assert_eq!(numbers(&file, name), (0..50).collect::<Vec<_>>());
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 200);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_its_owners_and_a_folder_is_none() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accounting.jsonl");
+        BillingFile::open(&path, false).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let fault = BillingFile::open(folder.path(), false).unwrap_err();
+        assert!(
+            fault.to_string().ends_with("it is no regular file"),
+            "{fault}"
+        );
+        let fault = BillingFile::open(&folder.path().join("none/x"), false).unwrap_err();
+        assert!(fault.to_string().contains("cannot be opened"), "{fault}");
+    }
+}

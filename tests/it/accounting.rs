@@ -1,0 +1,323 @@
+//! The accounting file, the exit tags and the result document, seen from outside.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use monolith::message::RunId;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::bench::Bench;
+
+/// How many runs are killed, each at another entry.
+const KILLED_RUNS: u64 = 12;
+
+/// A folder with a contract whose scripted model reads a file and answers.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new(more: &str) -> Self {
+        let desk = Self(TempDir::new().unwrap());
+        let call = json!({"id": "a", "type": "function",
+            "function": {"name": "echo", "arguments": "{\"text\":\"hi\"}"}});
+        let said = [
+            json!({"role": "assistant", "content": null, "tool_calls": [call]}),
+            json!({"role": "assistant", "content": "said"}),
+        ];
+        let lines = said.map(|message| {
+            let choice = json!({"index": 0, "message": message});
+            let usage = json!({"prompt_tokens": 1000, "completion_tokens": 10});
+            json!({"response": {"choices": [choice], "usage": usage}}).to_string()
+        });
+        desk.write("s.jsonl", &lines.join("\n"));
+        let contract = format!(
+            "task: hi\ntool_policy: optional\ntargets: [{{provider: demo, model: script}}]\n\
+             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\ntools: {{builtin: [echo]}}\n{more}"
+        );
+        desk.write("c.yaml", &contract);
+        desk
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path().join(name), text).unwrap();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .env("MONOLITH_HOME", self.path().join("home"));
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn document(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|fault| {
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        panic!("{fault}: {out}\n{err}")
+    })
+}
+
+/// The lines of an accounting file, each of which must be one entry, by run.
+fn billed(path: &Path) -> BTreeMap<String, Vec<Value>> {
+    let mut runs = BTreeMap::<String, Vec<Value>>::new();
+    for line in std::fs::read_to_string(path).unwrap().lines() {
+        let entry: Value = serde_json::from_str(line).unwrap();
+        let run = entry["txnId"].as_str().unwrap().to_owned();
+        runs.entry(run).or_default().push(entry);
+    }
+    for entries in runs.values_mut() {
+        entries.sort_by_key(|entry| entry["index"].as_u64());
+    }
+    runs
+}
+
+const PRICES: &str = "prices: {version: a, models: {demo: {script: {input: 2.5, output: 10}}}}\n";
+
+#[test]
+fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() {
+    let desk = Desk::new(PRICES);
+    let output = desk.run(&["run", "c.yaml", "--json", "--run-id", "r1"]);
+    let result = document(&output);
+    assert_eq!(
+        (code(&output), &result["exit_tag"]),
+        (0, &json!("EXIT-FINAL-ANSWER"))
+    );
+    assert_eq!(result["counters"]["cost_micro_usd"], 5200);
+    let kept = billed(&desk.path().join("home/accounting.jsonl"));
+    assert_eq!(json!(kept["r1"]), result["accounting"]);
+    let kinds: Vec<&Value> = kept["r1"].iter().map(|entry| &entry["type"]).collect();
+    assert_eq!(kinds, ["llm", "tool", "llm"]);
+    assert_eq!(kept["r1"][0]["costUsd"], 0.0026);
+    assert_eq!(kept["r1"][0]["originTxnId"], "r1");
+
+    let output = desk.run(&[
+        "run",
+        "c.yaml",
+        "--billing-file",
+        "b.jsonl",
+        "--run-id",
+        "r2",
+    ]);
+    assert_eq!(code(&output), 0);
+    assert_eq!(billed(&desk.path().join("b.jsonl"))["r2"].len(), 3);
+    let kept = billed(&desk.path().join("home/accounting.jsonl"));
+    assert_eq!(kept.len(), 1, "the other file was named instead");
+}
+
+#[test]
+fn processes_share_the_file() {
+    let desk = Desk::new("");
+    let children: Vec<_> = (0..4)
+        .map(|n| {
+            let (name, store) = (format!("r{n}"), format!("{n}.db"));
+            let args = ["run", "c.yaml", "--run-id", &name, "--store", &store];
+            let mut command = desk.command(&args);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command.spawn().unwrap()
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let kept = billed(&desk.path().join("home/accounting.jsonl"));
+    assert_eq!(kept.values().map(Vec::len).collect::<Vec<_>>(), [3; 4]);
+}
+
+#[test]
+fn a_fork_says_where_it_comes_from() {
+    let desk = Desk::new("");
+    assert_eq!(code(&desk.run(&["run", "c.yaml", "--run-id", "r1"])), 0);
+    let fork = |from: &str, name: &str| {
+        let args = ["replay", from, "--fork-at", "2", "--run-id", name, "--json"];
+        let result = document(&desk.run(&args));
+        let first = result["accounting"][0].clone();
+        let shown = document(&desk.run(&["show", name, "--json"]));
+        assert_eq!(shown["accounting"], result["accounting"]);
+        (first["parentTxnId"].clone(), first["originTxnId"].clone())
+    };
+    assert_eq!(fork("r1", "r2"), (json!("r1"), json!("r1")));
+    assert_eq!(fork("r2", "r3"), (json!("r2"), json!("r1")));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_refused_before_the_run() {
+    let desk = Desk::new("");
+    for file in [".", "none/b.jsonl"] {
+        let output = desk.run(&["run", "c.yaml", "--billing-file", file, "--json"]);
+        let result = document(&output);
+        assert_eq!(
+            (code(&output), &result["run_id"]),
+            (4, &Value::Null),
+            "{file}"
+        );
+        assert_eq!(result["exit_tag"], "EXIT-CONFIGURATION");
+        let said = result["error"].as_str().unwrap();
+        assert!(said.contains("the accounting file"), "{said}");
+    }
+    let listed = document(&desk.run(&["list", "--json"]));
+    assert_eq!(
+        listed["runs"].as_array().map(Vec::len),
+        Some(0),
+        "nothing was begun"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_takes_no_more_costs_no_run() {
+    let desk = Desk::new("");
+    // Longer than any file may become, so that only this one is refused.
+    let ledger = std::fs::File::create(desk.path().join("b.jsonl")).unwrap();
+    ledger.set_len(1 << 28).unwrap();
+    let run = format!(
+        "trap '' XFSZ; ulimit -f 131072; exec {} run c.yaml --billing-file b.jsonl --json",
+        env!("CARGO_BIN_EXE_monolith")
+    );
+    let output = Command::new("sh")
+        .args(["-c", &run])
+        .env("MONOLITH_HOME", desk.path().join("home"))
+        .current_dir(desk.path())
+        .output()
+        .unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(code(&output), 0, "{said}");
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+    assert!(said.contains("the accounting file"), "{said}");
+    assert_eq!(
+        document(&output)["accounting"].as_array().map(Vec::len),
+        Some(3)
+    );
+    assert_eq!(
+        ledger.metadata().unwrap().len(),
+        1 << 28,
+        "no half line stays"
+    );
+}
+
+#[test]
+fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
+    let desk = Desk::new(PRICES);
+    let output = desk.run(&["run", "c.yaml", "--verbose"]);
+    let said = text(&output.stderr);
+    let told: Vec<&str> = said.lines().filter(|line| line.starts_with('[')).collect();
+    assert_eq!(
+        told[0],
+        "[VRB] EXIT-FINAL-ANSWER fatal=true: COMPLETED_WITH_TOOLS (final_message)"
+    );
+    assert!(
+        told[1].starts_with("[FIN] llm demo:script: 2 ok, 0 failed, "),
+        "{said}"
+    );
+    assert!(
+        told[1].ends_with("tokens 2000 in, 20 out, 0 cached, 0.005200 USD"),
+        "{said}"
+    );
+    assert!(
+        told[2].starts_with("[FIN] tool builtin:echo: 1 ok, 0 failed, "),
+        "{said}"
+    );
+    assert!(told[3].starts_with("[FIN] run: 2 turns, "), "{said}");
+    assert!(said.contains("INFER → VALIDATE_CALLS"), "{said}");
+    let output = desk.run(&[
+        "run",
+        "c.yaml",
+        "--verbose",
+        "--set",
+        "max_cost_micro_usd=2599",
+    ]);
+    let said = text(&output.stderr);
+    assert_eq!(code(&output), 1);
+    assert!(
+        said.contains("[ERR] EXIT-BUDGET fatal=true: FAILED_BUDGET_EXHAUSTED (max_cost)"),
+        "{said}"
+    );
+    let output = desk.run(&["run", "none.yaml", "--verbose"]);
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("[ERR] EXIT-CONFIGURATION fatal=true: "),
+        "{said}"
+    );
+    let quiet = text(&desk.run(&["run", "c.yaml"]).stderr);
+    assert!(!quiet.contains("[FIN]"), "{quiet}");
+}
+
+fn has_ended(bench: &Bench, run_id: &RunId) -> bool {
+    let entries = bench.stored(run_id);
+    let last = entries.last().map(|entry| entry.decode_action().unwrap());
+    last.is_some_and(|action| action.outcome.is_some())
+}
+
+#[test]
+fn a_killed_run_is_accounted_for_once_whatever_the_kill_cut() {
+    if !Bench::has_python() {
+        return;
+    }
+    let mut bench = Bench::new(11);
+    let ledger = bench.path().join("home/accounting.jsonl");
+    for n in 0..KILLED_RUNS {
+        let run_id = RunId::try_from(format!("r{n}")).unwrap();
+        let mut child = bench.drive(&run_id, "normal").spawn().unwrap();
+        if bench.wait_for(&mut child, &run_id, 2 + n) {
+            child.kill().unwrap();
+        }
+        child.wait().unwrap();
+        // Half of the time a line is cut, too, as a crash of the machine may.
+        if n % 2 == 0
+            && !has_ended(&bench, &run_id)
+            && let Ok(bytes) = std::fs::read(&ledger)
+            && !bytes.is_empty()
+        {
+            let newline = bytes[..bytes.len() - 1]
+                .iter()
+                .rposition(|byte| *byte == b'\n');
+            let last = newline.map_or(0, |at| at + 1);
+            let cut = last + (bytes.len() - last) / 2;
+            let of_this_run = text(&bytes[last..]).contains(&format!("\"txnId\":\"{run_id}\""));
+            if of_this_run {
+                std::fs::write(&ledger, &bytes[..cut]).unwrap();
+            }
+        }
+        assert!(
+            bench
+                .drive(&run_id, "normal")
+                .status()
+                .unwrap()
+                .code()
+                .is_some()
+        );
+        let shown = Command::new(env!("CARGO_BIN_EXE_monolith"))
+            .args(["show", run_id.as_str(), "--json", "--store", "runs.db"])
+            .env("MONOLITH_HOME", bench.path().join("home"))
+            .current_dir(bench.path())
+            .output()
+            .unwrap();
+        let expect = document(&shown)["accounting"].clone();
+        let kept = std::fs::read_to_string(&ledger).unwrap();
+        let entries = kept
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut own: Vec<Value> = entries.filter(|e| e["txnId"] == run_id.as_str()).collect();
+        own.sort_by_key(|entry| entry["index"].as_u64());
+        assert_eq!(json!(own), expect, "{run_id}");
+    }
+}
