@@ -37,12 +37,10 @@ def check_keys(value, name):  # an object has the keys of its row, or is a {kind
             check_keys(value[key], kind if key == "value" else key)
         for key in row:
             hold(key in value or key[-1] == "?", f"{name}: no {key}")
-    elif isinstance(value, (int, float)):
-        hold(isinstance(value, int) and 0 <= value < 2**53, f"{name}: not a whole number from 0 to 2^53 - 1")
+    hold(type(value) is not float and (type(value) is not int or 0 <= value < 2**53), f"{name}: not a whole number from 0 to 2^53 - 1")
     hold(value is not None or name in ("event", "raw_hash"), f"{name}: null")
 
-def dump(value, depth=1):
-    """The canonical text of RFC 8785."""
+def dump(value, depth=1):  # the canonical text of RFC 8785
     hold(depth <= 128 or not isinstance(value, (dict, list)), "nested too deep")
     if isinstance(value, dict):
         return "{" + ",".join(f"{dump(k)}:{dump(value[k], depth + 1)}" for k in sorted(value, key=lambda k: k.encode("utf-16-be"))) + "}"
@@ -112,9 +110,10 @@ class Transcript:
         hold(action["to"] in ("PRECHECK", "INFER", "VALIDATE_CALLS", "EXECUTE", "OBSERVE", "COMMIT", "TERMINATE"), "to: no state")
         hold(last["kind"] != "seal" and seal == (last["to"] == "TERMINATE"), "kind: one seal follows TERMINATE, and nothing else does")
         hold(action["from"] == last["to"] and action["step_id"] >= last["step_id"], "from or step_id: not after the entry before")
-        decided = not seal or state == b"TERMINATE" and action.get("outcome") == last.get("outcome", 0)
+        outcome = "{class} {code}".format_map(action["outcome"]) if seal else "open"
+        decided = not seal or state == b"TERMINATE" and action["outcome"] == last.get("outcome") and re.fullmatch("[A-Z_]+ [a-z_]+", outcome)
         hold(decided and action.get("length") == (self.length if seal else None), "outcome or length: not as decided, or not on the seal alone")
-        self.heads.append((self.head, "{class} {code}".format_map(action["outcome"]) if seal else "open"))
+        self.heads.append((self.head, outcome))
         for name, need in blob_names(event):
             self.named.setdefault(name, {}).setdefault(need, self.line)
 
@@ -164,16 +163,14 @@ class Transcript:
         absent = [needs for needs in self.named.values() if "here" not in needs]
         self.line = min((needs["needed"] for needs in absent if "needed" in needs), default=0)
         hold(not self.line, "a blob that this entry names is missing")
-        requests = sum("withheld" not in needs for needs in absent)
         return [f"ok  run {self.run_id}, contract {self.contract.hex()}", f"ok  {self.length} entries, head {self.head.hex()}",
                 f"ok  outcome {self.heads[-1][1] if self.heads else 'open'}", f"ok  {len(self.blobs) - 1} blobs, each hashed",
-                f"    missing: {requests} bodies of requests, {len(absent) - requests} withheld blobs",
+                f"    missing: {len(absent)} bodies of requests and withheld blobs, {sum('withheld' in needs for needs in absent)} of them withheld",
                 f"    erased: {self.stones[0]} by design, {self.vouched} of them signed by a key that was given",
                 f"    signed: the first {self.signed[1]} entries by a key that was given; {self.unknown} signatures by others",
                 f"verified at level L{int(self.signed[1] == self.length and self.last['kind'] == 'seal')}"]
 
-def weak(point):  # whether 32 bytes are a point of order 1, 2, 4 or 8
-    prime, eighth = 2**255 - 19, 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7
+def weak(point, prime=2**255 - 19, eighth=0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7):  # of order 1, 2, 4 or 8
     return int.from_bytes(point, "little") % 2**255 % prime in (0, 1, prime - 1, eighth, prime - eighth)
 
 def public_key(text):
@@ -185,7 +182,10 @@ def public_key(text):
 
 def main(arguments):
     code, paths = 0, [path for path in arguments if path != "--open" and not path.startswith("--key=")]
-    keys = dict(public_key(option[6:]) for option in arguments if option.startswith("--key="))
+    try:
+        keys = dict(public_key(option[6:]) for option in arguments if option.startswith("--key="))
+    except Exception as fault:
+        return f"--key: no public key as `monolith key show` prints it: {fault!r}"
     for path in paths:
         transcript = Transcript("--open" in arguments, keys)
         try:

@@ -74,6 +74,8 @@ pub(super) fn encode(
 ) -> String {
     let mut encoder = RequestEncoder::new(terms, 0).unwrap();
     let shape = RequestShape {
+        closing: false,
+        xml: None,
         notices: &[],
         tools,
     };

@@ -229,8 +229,13 @@ pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &Addressee) -> Vec<Sen
 /// Tokens for reasoning, within those of the response: as stated, else a share of them that the effort says. Fewer than
 /// `least` are none.
 pub(super) fn reasoning_budget(sampling: &crate::contract::Sampling, least: u64) -> Option<u64> {
+    if sampling.reasoning_off() {
+        return None;
+    }
     let most = sampling.max_output_tokens;
-    let wanted = match (sampling.reasoning_tokens, sampling.reasoning.as_deref()) {
+    let level = sampling.reasoning.as_deref();
+    let level = level.filter(|_| sampling.reasoning_own_word().is_none());
+    let wanted = match (sampling.reasoning_count(), level) {
         (Some(tokens), _) => tokens,
         (None, Some("minimal")) => most / 8,
         (None, Some("low")) => most / 4,

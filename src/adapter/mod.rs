@@ -45,9 +45,11 @@ mod response;
 mod retry_after;
 mod script;
 mod sse;
+mod tail;
 #[cfg(test)]
 mod test_text;
 mod text;
+mod unsent;
 mod usage;
 pub mod xml;
 
@@ -71,3 +73,5 @@ mod hostile_tests;
 mod json_suite_tests;
 #[cfg(test)]
 mod recovery_tests;
+#[cfg(test)]
+mod sampling_tests;

@@ -1,11 +1,14 @@
 use std::borrow::Cow;
 
 use super::repair::Repairs;
+use super::request::{under, wire};
+use super::unsent::unsent;
+use super::xml::XmlTransport;
 use super::{
     AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
     local_hermes, ollama, openai_chat, openai_responses,
 };
-use crate::contract::{TargetTerms, Terms, TextProfile};
+use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
 
 /// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its
 /// responses.
@@ -159,6 +162,16 @@ impl Adapter {
         layered.unwrap_or(wire)
     }
 
+    /// The keys of a target's `sampling` that its requests do not carry, because the protocol has no field for them or takes
+    /// none beside another; sorted.
+    ///
+    /// # Errors
+    /// [`AdapterError`] where there is no such target, or none of its version.
+    pub fn unsent(terms: &Terms, index: usize) -> Result<Vec<&'static str>, AdapterError> {
+        let protocol = Self::of_target(terms, index)?.protocol;
+        Ok(unsent(protocol, terms, target(terms, index)?))
+    }
+
     /// What recordings and scripts call the protocol.
     #[must_use]
     pub const fn proto(self) -> &'static str {
@@ -235,11 +248,24 @@ impl Adapter {
 pub(super) fn encoder(terms: &Terms, index: usize) -> Result<RequestEncoder, AdapterError> {
     let target = target(terms, index)?;
     let adapter = Adapter::by_version(&target.adapter_version)?;
-    let wire = RequestEncoder::with(adapter.protocol, terms, target)?;
-    Ok(match adapter.profile {
-        None => wire,
-        Some(profile) => wire.under(profile, terms),
-    })
+    let rendering = |terms: &Terms| {
+        let wire = wire(adapter.protocol, terms, target)?;
+        Ok::<_, AdapterError>(match adapter.profile {
+            None => wire,
+            Some(profile) => under(profile, terms, wire),
+        })
+    };
+    let is_native = terms.tool_transport == ToolTransport::Native;
+    if terms.session_tools.is_empty() && is_native {
+        return Ok(RequestEncoder::of(rendering(terms)?, None, None));
+    }
+    let closing = terms.native_tools(true).next().is_some();
+    let closing = closing.then(|| rendering(&terms.offering(true)));
+    Ok(RequestEncoder::of(
+        rendering(&terms.offering(false))?,
+        closing.transpose()?,
+        XmlTransport::of(terms),
+    ))
 }
 
 fn target(terms: &Terms, index: usize) -> Result<&TargetTerms, AdapterError> {

@@ -478,10 +478,10 @@ fn store_help(fault: &StoreError) -> Option<String> {
             "monolith list by somebody who may write there does it; or copy both files to a folder of your own"
         }
         StoreError::DiskFull { .. } => {
-            "make room: what was acknowledged is kept, and monolith resume RUN goes on"
+            "make room: what was acknowledged is kept, and monolith resume RUN goes on with a run that had begun"
         }
         StoreError::Io { .. } => {
-            "look at the disk; what was acknowledged is kept, and monolith resume RUN goes on"
+            "look at the disk: what was acknowledged is kept, and monolith resume RUN goes on with a run that had begun"
         }
         StoreError::Locked { .. } => {
             "wait for the other process, or name another file with --store"

@@ -149,11 +149,11 @@ impl Narrator {
             ),
             (State::Commit, State::Terminate) => {
                 let used = action.counters;
-                let turns = counted(usize::try_from(used.turns).unwrap_or(usize::MAX), "turn");
                 format!(
-                    "{turns}, {}, {} executed, {} tokens",
-                    many(used.inferences, "inference"),
-                    many(used.executed, "call"),
+                    "{}, {}, {} executed, {} tokens",
+                    counted(used.turns, "turn"),
+                    counted(used.inferences, "inference"),
+                    counted(used.executed, "call"),
                     grouped(used.tokens())
                 )
             }
@@ -180,10 +180,6 @@ impl Narrator {
             .collect();
         started.join("; ")
     }
-}
-
-fn many(number: u64, noun: &str) -> String {
-    counted(usize::try_from(number).unwrap_or(usize::MAX), noun)
 }
 
 fn arguments(returned: &InferenceReturned) -> BTreeMap<String, String> {
@@ -217,10 +213,10 @@ fn message(returned: &InferenceReturned) -> String {
         said.push(format!("{calls}: {}", brief(&names.join(", "), 120)));
     }
     if !message.is_blank() {
-        said.push(many(message.content.chars().count() as u64, "character"));
+        said.push(counted(message.content.chars().count(), "character"));
     }
     if let Some(withheld) = result.withheld.filter(|withheld| !withheld.blank) {
-        said.push(format!("{} held back", many(withheld.bytes, "byte")));
+        said.push(format!("{} held back", counted(withheld.bytes, "byte")));
     }
     if said.is_empty() {
         said.push(if message.has_reasoning() {

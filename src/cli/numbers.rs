@@ -18,10 +18,15 @@ pub(super) fn grouped(number: u64) -> String {
     out
 }
 
-/// A number and its noun: `1 call`, `2 calls`.
-pub(super) fn counted(number: usize, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+/// A number and its noun: `1 call`, `2 calls`, `1,024 entries`.
+pub(super) fn counted(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let shown = grouped(number);
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("{shown} {noun}"),
+        (_, Some(stem)) => format!("{shown} {stem}ies"),
+        (_, None) => format!("{shown} {noun}s"),
+    }
 }
 
 /// A moment in UTC, to the second: `2026-11-21 22:54:39`.
@@ -62,6 +67,13 @@ mod tests {
         assert_eq!(grouped(7), "7");
         assert_eq!(grouped(1_071), "1,071");
         assert_eq!(grouped(123_456_789), "123,456,789");
+    }
+
+    #[test]
+    fn a_noun_has_its_plural() {
+        assert_eq!(counted(1_u64, "entry"), "1 entry");
+        assert_eq!(counted(0_u64, "entry"), "0 entries");
+        assert_eq!(counted(1_071_usize, "call"), "1,071 calls");
     }
 
     #[test]

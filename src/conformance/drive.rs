@@ -78,6 +78,7 @@ impl Drive {
             now_ms: 0,
             played: Played {
                 blobs: BTreeMap::new(),
+                bodies: Vec::new(),
                 cancels: 0,
                 contract,
                 drafts: Vec::new(),
@@ -227,6 +228,7 @@ impl Drive {
         );
         self.adapter_encoders.insert(request.target, encoder);
         let request_hash = self.keep(body);
+        self.played.bodies.push(request_hash);
         self.played.requests.push(request.clone());
         self.flight = Flight {
             inference: Some(Asked {

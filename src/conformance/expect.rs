@@ -2,9 +2,11 @@ use std::fmt::Debug;
 
 use serde::Deserialize;
 
+use super::model::with_nonce;
 use super::played::Played;
-use crate::kernel::{ClosingReason, Outcome, PredicateName};
-use crate::message::{AgentMessage, Role};
+use crate::contract::FinalReport;
+use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
+use crate::message::{AgentMessage, Role, genesis};
 use crate::telemetry::{AccountingLine, AccountingStatus, CostSource, ExitTag};
 use crate::transcript::{VerifyOptions, verify_lines};
 
@@ -19,6 +21,8 @@ pub(super) struct Expect {
     exit: Option<u8>,
     /// The accounting, a line for each entry.
     accounting: Option<Vec<String>>,
+    /// What the bodies of the first requests hold, in order.
+    asks: Vec<AskText>,
     calls: Option<u64>,
     cancels: Option<u64>,
     closing: Option<ClosingReason>,
@@ -39,6 +43,10 @@ pub(super) struct Expect {
     notices: Option<Vec<String>>,
     /// `<item> <name>` of the predicate that ended the run.
     predicate: Option<PredicateText>,
+    /// The text of the final report; one that ends in `…` is a beginning.
+    report: Option<String>,
+    /// The accounts of the first requests, in order.
+    context: Vec<ContextText>,
     /// The targets that were asked, in order.
     targets: Option<Vec<usize>>,
     tokens: Option<u64>,
@@ -55,6 +63,25 @@ pub(super) struct Expect {
 struct PredicateText {
     item: u8,
     name: PredicateName,
+}
+
+/// What the body of one request holds. `NONCE` stands for the nonce of the run.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AskText {
+    contains: Vec<String>,
+    never: Vec<String>,
+}
+
+/// The account of one request; what is left out is not compared.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ContextText {
+    ctx: Option<u64>,
+    expected: Option<u64>,
+    limit: Option<u64>,
+    pending: Option<u64>,
+    schema: Option<u64>,
 }
 
 impl Expect {
@@ -135,6 +162,17 @@ impl Expect {
         let notices = played.requests.iter().flat_map(|r| &r.notices);
         let notices = notices.map(|notice| notice.content.clone()).collect();
         found.compare("notices", self.notices.as_ref(), &notices);
+        let report = played.run.final_report().map(FinalReport::text);
+        if let Some(expected) = &self.report {
+            let fits = match (expected.strip_suffix('…'), report) {
+                (Some(beginning), Some(report)) => report.starts_with(beginning),
+                (_, report) => report == Some(expected.as_str()),
+            };
+            if !fits {
+                found.compare("report", Some(&Some(expected.as_str())), &report);
+            }
+        }
+        self.asked(played, &mut found);
         self.stored(played, &mut found);
         self.conversation(played, &mut found);
         self.texts(played, &mut found);
@@ -155,6 +193,49 @@ impl Expect {
             });
         if !same {
             found.compare("accounting", Some(expected), &lines);
+        }
+    }
+
+    /// What the requests hold, and what they were expected to weigh.
+    fn asked(&self, played: &Played, found: &mut Differences) {
+        let genesis = genesis(played.contract.contract_hash(), played.run_id());
+        for (n, ask) in self.asks.iter().enumerate() {
+            let body = played.bodies.get(n).and_then(|hash| played.blobs.get(hash));
+            let Some(body) = body.map(|body| String::from_utf8_lossy(body)) else {
+                found.0.push(format!("there is no request {}", n + 1));
+                continue;
+            };
+            let holds = |text: &&String| body.contains(&with_nonce(text, &genesis));
+            for text in ask.contains.iter().filter(|text| !holds(text)) {
+                found
+                    .0
+                    .push(format!("request {} holds no {text:?}: {body}", n + 1));
+            }
+            for text in ask.never.iter().filter(holds) {
+                found.0.push(format!("request {} holds {text:?}", n + 1));
+            }
+        }
+        let asks = |draft: &&EntryDraft| {
+            let mut effects = draft.action.effects.iter();
+            effects.any(|e| matches!(e, EffectRecord::Infer { .. }))
+        };
+        let accounts = played.drafts.iter().filter(asks);
+        let mut accounts = accounts.filter_map(|draft| draft.action.context.as_ref());
+        for (n, expected) in self.context.iter().enumerate() {
+            let Some(got) = accounts.next() else {
+                found.0.push(format!("request {} has no account", n + 1));
+                return;
+            };
+            for (what, expected, got) in [
+                ("ctx", expected.ctx, got.ctx),
+                ("expected", expected.expected, got.expected),
+                ("limit", expected.limit, got.limit),
+                ("pending", expected.pending, got.pending),
+                ("schema", expected.schema, got.schema),
+            ] {
+                let what = format!("request {}: {what}", n + 1);
+                found.compare(&what, expected.as_ref(), &got);
+            }
         }
     }
 

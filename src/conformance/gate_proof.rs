@@ -99,6 +99,8 @@ pub async fn try_gate(backend: &Backend, contract: &ExecutionContract, task: &st
     let body = encoder.encode(
         &conversation,
         &RequestShape {
+            closing: false,
+            xml: None,
             notices: &[],
             tools,
         },

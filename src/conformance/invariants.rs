@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use super::played::Played;
 use super::result;
-use crate::contract::{ToolPolicy, Validators};
+use crate::contract::{FINAL_REPORT, ToolPolicy, Validators};
 use crate::kernel::{
-    AgentOutcome, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind, Run, State,
+    AgentOutcome, BlockReason, ClosingReason, Effect, EffectRecord, EntryDraft, EntryKind, Event,
+    EventKind, Run, State,
 };
-use crate::message::Role;
+use crate::message::{Role, ToolInvocation};
 use crate::transcript::Chain;
 
 /// Everything that is wrong; empty is good.
@@ -45,6 +46,10 @@ pub(super) fn broken(played: &Played) -> Vec<String> {
         "expected = ctx + pending + schema on every request (§5)",
     );
     must(
+        blocks_are_named(&played.drafts),
+        "what did not fit the context is named with its reason (§5)",
+    );
+    must(
         one_event_per_step(&played.drafts),
         "the first entry of a step carries the event, the others none (§1)",
     );
@@ -68,6 +73,7 @@ pub(super) fn broken(played: &Played) -> Vec<String> {
 
 fn every_call_is_answered(played: &Played) -> bool {
     let mut open: BTreeSet<&str> = BTreeSet::new();
+    let mut last: &[ToolInvocation] = &[];
     for message in played.run.conversation() {
         match message.role {
             Role::Tool => {
@@ -78,11 +84,16 @@ fn every_call_is_answered(played: &Played) -> bool {
             }
             Role::System | Role::User | Role::Assistant if !open.is_empty() => return false,
             Role::System | Role::User | Role::Assistant => {
-                open = message.tool_calls.iter().map(|c| c.id.as_str()).collect();
+                last = &message.tool_calls;
+                open = last.iter().map(|c| c.id.as_str()).collect();
             }
         }
     }
-    open.is_empty()
+    // An accepted final report answers itself (§12).
+    let reported = played.run.final_report().is_some();
+    let reports = last.iter().filter(|call| call.name == FINAL_REPORT);
+    let reports: BTreeSet<&str> = reports.map(|call| call.id.as_str()).collect();
+    open.is_empty() || (reported && open == reports)
 }
 
 fn accounts_add_up(drafts: &[EntryDraft]) -> bool {
@@ -92,10 +103,31 @@ fn accounts_add_up(drafts: &[EntryDraft]) -> bool {
     };
     drafts.iter().filter(asks).all(|draft| {
         draft.action.context.as_ref().is_some_and(|account| {
-            account.expected == account.ctx + account.pending + account.schema
+            let first = draft.action.counters.inferences == 1;
+            (!first || account.ctx == 0)
+                && account.projected == account.expected
+                && account.expected == account.ctx + account.pending + account.schema
                 && account.remaining == account.limit.saturating_sub(account.projected)
         })
     })
+}
+
+/// The entry that begins a closing turn for the context says what did not fit, and so does one that drops a result.
+fn blocks_are_named(drafts: &[EntryDraft]) -> bool {
+    let began = drafts
+        .iter()
+        .position(|draft| draft.action.closing.is_some());
+    let began = began.and_then(|at| drafts.get(at));
+    let names = |draft: &EntryDraft| draft.action.blocked.is_some();
+    let for_context = |draft: &&EntryDraft| draft.action.closing == Some(ClosingReason::Context);
+    let over = |draft: &EntryDraft| {
+        let block = draft.action.blocked.as_ref();
+        block.is_none_or(|block| {
+            let stated = matches!(block.reason, BlockReason::ProviderOverflow);
+            stated || (block.projected > block.limit && block.remaining == 0)
+        })
+    };
+    began.filter(for_context).is_none_or(names) && drafts.iter().all(over)
 }
 
 /// Entries without an event go on where the entry before them came to; entries with one begin in a resting state.

@@ -3,10 +3,11 @@
 use super::drive::{Asked, Drive};
 use super::script::{Answer, Body, FaultText, UsageText};
 use super::wire;
+use crate::adapter::xml::{Nonce, transported};
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{EventKind, InferenceFailed, InferenceReturned};
 use crate::message::{
-    AdapterStatus, FailureCode, ProtocolAdapterResult, ProviderFault, Repair, Usage,
+    AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, Repair, Usage,
 };
 
 impl Drive {
@@ -29,7 +30,13 @@ impl Drive {
             .map_or("", |t| t.model.as_str());
         let (body, recovered) = match &answer.body {
             Body::Raw(body) => (body.clone(), false),
-            Body::Message(message) => (wire::body(adapter, message, answer.usage, model)?, false),
+            Body::Message(message) => {
+                let mut message = message.clone();
+                if let Some(offer) = &asked.request.xml {
+                    message.content = with_nonce(&message.content, &offer.genesis);
+                }
+                (wire::body(adapter, &message, answer.usage, model)?, false)
+            }
             Body::Recovered(message) => (wire::body(adapter, message, answer.usage, model)?, true),
         };
         let meta = ResponseMeta {
@@ -41,7 +48,10 @@ impl Drive {
         decoder.push(body.as_bytes());
         let raw_hash = self.keep(body.into_bytes());
         let mut result = match decoder.finish() {
-            Decoded::Message(result) => result,
+            Decoded::Message(result) => {
+                let xml = asked.request.xml.as_ref();
+                Box::new(transported(*result, xml, &contract, target))
+            }
             Decoded::Fault { mut fault, usage } => {
                 if let Some(code) = answer.rejected {
                     let class = fault.class.as_str();
@@ -104,6 +114,11 @@ impl Drive {
             usage,
         }))
     }
+}
+
+/// A text of a case, with the nonce of its run where it says so.
+pub(super) fn with_nonce(text: &str, genesis: &Digest) -> String {
+    text.replace("NONCE", &Nonce::of(genesis).to_string())
 }
 
 /// Whether the adapter's verdict is the one that the case says.

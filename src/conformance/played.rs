@@ -14,6 +14,8 @@ use crate::transcript::{
 /// A run that was played to its end, and everything it left behind.
 pub(super) struct Played {
     pub(super) blobs: BTreeMap<Digest, Vec<u8>>,
+    /// The bodies of all requests, in order.
+    pub(super) bodies: Vec<Digest>,
     pub(super) cancels: u64,
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) drafts: Vec<EntryDraft>,

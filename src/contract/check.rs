@@ -6,8 +6,8 @@ use super::factory::adapter_of;
 use super::grammar::grammar_faults;
 use super::schema_bounds::{SchemaFault, inexact_integer_at};
 use super::{
-    Completion, GrammarLanguage, ModelProfile, ProviderType, TargetTerms, Terms, TextProfile,
-    ToolPolicy, ToolTransport, Validators,
+    Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms,
+    TextProfile, ToolPolicy, ToolTransport, Validators,
 };
 
 /// Why the pinned tools cannot be used (semantics §3).
@@ -97,6 +97,33 @@ pub fn structure_faults(terms: &Terms) -> Vec<String> {
             "model_profile_id is not the first target's".to_owned(),
         );
     }
+    if let Some(report) = &terms.final_report {
+        rule(
+            terms.completion != Completion::FinalReport,
+            "final_report needs completion final_report".to_owned(),
+        );
+        rule(
+            report.schema.is_some() && report.format != ReportFormat::Json,
+            format!(
+                "final_report.schema needs format json, got {}",
+                report.format
+            ),
+        );
+        if let Some(fault) = report.schema.as_ref().and_then(Validators::fault_of) {
+            let (pointer, why) = (fault.pointer, fault.rule);
+            rule(true, format!("final_report.schema at {pointer:?}: {why}"));
+        }
+    } else {
+        rule(
+            terms.completion == Completion::FinalReport,
+            "completion final_report says nothing of the report".to_owned(),
+        );
+    }
+    rule(
+        terms.tool_transport == ToolTransport::XmlFinal
+            && terms.completion != Completion::FinalReport,
+        "tool_transport xml-final needs completion final_report".to_owned(),
+    );
     rule(
         terms.policy_decision.policy != terms.tool_policy,
         "tool_policy is not what policy_decision says".to_owned(),
@@ -195,14 +222,6 @@ pub fn profile_faults(terms: &Terms) -> Vec<String> {
             faults.push(text);
         }
     };
-    rule(
-        terms.completion == Completion::FinalReport,
-        "completion final_report: not built yet".to_owned(),
-    );
-    rule(
-        terms.tool_transport != ToolTransport::Native,
-        "tool_transport xml-final and xml: not built yet".to_owned(),
-    );
     rule(
         terms.speculative_exec,
         "speculative_exec true: not built yet".to_owned(),
@@ -328,10 +347,10 @@ fn alignment_fault(
             text.as_str()
         )),
         // The embedded model's own protocol has calls, whatever the model.
-        None if transport == ToolTransport::Native
+        None if transport != ToolTransport::Xml
             && provider_type != ProviderType::Local
             && !profile.supports_native_tools
-            && terms.exposed_tools().next().is_some() =>
+            && terms.native_tools(false).next().is_some() =>
         {
             Some(format!(
                 "tool_transport native: targets.{n}, profile {id}, has no calls of its own"

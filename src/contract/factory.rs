@@ -4,13 +4,15 @@ use serde_json::Value;
 
 use super::execution_contract::canonical;
 use super::redaction::{recorded_url, variables_of};
+use super::sampling::{Layers, model_of};
+use super::session_tools::{report_terms, session_tools};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
-    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, Sampling, SamplingDefaults, SamplingSpec, ServerCapability, ServerKind,
-    ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
-    ToolProof, ToolTerms, ToolTransport,
+    BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
+    ExecutionContract, FINAL_REPORT, FactoryError, GateGrammar, GrammarLanguage,
+    IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
+    ProviderSpec, ProviderTerms, ProviderType, QueueTerms, SEMANTICS_VERSION, ServerCapability,
+    ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin,
+    ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
 
@@ -64,14 +66,22 @@ impl ContractFactory {
             .or(profile.map(|p| p.max_format_retries))
             .unwrap_or(1);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
+        let completion = spec.completion.unwrap_or(Completion::Message);
+        let final_report = report_terms(&spec.final_report, completion);
+        let session_tools = session_tools(
+            final_report.as_ref(),
+            spec.progress_report.unwrap_or(false),
+            spec.batch.unwrap_or(false),
+        );
         let mut terms = Terms {
             adapter_version,
             allowed_tools: spec.allowed_tools.clone(),
             approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
             checkpoint_every: spec.checkpoint_every.unwrap_or(256),
-            completion: spec.completion.unwrap_or(Completion::Message),
+            completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
+            final_report,
             format: CONTRACT_FORMAT.to_owned(),
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
@@ -100,10 +110,12 @@ impl ContractFactory {
             policy_decision,
             prices: spec.prices.clone(),
             providers: providers(spec),
+            queues: queues(spec),
             redact: spec.redact.clone(),
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec, manifest),
+            session_tools,
             speculative_exec: spec.speculative_exec.unwrap_or(false),
             step_timeout_ms: spec.step_timeout_ms.unwrap_or(1_800_000),
             strict_mode,
@@ -210,16 +222,18 @@ fn targets(
     tool_policy: ToolPolicy,
 ) -> Result<Vec<TargetTerms>, FactoryError> {
     let allows_none = spec.allowed_tools.as_ref().is_some_and(Vec::is_empty);
-    let offers_tools = tool_policy != ToolPolicy::Forbidden && !allows_none;
+    let reports = spec.completion == Some(Completion::FinalReport);
+    let own = reports || spec.progress_report == Some(true);
+    let offers_tools = own || (tool_policy != ToolPolicy::Forbidden && !allows_none);
+    let in_tags = spec.tool_transport == Some(ToolTransport::Xml);
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
         let defined = spec.providers.get(provider);
-        let provider_type = defined
-            .ok_or_else(|| FactoryError::ProviderUndefined {
-                provider: provider.clone(),
-                target: index,
-            })?
-            .provider_type;
+        let given = defined.ok_or_else(|| FactoryError::ProviderUndefined {
+            provider: provider.clone(),
+            target: index,
+        })?;
+        let provider_type = given.provider_type;
         let wire = adapter_of(provider_type);
         let named = target
             .model_profile_id
@@ -233,14 +247,26 @@ fn targets(
             id: named.cloned().unwrap_or_default(),
         })?;
         let found = manifest.targets.get(index);
+        // A model that calls in tags needs no other form of calls in its text.
+        let offers_tools = offers_tools && !(in_tags && target.text_profile == Setting::Unset);
         let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
         let context_window = target
             .context_window
+            .or(model_of(target, given).and_then(|model| model.context_window))
             .or(found.and_then(|t| t.context_window))
             .or(spec.context_budget.context_window)
             .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
         let stated = found.and_then(|t| t.adapter_version.clone());
+        let layers = Layers::of(target, given, &spec.sampling);
+        let sampling = layers.resolved(target, given, &profile.sampling);
+        let bounded = matches!(provider_type, ProviderType::Anthropic | ProviderType::Local);
+        if bounded && sampling.max_output_tokens_unsent {
+            return Err(FactoryError::OutputUnbounded {
+                provider_type,
+                target: index,
+            });
+        }
         Ok(TargetTerms {
             adapter_version: stated
                 .filter(|_| provider_type == ProviderType::Scripted)
@@ -252,33 +278,11 @@ fn targets(
             model_profile_id: profile.id.clone(),
             prompt_layout: found.and_then(|t| t.prompt_layout),
             provider: provider.clone(),
-            sampling: sampling(&target.sampling, &spec.sampling, &profile.sampling),
+            sampling,
             vocabulary: found.and_then(|t| t.vocabulary),
         })
     };
     spec.targets.iter().enumerate().map(one).collect()
-}
-
-fn sampling(target: &SamplingSpec, file: &SamplingSpec, usual: &SamplingDefaults) -> Sampling {
-    let caching = target.caching.as_ref().or(file.caching.as_ref());
-    let max_output_tokens = target.max_output_tokens.or(file.max_output_tokens);
-    let max_output_tokens = max_output_tokens.or(usual.max_output_tokens);
-    let either = |profile: Option<f64>, usual| Some(profile.unwrap_or(usual));
-    Sampling {
-        caching: caching.map_or_else(|| "full".to_owned(), Clone::clone),
-        max_output_tokens: max_output_tokens.unwrap_or(4096),
-        reasoning: target.reasoning.clone().over(file.reasoning.clone(), None),
-        reasoning_tokens: target.reasoning_tokens.over(file.reasoning_tokens, None),
-        repeat_penalty: target
-            .repeat_penalty
-            .over(file.repeat_penalty, either(usual.repeat_penalty, 1.1)),
-        seed: BigCount(target.seed.or(file.seed).unwrap_or(0)),
-        stream: target.stream.or(file.stream).unwrap_or(false),
-        temperature: target
-            .temperature
-            .over(file.temperature, either(usual.temperature, 0.7)),
-        top_p: target.top_p.over(file.top_p, either(usual.top_p, 1.0)),
-    }
 }
 
 fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget {
@@ -321,11 +325,34 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
             file: given.file.clone(),
             header_names: given.headers.keys().cloned().collect(),
             header_variables: variables_of(&given.headers),
+            provider_options: given.provider_options.clone(),
             provider_type,
         };
         (name.clone(), terms)
     };
     spec.providers.iter().map(one).collect()
+}
+
+/// The queue of every server that names none, and how many calls it runs at once where the author does not say.
+const DEFAULT_QUEUE: &str = "default";
+const DEFAULT_CONCURRENT: u32 = 16;
+
+/// Whether the author speaks of queues at all. Where not, calls wait for nothing.
+fn has_queues(spec: &ContractSpec) -> bool {
+    let named = spec.tools.mcp.values().any(|server| server.queue.is_some());
+    named || !spec.queues.is_empty()
+}
+
+/// The author's queues, and the default one where they lack it (000 §7).
+fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
+    let mut queues = spec.queues.clone();
+    if has_queues(spec) {
+        let usual = QueueTerms {
+            concurrent: DEFAULT_CONCURRENT,
+        };
+        queues.entry(DEFAULT_QUEUE.to_owned()).or_insert(usual);
+    }
+    queues
 }
 
 /// The origin of tools inside monolith, and the name of their server.
@@ -354,10 +381,12 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
                 let tools = server.tools.iter().filter(|tool| asked(&tool.name));
                 ToolPin::of_server(tools.map(|tool| ToolPin::of(BUILTIN, tool)).collect())
             }),
+            queue: None,
             url: None,
         };
         servers.insert(BUILTIN.to_owned(), terms);
     }
+    let queued = has_queues(spec);
     for (name, given) in &spec.tools.mcp {
         let found = manifest.servers.get(name).filter(|s| s.available);
         let none = BTreeMap::new();
@@ -390,6 +419,10 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
             header_variables: variables_of(headers),
             kind,
             pin: found.map(|server| server.pin(&mcp_origin(name))),
+            queue: queued.then(|| {
+                let named = given.queue.as_deref();
+                named.unwrap_or(DEFAULT_QUEUE).to_owned()
+            }),
             url,
         };
         servers.insert(name.clone(), terms);
@@ -432,6 +465,13 @@ fn tools(
             pin: ToolPin::of(origin, tool).0,
             schema_tokens: exact(tool.schema_tokens),
         };
+        if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
+            return Err(FactoryError::ToolNameTwice {
+                first: "session".to_owned(),
+                name,
+                second: origin.to_owned(),
+            });
+        }
         match tools.insert(name.clone(), terms) {
             None => Ok(()),
             Some(first) => Err(FactoryError::ToolNameTwice {

@@ -21,6 +21,17 @@ pub enum FactoryError {
         /// The exposed name of the tool with which it is passed.
         name: String,
     },
+    /// A target's requests are to name no limit, and its protocol takes none without.
+    #[error(
+        "target {target}: max_output_tokens cannot be switched off; every request of type {} states it",
+        provider_type.as_str()
+    )]
+    OutputUnbounded {
+        /// The provider's type.
+        provider_type: ProviderType,
+        /// Index in `targets`, from 0.
+        target: usize,
+    },
     /// A target names a provider that the file does not define.
     #[error("target {target} names the provider `{provider}`, which is not defined")]
     ProviderUndefined {

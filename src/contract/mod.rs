@@ -17,14 +17,18 @@ mod document_schema;
 mod execution_contract;
 mod factory;
 mod factory_error;
+mod final_report;
 mod grammar;
 mod intent;
 mod manifest;
 mod prices;
 mod profile;
 mod redaction;
+mod report_reader;
+mod sampling;
 mod schema_bounds;
 mod server_name;
+mod session_tools;
 mod spec;
 mod targets;
 mod terms;
@@ -42,6 +46,7 @@ pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
+pub use final_report::{FinalReport, FinalReportTerms, ReportContent, ReportFormat};
 pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarFault, GrammarLanguage};
 pub use intent::{IntentPolicyResolver, Resolution};
 pub use manifest::{
@@ -54,15 +59,21 @@ pub use redaction::{
 };
 pub use schema_bounds::inexact_integer_at;
 pub use server_name::check_server_name;
+#[cfg(test)]
+pub(crate) use session_tools::session_tools;
+pub use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
 pub use spec::{
-    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec,
-    SamplingSpec, Setting, SpecError, SpecErrors, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport,
+    ModelSpec, ProviderSpec, ReasoningMap, SamplingSpec, Setting, SpecError, SpecErrors,
+    TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
-pub use targets::{PromptLayout, ProviderTerms, ProviderType, Sampling, TargetTerms};
+pub use targets::{
+    PromptLayout, ProviderTerms, ProviderType, ReasoningValue, Sampling, TargetTerms,
+};
 pub use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    CycleException, Grounds, Page, PolicyDecision, SEMANTICS_VERSION, ServerKind, ServerTerms,
-    Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    CycleException, Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerKind,
+    ServerTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub use text_profile::TextProfile;
 pub use validators::{ArgumentFault, Validators};

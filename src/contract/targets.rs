@@ -83,6 +83,16 @@ impl ProviderType {
     }
 }
 
+/// What a level of reasoning is at a provider (001 §6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ReasoningValue {
+    /// Tokens of reasoning.
+    Tokens(u64),
+    /// The provider's own word.
+    Word(String),
+}
+
 /// Decoding parameters, resolved for one target and clamped (001 §2). Null is not sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -91,20 +101,69 @@ pub struct Sampling {
     pub caching: String,
     /// Tokens a response may have.
     pub max_output_tokens: u64,
+    /// Whether requests do not say so: the tokens are reserved all the same. Left out where they do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub max_output_tokens_unsent: bool,
     /// `minimal`, `low`, `medium` or `high`.
     pub reasoning: Option<String>,
     /// Tokens for reasoning.
     pub reasoning_tokens: Option<u64>,
+    /// What the level is at this provider, where the author says; left out where not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning_value: Option<ReasoningValue>,
     /// At least 0.
     pub repeat_penalty: Option<f64>,
     /// The seed; sent where the protocol has one.
-    pub seed: BigCount,
+    pub seed: Option<BigCount>,
+    /// Texts that end a response; left out where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stop: Vec<String>,
     /// Whether responses are streamed.
     pub stream: bool,
     /// 0 to 2.
     pub temperature: Option<f64>,
     /// 0 to 1.
     pub top_p: Option<f64>,
+}
+
+impl Sampling {
+    /// The limit of a response, where requests state it.
+    #[must_use]
+    pub fn sent_limit(&self) -> Option<u64> {
+        (!self.max_output_tokens_unsent).then_some(self.max_output_tokens)
+    }
+
+    /// Whether reasoning is switched off by a count of 0.
+    #[must_use]
+    pub fn reasoning_off(&self) -> bool {
+        self.reasoning_tokens == Some(0)
+    }
+
+    /// The tokens of reasoning that are stated; none where a level or nothing is.
+    #[must_use]
+    pub fn reasoning_count(&self) -> Option<u64> {
+        match (self.reasoning_tokens, &self.reasoning_value) {
+            (None, Some(ReasoningValue::Tokens(tokens))) => Some(*tokens),
+            (tokens, _) => tokens.filter(|tokens| *tokens > 0),
+        }
+    }
+
+    /// The provider's own word for the level, where the author gives one.
+    #[must_use]
+    pub fn reasoning_own_word(&self) -> Option<&str> {
+        match &self.reasoning_value {
+            Some(ReasoningValue::Word(word)) if !self.reasoning_off() => Some(word),
+            Some(_) | None => None,
+        }
+    }
+
+    /// The word for the level: the provider's own, else the level itself.
+    #[must_use]
+    pub fn reasoning_word(&self) -> Option<&str> {
+        let level = self.reasoning.as_deref();
+        let plain = level.filter(|_| self.reasoning_value.is_none() && !self.reasoning_off());
+        self.reasoning_own_word().or(plain)
+    }
 }
 
 /// Who lays out an embedded model's prompts.
@@ -156,6 +215,9 @@ pub struct ProviderTerms {
     /// Which variables feed each of them; left out where none does.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub header_variables: BTreeMap<String, Vec<String>>,
+    /// Members of every request, as the author's JSON text; left out where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider_options: Option<String>,
     /// The wire protocol.
     #[serde(rename = "type")]
     pub provider_type: ProviderType,

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ModelProfile, PriceTable, ProviderTerms, RedactionTerms, TargetTerms};
+use super::{
+    FinalReportTerms, ModelProfile, PriceTable, ProviderTerms, RedactionTerms, TargetTerms,
+};
 use crate::message::Digest;
 
 /// The contract format this build writes.
@@ -225,6 +227,14 @@ pub struct PolicyDecision {
     pub rules_version: u32,
 }
 
+/// A queue of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueTerms {
+    /// Calls of its servers that run at once.
+    pub concurrent: u32,
+}
+
 /// How a tool server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -265,6 +275,9 @@ pub struct ServerTerms {
     /// BLAKE3 over the sorted pins of what it offers; null where it was not reached.
     #[schemars(with = "Option<HexDigest>")]
     pub pin: Option<Digest>,
+    /// The queue that its calls wait in; left out where the contract has no queues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
     /// Its address; of a query the names alone.
     pub url: Option<String>,
 }
@@ -312,6 +325,9 @@ pub struct Terms {
     pub context_budget: ContextBudget,
     /// Ordered pairs of tool names that may not follow each other.
     pub cycle_forbid: Vec<(String, String)>,
+    /// What the final report must be; exactly where `completion` is `final_report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_report: Option<FinalReportTerms>,
     /// Format of this document.
     pub format: String,
     /// Compiled grammar of the closed token gate, where a profile has one.
@@ -367,6 +383,9 @@ pub struct Terms {
     pub prices: Option<PriceTable>,
     /// Providers by name.
     pub providers: BTreeMap<String, ProviderTerms>,
+    /// Queues of calls by name; left out where there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub queues: BTreeMap<String, QueueTerms>,
     /// What is taken out of the transcript beside what always is; left out where the author asks for nothing.
     #[serde(default, skip_serializing_if = "RedactionTerms::is_empty")]
     pub redact: RedactionTerms,
@@ -376,6 +395,9 @@ pub struct Terms {
     pub semantics_version: u32,
     /// Tool servers by name.
     pub servers: BTreeMap<String, ServerTerms>,
+    /// The session's own tools, sorted by name; left out where there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub session_tools: Vec<ToolTerms>,
     /// Whether a call may start while its message is still streaming.
     pub speculative_exec: bool,
     /// Time for one turn, waits included.

@@ -6,7 +6,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::schema_bounds::{SchemaFault, bounds};
-use super::{Terms, ToolTerms};
+use super::{FINAL_REPORT, FinalReportTerms, Terms, ToolTerms};
 use crate::message::{Digest, ObjectText};
 
 /// Steps back that a regular expression may take before the arguments are refused.
@@ -24,6 +24,8 @@ pub struct Validators {
     by_tool: BTreeMap<String, Arc<Compiled>>,
     /// Why the schemas of the others cannot be used, with their pins.
     faults: BTreeMap<String, (Digest, SchemaFault)>,
+    /// What judges a final report in JSON, where the contract has a schema that compiles.
+    report: Option<Arc<Compiled>>,
 }
 
 struct Compiled {
@@ -58,8 +60,14 @@ impl Validators {
             .values()
             .map(|compiled| (compiled.pin, compiled))
             .collect();
-        let mut found = Self::default();
-        for tool in terms.exposed_tools() {
+        let mut found = Self {
+            report: terms.final_report.as_ref().and_then(compile_report),
+            ..Self::default()
+        };
+        // The arguments of a final report are judged by what it says, not as arguments.
+        let own = terms.session_tools.iter();
+        let own = own.filter(|tool| tool.name != FINAL_REPORT);
+        for tool in terms.exposed_tools().chain(own) {
             let compiled = match known.get(&tool.pin) {
                 Some(compiled) => Ok(Arc::clone(compiled)),
                 None => Compiled::of(&tool.input_schema, tool.pin).map(Arc::new),
@@ -90,19 +98,30 @@ impl Validators {
             .by_tool
             .get(tool)
             .ok_or_else(|| whole("no usable input schema is known for this tool".to_owned()))?;
-        let value: Value = serde_json::from_str(arguments.as_str())
-            .map_err(|_| whole("a number is out of range".to_owned()))?;
-        if depth(&value) > compiled.max_depth {
-            let max = compiled.max_depth;
-            return Err(whole(format!("nested deeper than {max} levels")));
+        compiled.validate(&arguments.to_value())
+    }
+
+    /// Checks a final report in JSON against the contract's schema; where there is none, everything fits.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn validate_report(&self, report: &Value) -> Result<(), ArgumentFault> {
+        match &self.report {
+            None => Ok(()),
+            Some(compiled) => compiled.validate(report),
         }
-        compiled
-            .validator
-            .validate(&value)
-            .map_err(|error| ArgumentFault {
-                pointer: error.instance_path().as_str().to_owned(),
-                rule: rule_of(&error),
-            })
+    }
+
+    /// What judges a final report alone.
+    #[cfg(test)]
+    pub(super) fn of_report(terms: &FinalReportTerms) -> Result<Self, SchemaFault> {
+        match terms.schema.as_ref().and_then(Self::fault_of) {
+            Some(fault) => Err(fault),
+            None => Ok(Self {
+                report: compile_report(terms),
+                ..Self::default()
+            }),
+        }
     }
 
     /// Why a tool's schema cannot be used; None where it can. Compiles it only where that is not known here.
@@ -155,6 +174,28 @@ impl Compiled {
             validator,
         })
     }
+
+    fn validate(&self, value: &Value) -> Result<(), ArgumentFault> {
+        if depth(value) > self.max_depth {
+            let max = self.max_depth;
+            return Err(ArgumentFault {
+                pointer: String::new(),
+                rule: format!("nested deeper than {max} levels"),
+            });
+        }
+        self.validator
+            .validate(value)
+            .map_err(|error| ArgumentFault {
+                pointer: error.instance_path().as_str().to_owned(),
+                rule: rule_of(&error),
+            })
+    }
+}
+
+/// None where the contract has no schema, or one that does not compile: PRECHECK refuses that.
+fn compile_report(terms: &FinalReportTerms) -> Option<Arc<Compiled>> {
+    let schema = terms.schema.as_ref()?;
+    Compiled::of(schema, Digest::ZERO).ok().map(Arc::new)
 }
 
 /// How deeply a value nests; a scalar is 0 deep.
@@ -195,6 +236,7 @@ mod tests {
         Validators {
             by_tool: [("t".to_owned(), Arc::new(compiled))].into(),
             faults: BTreeMap::new(),
+            report: None,
         }
     }
 
@@ -258,7 +300,19 @@ mod tests {
         check(
             &schema,
             r#"{"path": "", "list": [1e400]}"#,
-            Err(("", "a number is out of range")),
+            Err(("/list/0", "type: value is not of type \"string\"")),
+        );
+        // A number that no double holds is judged as the largest that one does.
+        let bounded = json!({"properties": {"n": {"maximum": 9}, "m": {"type": "integer"}}});
+        check(
+            &bounded,
+            r#"{"n": -1e400, "m": 1e400, "o": [{"p": 1e999}]}"#,
+            Ok(()),
+        );
+        check(
+            &bounded,
+            r#"{"n": 1e400}"#,
+            Err(("/n", "maximum: value is greater than the maximum of 9")),
         );
     }
 

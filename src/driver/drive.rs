@@ -7,10 +7,12 @@ use tokio_util::sync::CancellationToken;
 use super::bring_up::Start;
 use super::clock::RunClock;
 use super::perform::{self, Answer, InferenceAnswer};
+use super::queues::Queues;
 use super::recorder::Recorder;
 use super::redaction::Redactor;
 use super::tasks::{Ended, Performed, Tasks};
 use super::{DriverError, Prepared};
+use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
@@ -18,7 +20,7 @@ use crate::kernel::{
     Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed, InferenceReturned,
     Interrupter, Run, ToolReturned,
 };
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, ToolOutcome};
 use crate::store::{NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, ToolServers};
 use crate::transcript::SealedEntry;
@@ -215,6 +217,7 @@ struct Workers {
     cancel: CancellationToken,
     clock: RunClock,
     contract: Arc<ExecutionContract>,
+    queues: Arc<Queues>,
     redactor: Arc<Redactor>,
     run_id: RunId,
     servers: Option<Arc<ToolServers>>,
@@ -241,6 +244,7 @@ impl Workers {
             backends,
             cancel: CancellationToken::new(),
             clock: RunClock::starting_at(at_ms),
+            queues: Arc::new(Queues::of(&contract)),
             contract,
             redactor,
             run_id: run_id.clone(),
@@ -280,7 +284,10 @@ impl Workers {
             let event = tokio::select! {
                 biased;
                 asked = control.recv(), if control_open => match asked {
-                    Some(Control::Stop) => EventKind::StopRequested,
+                    Some(Control::Stop) => {
+                        self.queues.stop();
+                        EventKind::StopRequested
+                    }
                     Some(Control::Abort) => EventKind::Interrupted(Interrupter::Abort),
                     Some(Control::Shutdown) => EventKind::Interrupted(Interrupter::Shutdown),
                     None => {
@@ -328,6 +335,10 @@ impl Workers {
                 Effect::Execute(order) => {
                     if let Some(servers) = &self.servers {
                         let call = Performed::Call(order.call);
+                        let origin = self.contract.tool(&order.invocation.name);
+                        let origin = origin.map_or_else(String::new, |tool| tool.origin.clone());
+                        let cancel = self.cancel.child_token();
+                        let unstarted = order.clone();
                         let calling = perform::call(
                             Arc::clone(servers),
                             Arc::clone(&self.contract),
@@ -335,9 +346,23 @@ impl Workers {
                             self.run_id.clone(),
                             self.clock,
                             order,
-                            self.cancel.child_token(),
+                            cancel.clone(),
                         );
-                        self.tasks.spawn(call, calling);
+                        let queues = Arc::clone(&self.queues);
+                        self.tasks.spawn(call, async move {
+                            match queues.slot(&origin, &cancel).await {
+                                Some(slot) => {
+                                    let answer = calling.await;
+                                    drop(slot);
+                                    answer
+                                }
+                                None => Answer::Call {
+                                    blobs: Vec::new(),
+                                    order: unstarted,
+                                    outcome: ToolOutcome::Cancelled,
+                                },
+                            }
+                        });
                     }
                 }
                 // Nothing to do but to wait: the run's own deadline wakes it.
@@ -413,9 +438,11 @@ fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'
     let redacted = raw_hash.is_some() && answer.raw.is_none();
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
+            let (xml, target) = (answer.xml.as_ref(), answer.target);
+            let result = transported(*result, xml, run.contract(), target);
             let usage = result.usage_or_estimate(answer.expected_tokens);
             let is_message = result.canonical_message.is_some();
-            let admitted = run.admit(*result);
+            let admitted = run.admit(result);
             // A message without a valid call, through a mask that allows nothing else.
             let gate_breached = is_message && admitted.gated;
             if let Some(raw) = answer.raw {

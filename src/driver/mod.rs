@@ -27,6 +27,7 @@ mod key_files;
 mod local_models;
 mod perform;
 mod preview;
+mod queues;
 mod recorder;
 mod redaction;
 mod redaction_key;

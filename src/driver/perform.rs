@@ -11,7 +11,7 @@ use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience, TransportFault};
 use crate::kernel::{
-    CallOrder, InferRequest, Probed, ProbedTarget, ToolExposure, observation_text,
+    CallOrder, InferRequest, Probed, ProbedTarget, ToolExposure, XmlOffer, observation_text,
 };
 use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, estimate_tokens};
 use crate::tools::{BlobSink, CallTerms, ToolServers};
@@ -41,6 +41,10 @@ pub(super) struct InferenceAnswer {
     pub(super) raw_hash: Option<Digest>,
     pub(super) request_hash: Digest,
     pub(super) response: Result<Decoded, TransportFault>,
+    /// Index of the target that was asked.
+    pub(super) target: usize,
+    /// The tags that the request offered.
+    pub(super) xml: Option<XmlOffer>,
 }
 
 /// Asks every target whether it answers, all at once.
@@ -95,6 +99,8 @@ pub(super) async fn infer(
         raw_hash,
         request_hash,
         response,
+        target: request.target,
+        xml: request.xml,
     })
 }
 

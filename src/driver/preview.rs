@@ -87,6 +87,7 @@ fn reached_alike(left: Option<&ServerTerms>, right: Option<&ServerTerms>) -> boo
         available: true,
         expected_pin: None,
         pin: None,
+        queue: None,
         ..terms.clone()
     };
     left.is_some() && left.map(way) == right.map(way)

@@ -16,10 +16,11 @@ use super::perform::{self, Answer};
 use super::redaction::Redactor;
 use super::resume::{missing_server, other_terms, pins_of};
 use super::{DriverError, RunRequest};
+use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience};
-use crate::kernel::{CallOrder, EventKind, RunStarted};
+use crate::kernel::{CallOrder, EventKind, RunStarted, XmlOffer};
 use crate::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
 use crate::replay::{Again, BlobSource, LiveAnswer, LiveReport, LiveScope, Reissuer};
 use crate::tools::{BringUp, ToolServers};
@@ -208,12 +209,19 @@ impl World {
             return Asked::NoTime;
         }
         match again {
-            Again::Inference { body, target, .. } => self.infer(body, target, cancel).await,
+            Again::Inference {
+                body, target, xml, ..
+            } => self.infer(body, (target, xml), cancel).await,
             Again::Call(order) => self.call(order, cancel).await,
         }
     }
 
-    async fn infer(&self, body: Vec<u8>, target: usize, cancel: &CancellationToken) -> Asked {
+    async fn infer(
+        &self,
+        body: Vec<u8>,
+        (target, xml): (usize, Option<XmlOffer>),
+        cancel: &CancellationToken,
+    ) -> Asked {
         let model = self.contract.targets.get(target);
         let adapter = Adapter::of_target(&self.contract, target);
         let (Some(backend), Some(model), Ok(adapter)) = (self.backends.get(target), model, adapter)
@@ -229,7 +237,10 @@ impl World {
         let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
         let answer = self.in_time(asking).await.map(|answer| answer.response);
         Asked::Answered(LiveAnswer::Inference(match answer {
-            Some(Ok(Decoded::Message(result))) => Ok(result),
+            Some(Ok(Decoded::Message(result))) => {
+                let result = transported(*result, xml.as_ref(), &self.contract, target);
+                Ok(Box::new(result))
+            }
             Some(Ok(Decoded::Fault { fault, .. })) => Err(fault),
             Some(Err(fault)) => Err(fault.into_provider_fault()),
             // The recorded run had its answer by then.

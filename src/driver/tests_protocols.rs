@@ -185,6 +185,91 @@ async fn a_script_of_every_protocol_plays_and_replays() {
     }
 }
 
+/// Arguments that a parser would change: key order, escapes that need none, numbers beyond a double, digits that mean nothing.
+const ODD: &str = r#"{"z":"x86","a":"\u0000\u0041\/","n":1e400,"m":{"y":1.50,"x":-0.0,"w":[1E2, 12345678901234567890123]},"é":"\ud83d\ude00 😀"}"#;
+
+/// A call of `name` in every protocol, with arguments as they stand.
+fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, String)> {
+    let quoted = Value::from(arguments).to_string();
+    let chat = format!(
+        r#"{{"choices":[{{"message":{{"content":null,"tool_calls":[{{"id":"c","type":"function","function":{{"name":"{name}","arguments":{quoted}}}}}]}},"finish_reason":"tool_calls"}}]}}"#
+    );
+    let object = chat.replace(&quoted, arguments);
+    let streamed = format!(
+        "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"c\",\"function\":{{\"name\":\"{name}\",\
+         \"arguments\":{quoted}}}}}]}},\"finish_reason\":\"tool_calls\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let responses = format!(
+        r#"{{"status":"completed","output":[{{"type":"function_call","call_id":"c","name":"{name}","arguments":{quoted}}}]}}"#
+    );
+    let anthropic = format!(
+        r#"{{"content":[{{"type":"tool_use","id":"c","name":"{name}","input":{arguments}}}],"stop_reason":"tool_use"}}"#
+    );
+    let gemini = format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"name":"{name}","args":{arguments}}}}}]}},"finishReason":"STOP"}}]}}"#
+    );
+    let ollama = format!(
+        r#"{{"message":{{"content":"","tool_calls":[{{"function":{{"name":"{name}","arguments":{arguments}}}}}]}},"done":true,"done_reason":"stop"}}"#
+    );
+    vec![
+        ("openai-chat", chat.clone()),
+        ("openai-chat", object),
+        ("openai-chat", streamed),
+        ("openrouter-chat", chat),
+        ("openai-responses", responses),
+        ("anthropic-messages", anthropic),
+        ("gemini", gemini),
+        ("ollama-chat", ollama),
+    ]
+}
+
+#[tokio::test]
+async fn arguments_reach_a_tool_server_as_the_model_wrote_them() {
+    let python = std::process::Command::new("python3")
+        .arg("--version")
+        .output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no python3 to run the tool server with");
+        return;
+    }
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
+    let tools = format!("tools.mcp.s={{command: python3, args: ['{server}']}}");
+    for (proto, body) in call_bodies("s__args", ODD) {
+        let folder = tempfile::tempdir().unwrap();
+        let stream = body.starts_with("data:");
+        let asked = json!({"proto": proto, "stream": stream, "response": body});
+        std::fs::write(folder.path().join("script.jsonl"), asked.to_string()).unwrap();
+        let sets = [tools.as_str(), "max_attempts_per_turn=1"];
+        let finished = run(folder.path(), "type: scripted, file: script.jsonl", &sets).await;
+        let talk = finished.run.conversation();
+        assert_eq!(talk[1].tool_calls[0].arguments.as_str(), ODD, "{proto}");
+        // What the server says is the line that it was sent.
+        let line = &talk[2].content;
+        assert!(
+            line.contains(&format!("\"arguments\":{ODD}")),
+            "{proto}: {line}"
+        );
+        let report = replay(folder.path(), &finished);
+        assert!(report.same, "{proto}: {:#?}", report.first_difference);
+    }
+}
+
+#[tokio::test]
+async fn a_built_in_tool_is_given_what_the_model_wrote() {
+    let text = r#"{"text":"x86 \u0000 \u0041\/ 1e400 \ud83d\ude00"}"#;
+    for (proto, body) in call_bodies("echo", text) {
+        let folder = tempfile::tempdir().unwrap();
+        let stream = body.starts_with("data:");
+        let asked = json!({"proto": proto, "stream": stream, "response": body});
+        std::fs::write(folder.path().join("script.jsonl"), asked.to_string()).unwrap();
+        let sets = ["tools.builtin=[echo]", "max_attempts_per_turn=1"];
+        let finished = run(folder.path(), "type: scripted, file: script.jsonl", &sets).await;
+        let talk = finished.run.conversation();
+        assert_eq!(talk[1].tool_calls[0].arguments.as_str(), text, "{proto}");
+        assert_eq!(talk[2].content, "x86 \u{0} A/ 1e400 😀", "{proto}");
+    }
+}
+
 /// The model and the manner of the answer stand in the path of one protocol; the base URL's own query stays.
 #[tokio::test]
 async fn a_query_of_the_protocol_joins_that_of_the_address() {

@@ -8,6 +8,10 @@ use crate::message::{CallSeq, Digest, ToolInvocation, ToolOutcome};
 pub(super) enum Slot {
     /// Answered by monolith; never started.
     Answered(FailedReason),
+    /// Answered by monolith, and it is no failure.
+    Said(String),
+    /// A call of `agent__final_report`: answered once it is known whether the report counts.
+    Report,
     /// Authorised, not yet started.
     Pending(CallSeq),
     /// Authorised, waits for a person.
@@ -28,6 +32,8 @@ pub(super) struct BatchCall {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
     pub(super) slot: Slot,
+    /// Where it stands in a container: the container's id, and what the model calls it there.
+    pub(super) part: Option<(String, String)>,
 }
 
 /// The calls of one message, in the message's order.

@@ -4,7 +4,7 @@ use super::edges::{FromCommit, Reply};
 use super::machine::{Machine, Phase, Verdict};
 use super::outbox::Outbox;
 use super::predicates::{Decision, Next};
-use super::texts::{FINAL_INSTRUCTION, notice};
+use super::texts::{FINAL_INSTRUCTION, REPORT_INSTRUCTION, notice};
 use super::turn::{Failure, Turn};
 use super::{ClosingReason, Outcome};
 use crate::message::exact_sum;
@@ -71,6 +71,15 @@ impl Machine {
         None
     }
 
+    /// What the closing turn is told.
+    pub(super) fn final_instruction(&self) -> &'static str {
+        if self.wants_report() {
+            REPORT_INSTRUCTION
+        } else {
+            FINAL_INSTRUCTION
+        }
+    }
+
     fn begin_turn(&mut self) {
         self.turn = Turn::begin(self.turn.number.saturating_add(1), self.run_ms());
         self.counters.turns = self.counters.turns.saturating_add(1);
@@ -79,24 +88,12 @@ impl Machine {
     /// The closing turn: no user tools, one fixed instruction that stays in the conversation.
     fn begin_closing(&mut self, reason: ClosingReason, outbox: &mut Outbox) {
         if reason == ClosingReason::Context {
-            let blocked = self.turn.target(self.contract.targets.len());
-            let name = self
-                .contract
-                .targets
-                .get(blocked)
-                .map(|target| format!("{}/{}", target.provider, target.model));
-            let account = super::context::account(
-                &self.context,
-                super::context::schema_tokens(&self.contract, false),
-                super::context::limit(&self.contract, blocked),
-                name,
-            );
-            outbox.context = Some(account);
+            outbox.blocked = self.context_block(self.next_in_turn());
         }
         self.closing = Some(reason);
-        self.context_tripped = false;
+        self.context_tripped = None;
         self.begin_turn();
-        self.append_pending(notice(FINAL_INSTRUCTION));
+        self.append_pending(notice(self.final_instruction()));
         self.context.flush();
         // The instruction replaces whatever the last attempt would have been told.
         self.notices.clear();

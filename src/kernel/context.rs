@@ -1,7 +1,7 @@
 //! Context accounting (semantics §5; 000 §2): pure arithmetic on recorded token counts.
 
 use super::ContextAccount;
-use crate::contract::{Terms, ToolPolicy};
+use crate::contract::Terms;
 use crate::message::{MAX_EXACT, exact_sum};
 
 /// The counters of 000 §2.
@@ -36,13 +36,10 @@ impl ContextLedger {
     }
 }
 
-/// Tokens of the definitions that a request carries: none in the closing turn.
+/// Tokens of the definitions that a request carries: in the closing turn none but that of the final report.
 pub(super) fn schema_tokens(terms: &Terms, closing: bool) -> u64 {
-    if closing || terms.tool_policy == ToolPolicy::Forbidden {
-        return 0;
-    }
     terms
-        .exposed_tools()
+        .offered_tools(closing)
         .fold(0, |sum, tool| exact_sum(sum, tool.schema_tokens))
 }
 
@@ -67,11 +64,17 @@ pub(super) fn smallest_limit(terms: &Terms) -> u64 {
         .unwrap_or(0)
 }
 
-/// Whether the projection is above the forced-synthesis ratio: greater than floor(ratio × window).
-pub(super) fn above_ratio(terms: &Terms, projected: u64) -> bool {
+/// What the projection may not pass by the forced-synthesis ratio: floor(ratio × window).
+pub(super) fn ratio_threshold(terms: &Terms) -> u64 {
     let window = u128::from(terms.context_budget.context_window);
     let threshold = u128::from(terms.context_budget.ratio_ppm()) * window / 1_000_000;
-    u128::from(projected) > threshold
+    u64::try_from(threshold).unwrap_or(u64::MAX)
+}
+
+/// `provider/model` of a target.
+pub(super) fn target_name(terms: &Terms, target: usize) -> String {
+    let target = terms.targets.get(target);
+    target.map_or_else(String::new, |t| format!("{}/{}", t.provider, t.model))
 }
 
 /// The account of one judgement.

@@ -38,6 +38,7 @@ pub struct DecisionKey {
     batch: Vec<CallKey>,
     parked: bool,
     notice_tokens: u64,
+    report: u8,
     tools_changed: BTreeSet<String>,
     outcome: Option<Outcome>,
 }
@@ -58,6 +59,8 @@ impl Machine {
                     Slot::Answered(reason) => {
                         (0, CallSeq(0), estimate_tokens(&reason.observation()))
                     }
+                    Slot::Said(text) => (13, CallSeq(0), estimate_tokens(text)),
+                    Slot::Report => (14, CallSeq(0), 0),
                     Slot::Pending(seq) => (1, *seq, 0),
                     Slot::Awaiting(seq) => (2, *seq, 0),
                     Slot::Running(seq) => (3, *seq, 0),
@@ -94,6 +97,9 @@ impl Machine {
             outcome: Option<Outcome>,
             parked: (u64, Option<u64>),
             phase: (u8, u64),
+            /// Left out where there is none: runs of before final reports have the same digests.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            report: Option<u8>,
             state: State,
             tools_changed: &'a BTreeSet<String>,
             turn: &'a Turn,
@@ -107,7 +113,7 @@ impl Machine {
             counters: &self.counters,
             flags: [
                 self.stop_requested,
-                self.context_tripped,
+                self.context_tripped.is_some(),
                 self.inference_succeeded,
                 self.gate_open,
                 self.proof.is_some(),
@@ -119,6 +125,7 @@ impl Machine {
             outcome: self.outcome,
             parked: (self.parked_ms, self.parked_since),
             phase: self.phase_key(),
+            report: Some(self.report.key()).filter(|key| *key > 0),
             state,
             tools_changed: &self.tools_changed,
             turn: &self.turn,
@@ -204,7 +211,7 @@ impl Run {
                 Interrupter::Parent => 2,
             }),
             context: m.context,
-            context_tripped: m.context_tripped,
+            context_tripped: m.context_tripped.is_some(),
             inference_succeeded: m.inference_succeeded,
             gate_open: m.gate_open,
             proven: m.proof.is_some(),
@@ -216,6 +223,7 @@ impl Run {
             batch: m.batch_key(),
             parked: m.parked_since.is_some(),
             notice_tokens: m.notice_tokens(),
+            report: m.report.key(),
             tools_changed: m.tools_changed.clone(),
             outcome: m.outcome,
         }

@@ -46,6 +46,21 @@ pub struct InferRequest {
     pub tools: ToolExposure,
     /// The turn, from 1.
     pub turn: u32,
+    /// Which tags the answer is read for, and what the request says of them; none under the native transport.
+    pub xml: Option<XmlOffer>,
+}
+
+/// What one request offers under the XML tool transport (000 §11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XmlOffer {
+    /// Whether this is the closing turn.
+    pub closing: bool,
+    /// The number of the first free slot: slots go on over the turns.
+    pub first_slot: u32,
+    /// `H_0` of the run; the nonce is its first 8 digits.
+    pub genesis: Digest,
+    /// How many slots for calls there are.
+    pub slots: u32,
 }
 
 /// How tools are offered in a request.

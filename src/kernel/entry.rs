@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Event, Outcome, Predicate, State};
-use crate::contract::PolicyDecision;
+use crate::contract::{PolicyDecision, ReportFormat};
 use crate::message::{CallSeq, Digest, InferenceSeq};
 
 /// One transcript entry as the machine decided it, before the transcript chains it.
@@ -37,6 +37,9 @@ pub struct Action {
     pub adapter_version: String,
     /// The attempt in this turn, from 1; 0 in PRECHECK.
     pub attempt: u32,
+    /// What did not fit the context, on the entry that drops a result or begins a closing turn for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<ContextBlock>,
     /// The results of PRECHECK, on the entry that leaves it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
@@ -76,6 +79,9 @@ pub struct Action {
     /// The predicate of semantics §2 that fired, on entries that leave COMMIT or PRECHECK.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicate: Option<Predicate>,
+    /// The final report of the run, on the entry that ends it well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<ReportRecord>,
     /// The entry's number, from 0.
     pub seq: u64,
     /// Digest of the whole machine after this entry.
@@ -86,6 +92,33 @@ pub struct Action {
     pub target: u32,
     /// The state after: the `state` of the chain.
     pub to: State,
+}
+
+/// What an entry says of the run's final report; the words stand in the response that it came in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportRecord {
+    /// Size of its content in bytes.
+    pub bytes: u64,
+    /// The form that the contract asks for.
+    pub format: ReportFormat,
+    /// BLAKE3 over its content.
+    pub hash: Digest,
+    /// How it was given.
+    pub source: ReportSource,
+    /// What monolith changed or overlooked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// How a final report was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReportSource {
+    /// As text of the closing turn.
+    Text,
+    /// With `agent__final_report`.
+    Tool,
 }
 
 /// One check of PRECHECK.
@@ -169,6 +202,49 @@ pub struct ContextAccount {
     pub remaining: u64,
     /// Tokens of the exposed tools' definitions.
     pub schema: u64,
+}
+
+/// What did not fit, and whom (semantics §5; 000 §2).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ContextBlock {
+    /// The result that was dropped, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<DroppedResult>,
+    /// What the projection was judged against.
+    pub limit: u64,
+    /// `current + pending + new + schema`.
+    pub projected: u64,
+    /// Which judgement it was.
+    pub reason: BlockReason,
+    /// `limit - projected`, or 0.
+    pub remaining: u64,
+    /// `provider/model` of the target that it does not fit.
+    pub target: String,
+}
+
+/// What a dropped result would have weighed, and what its stub weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DroppedResult {
+    /// Tokens of the result.
+    pub original: u64,
+    /// Tokens of what stands in its place.
+    pub replacement: u64,
+}
+
+/// Which judgement found that the context is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockReason {
+    /// The provider said so.
+    ProviderOverflow,
+    /// Above `force_synthesis_at_ratio`.
+    Ratio,
+    /// A tool's result does not fit the smallest target.
+    ToolPreflight,
+    /// The next request does not fit its target.
+    TurnPreflight,
 }
 
 /// What has been used (semantics §1, §4).

@@ -8,7 +8,10 @@ use super::guard::{Guard, holds};
 use super::machine::{Machine, Phase, Verdict};
 use super::outbox::Outbox;
 use super::texts::FailedReason;
-use super::{Approval, CallOrder, EventKind, LostEffect, State, ToolReturned};
+use super::{
+    Approval, BlockReason, CallOrder, ContextBlock, DroppedResult, EventKind, LostEffect, State,
+    ToolReturned,
+};
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
 impl Machine {
@@ -84,16 +87,37 @@ impl Machine {
         with_result.new = exact_sum(with_result.new, tokens);
         let overflows = result.is_some() && with_result.projected(schema) > fits;
         let dropped = holds(Guard::ResultFit, overflows);
-        call.slot = Slot::Ended {
-            call: returned.call,
-            outcome: Box::new(outcome),
-            dropped,
+        // The driver cancels no running call at a stop, only one that still waits in its queue.
+        let never_started = self.stop_requested && matches!(outcome, ToolOutcome::Cancelled);
+        call.slot = if never_started {
+            Slot::Answered(FailedReason::NotStartedStop)
+        } else {
+            Slot::Ended {
+                call: returned.call,
+                outcome: Box::new(outcome),
+                dropped,
+            }
         };
         if dropped {
-            self.context_tripped = true;
-            outbox.context = Some(account(&with_result, schema, fits, self.smallest_target()));
+            let target = self.smallest_target();
+            let judged = account(&with_result, schema, fits, Some(target.clone()));
             let stub = FailedReason::ContextExceeded.observation();
-            self.context.new = exact_sum(self.context.new, estimate_tokens(&stub));
+            let replacement = estimate_tokens(&stub);
+            let block = ContextBlock {
+                dropped: Some(DroppedResult {
+                    original: tokens,
+                    replacement,
+                }),
+                limit: fits,
+                projected: judged.projected,
+                reason: BlockReason::ToolPreflight,
+                remaining: judged.remaining,
+                target,
+            };
+            outbox.context = Some(judged);
+            outbox.blocked = Some(block.clone());
+            self.context_tripped.get_or_insert(block);
+            self.context.new = exact_sum(self.context.new, replacement);
         } else {
             self.context.new = exact_sum(self.context.new, tokens);
         }
@@ -161,7 +185,7 @@ impl Machine {
     fn nothing_starts(&self) -> bool {
         self.head_decides()
             || holds(Guard::StopStartsNothing, self.stop_requested)
-            || self.context_tripped
+            || self.context_tripped.is_some()
             || self.verdict == Verdict::EnvelopeMalformed
     }
 
@@ -190,7 +214,7 @@ impl Machine {
             self.batch.start_no_more(&FailedReason::NotStartedCutShort);
         } else if holds(Guard::StopStartsNothing, self.stop_requested) {
             self.batch.start_no_more(&FailedReason::NotStartedStop);
-        } else if self.context_tripped {
+        } else if self.context_tripped.is_some() {
             self.batch.start_no_more(&FailedReason::NotStartedContext);
         } else if self.batch.running() == 0 && self.batch.has_pending() {
             self.start_next(outbox);
@@ -239,14 +263,10 @@ impl Machine {
     }
 
     /// `provider/model` of the target whose limit is the smallest.
-    fn smallest_target(&self) -> Option<String> {
-        let smallest = smallest_limit(&self.contract);
-        self.contract
-            .targets
-            .iter()
-            .enumerate()
-            .find(|(i, _)| super::context::limit(&self.contract, *i) == smallest)
-            .map(|(_, target)| format!("{}/{}", target.provider, target.model))
+    fn smallest_target(&self) -> String {
+        let targets = 0..self.contract.targets.len();
+        let smallest = targets.min_by_key(|target| super::context::limit(&self.contract, *target));
+        super::context::target_name(&self.contract, smallest.unwrap_or(0))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Run;
 use super::judge::Judgement;
 use super::machine::Machine;
-use crate::contract::ToolPolicy;
+use crate::contract::{SessionTool, ToolPolicy};
 use crate::message::{AgentMessage, Digest, ProtocolAdapterResult, Withheld};
 
 impl Machine {
@@ -12,6 +12,22 @@ impl Machine {
         self.contract.token_gate
             && self.contract.tool_policy == ToolPolicy::Required
             && !self.gate_open
+    }
+
+    /// Takes out of a message what must not be seen: its text, and what it tells by the session's own tools, which open nothing.
+    fn hold_back(&self, message: &mut AgentMessage) -> String {
+        let mut held = std::mem::take(&mut message.content);
+        message.tool_calls.retain(|call| {
+            let tells = matches!(
+                self.contract.session_tool(&call.name),
+                Some(SessionTool::FinalReport | SessionTool::ProgressReport)
+            );
+            if tells {
+                held.push_str(call.arguments.as_str());
+            }
+            !tells
+        });
+        held
     }
 }
 
@@ -40,10 +56,9 @@ impl Run {
             Judgement::Violation(_) | Judgement::Rejected { .. } | Judgement::Limit(_) => false,
         };
         let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);
-        let held = |message: &mut AgentMessage| {
-            (gated && !message.content.is_empty()).then(|| std::mem::take(&mut message.content))
-        };
+        let held = |message: &mut AgentMessage| gated.then(|| machine.hold_back(message));
         let withheld = result.canonical_message.as_mut().and_then(held);
+        let withheld = withheld.filter(|text| !text.is_empty());
         if let Some(text) = &withheld {
             result.withheld = Some(Withheld {
                 blank: text.trim().is_empty(),

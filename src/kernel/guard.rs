@@ -57,6 +57,10 @@ guards! {
     CutResponse,
     RefusedResponse,
     ValidateHead,
+    ReportAttempts,
+    ReportFailed,
+    ReportOnly,
+    ReportProof,
 }
 
 /// Whether `condition` holds; the shipped machine asks nothing else.

@@ -7,9 +7,13 @@ use super::outbox::Outbox;
 use super::turn::Failure;
 use super::{
     EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode, State, ToolExposure,
+    XmlOffer,
 };
-use crate::contract::{ToolPolicy, ToolTransport};
+use crate::contract::ToolTransport;
 use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
+
+/// The most slots that one turn offers: each is named in the request.
+const MAX_SLOTS: u32 = 100;
 
 impl Machine {
     pub(super) fn infer(&mut self, event: &EventKind, outbox: &mut Outbox) -> Reply<FromInfer> {
@@ -100,9 +104,13 @@ impl Machine {
             ledger.pending = exact_sum(ledger.pending, notice.tokens);
         }
         let fits = limit(&self.contract, target);
-        let mut request_account = account(&ledger, schema, fits, None);
-        if let Some(earlier) = outbox.context.take() {
-            request_account.blocked = earlier.blocked;
+        let blocked = outbox.blocked.as_ref().map(|block| block.target.clone());
+        let request_account = account(&ledger, schema, fits, blocked);
+        if self.closing.is_some() && request_account.projected > fits {
+            let (projected, over) = (request_account.projected, "sent all the same");
+            outbox.note = Some(format!(
+                "the closing request does not fit and is {over}: {projected} tokens of {fits}"
+            ));
         }
         self.counters.inferences = self.counters.inferences.saturating_add(1);
         let inference = InferenceSeq(self.counters.inferences);
@@ -118,21 +126,42 @@ impl Machine {
             target,
             tools: self.exposure(),
             turn: self.turn.number,
+            xml: self.xml_offer(),
         });
         outbox.context = Some(request_account);
     }
 
     fn exposure(&self) -> ToolExposure {
         let terms = &self.contract;
-        let none = self.closing.is_some()
-            || terms.tool_policy == ToolPolicy::Forbidden
-            || terms.exposed_tools().next().is_none();
-        if none {
+        let closing = self.closing.is_some();
+        if terms.native_tools(closing).next().is_none() {
             ToolExposure::Withheld
-        } else if self.gate_closed() && terms.tool_transport == ToolTransport::Native {
+        } else if !closing && self.gate_closed() && terms.tool_transport == ToolTransport::Native {
             ToolExposure::Forced
         } else {
             ToolExposure::Auto
         }
+    }
+
+    /// The tags of the request; slots are those of the turn, so a number is never offered twice.
+    fn xml_offer(&self) -> Option<XmlOffer> {
+        let terms = &self.contract;
+        let closing = self.closing.is_some();
+        let slots = match terms.tool_transport {
+            ToolTransport::Native => return None,
+            ToolTransport::XmlFinal => 0,
+            ToolTransport::Xml if closing || terms.exposed_tools().next().is_none() => 0,
+            ToolTransport::Xml => {
+                let calls = u32::try_from(terms.max_tool_calls_per_turn).unwrap_or(u32::MAX);
+                calls.min(MAX_SLOTS)
+            }
+        };
+        let turns_before = self.turn.number.saturating_sub(1);
+        Some(XmlOffer {
+            closing,
+            first_slot: turns_before.saturating_mul(slots).saturating_add(1),
+            genesis: self.genesis,
+            slots,
+        })
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::OutcomeCode;
 use super::guard::{Guard, holds};
 use super::machine::Machine;
+use super::session::Unit;
 use super::texts::FailedReason;
 use crate::contract::ToolPolicy;
 use crate::message::{AgentMessage, Digest, ToolInvocation, framed};
@@ -25,7 +26,7 @@ pub(super) enum Judgement {
     },
     /// A call limit would be passed; nothing runs.
     Limit(OutcomeCode),
-    /// For each call in order: run it (none), or answer it with this.
+    /// For each of the message's units in order: run it (none), or answer it with this.
     Calls(Vec<Option<FailedReason>>),
 }
 
@@ -72,27 +73,29 @@ impl Machine {
     /// Judges the calls of a message outside the closing turn.
     pub(super) fn judge(&self, message: &AgentMessage) -> Judgement {
         let terms = &self.contract;
-        let calls = &message.tool_calls;
+        let units = self.units(message);
         if holds(
             Guard::ForbiddenCall,
-            terms.tool_policy == ToolPolicy::Forbidden && !calls.is_empty(),
+            terms.tool_policy == ToolPolicy::Forbidden && !units.is_empty(),
         ) {
             return Judgement::Violation(OutcomeCode::ForbiddenCall);
         }
-        let outside = |c: &ToolInvocation| terms.tool(&c.name).is_some() && !terms.allows(&c.name);
-        let outside = terms.strict_mode && holds(Guard::ToolNotAllowed, calls.iter().any(outside));
-        let answers: Vec<Option<FailedReason>> = calls.iter().map(|c| self.fault_of(c)).collect();
+        let outside = |unit: &Unit<'_>| {
+            let name = &unit.invocation.name;
+            terms.tool(name).is_some() && !terms.allows(name)
+        };
+        let outside = terms.strict_mode && holds(Guard::ToolNotAllowed, units.iter().any(outside));
+        let answers: Vec<Option<FailedReason>> = units.iter().map(|u| self.fault_of(u)).collect();
         if terms.strict_mode && !outside {
-            let rejected = answers.iter().enumerate().find_map(|(i, a)| match a {
+            let rejected = units.iter().zip(&answers).find_map(|(unit, a)| match a {
                 // A changed tool stands in a pinned manifest: its call is refused, the message is not.
                 Some(FailedReason::NotFound { name }) if terms.tool(name).is_none() => {
-                    let pointer = format!("/tool_calls/{i}/name");
                     let shown = name.chars().take(100).collect();
-                    Some(("TOOL_NOT_FOUND", pointer, shown))
+                    Some(("TOOL_NOT_FOUND", unit.name_at.clone(), shown))
                 }
                 Some(FailedReason::Invalid { pointer, rule }) => Some((
                     "TOOL_VALIDATION_ERROR",
-                    format!("/tool_calls/{i}/arguments{pointer}"),
+                    format!("{}{pointer}", unit.arguments_at),
                     rule.clone(),
                 )),
                 _ => None,
@@ -109,10 +112,10 @@ impl Machine {
         }
         let answers = self.drop_excess(answers);
         let runnable = || {
-            calls
+            units
                 .iter()
                 .zip(&answers)
-                .filter_map(|(call, answer)| answer.is_none().then_some(call))
+                .filter_map(|(unit, answer)| answer.is_none().then_some(unit.invocation.as_ref()))
         };
         if let Some(code) = self.limit_passed(runnable()) {
             return Judgement::Limit(code);
@@ -127,8 +130,16 @@ impl Machine {
     }
 
     /// What is wrong with one call, if anything is.
-    fn fault_of(&self, call: &ToolInvocation) -> Option<FailedReason> {
+    fn fault_of(&self, unit: &Unit<'_>) -> Option<FailedReason> {
+        let call = &unit.invocation;
         let name = call.name.clone();
+        if unit.refused.is_some() {
+            return unit.refused.clone();
+        }
+        // Nothing of the session's own runs inside a container.
+        if self.contract.session_tool(&name).is_some() {
+            return Some(FailedReason::NotAllowed { name });
+        }
         if self.contract.tool(&name).is_none() {
             return Some(FailedReason::NotFound { name });
         }

@@ -15,10 +15,11 @@ use super::guard::{Guard, holds};
 use super::judge::CallHistory;
 use super::outbox::Outbox;
 use super::proof::Proof;
+use super::session::Report;
 use super::turn::{Failure, Turn};
 use super::{
-    Check, ClosingReason, Counters, Event, EventKind, Interrupter, LostEffect, Outcome,
-    OutcomeCode, Resumed, State,
+    Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, LostEffect,
+    Outcome, OutcomeCode, Resumed, State,
 };
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
 use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
@@ -42,6 +43,8 @@ pub(super) enum Verdict {
     Failed(Failure),
     /// The attempt succeeded and the turn is over: tools ran, calls were answered, or only reasoning came.
     Advanced,
+    /// The turn is over, and the final report that it brought failed: the next one is the closing turn.
+    ReportFailed,
     /// A terminal response stands in the conversation, or is withheld.
     Terminal,
     /// The contract was broken.
@@ -58,15 +61,13 @@ pub(super) enum Verdict {
 
 /// Everything a run is besides its state. Changed by handlers only.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact of the run that several states read; none excludes another"
-)]
 pub(super) struct Machine {
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) validators: Arc<Validators>,
     pub(super) at_ms: u64,
     pub(super) events: Digest,
+    /// `H_0` of the run.
+    pub(super) genesis: Digest,
     pub(super) seq: u64,
     pub(super) counters: Counters,
     pub(super) conversation: Conversation,
@@ -82,11 +83,13 @@ pub(super) struct Machine {
     pub(super) closing: Option<ClosingReason>,
     pub(super) stop_requested: bool,
     pub(super) interrupted: Option<Interrupter>,
-    pub(super) context_tripped: bool,
+    /// The first result that did not fit, until the closing turn has begun.
+    pub(super) context_tripped: Option<ContextBlock>,
     pub(super) inference_succeeded: bool,
     pub(super) gate_open: bool,
     pub(super) proof: Option<Proof>,
     pub(super) history: CallHistory,
+    pub(super) report: Report,
     pub(super) tools_changed: BTreeSet<String>,
     pub(super) checks: Vec<Check>,
     pub(super) intent_words: Vec<String>,

@@ -40,6 +40,7 @@ mod predicate;
 mod predicates;
 mod proof;
 mod run;
+mod session;
 mod state;
 #[cfg(test)]
 mod testing;
@@ -74,10 +75,10 @@ mod validate_calls;
 pub use conversation::conversation_digest;
 pub use digest::DecisionKey;
 pub use edges::{EDGES, Edge};
-pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
+pub use effect::{CallOrder, Effect, InferRequest, ToolExposure, XmlOffer};
 pub use entry::{
-    Action, Check, CheckName, ClosingReason, ContextAccount, Counters, EffectRecord, EntryDraft,
-    EntryKind, PolicyRecord,
+    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, Counters,
+    DroppedResult, EffectRecord, EntryDraft, EntryKind, PolicyRecord, ReportRecord, ReportSource,
 };
 pub use event::{
     Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter,

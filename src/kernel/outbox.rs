@@ -3,8 +3,9 @@
 
 use super::machine::Machine;
 use super::{
-    Action, CallOrder, Check, ContextAccount, Effect, EffectRecord, EntryDraft, EntryKind, Event,
-    InferRequest, Outcome, PolicyRecord, Predicate, State, ToolExposure,
+    Action, CallOrder, Check, ContextAccount, ContextBlock, Effect, EffectRecord, EntryDraft,
+    EntryKind, Event, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, State,
+    ToolExposure,
 };
 use crate::message::Digest;
 
@@ -17,8 +18,10 @@ pub(super) struct Outbox {
     pub(super) checks: Vec<Check>,
     pub(super) policy: Option<PolicyRecord>,
     pub(super) predicate: Option<Predicate>,
+    pub(super) blocked: Option<ContextBlock>,
     pub(super) context: Option<ContextAccount>,
     pub(super) note: Option<String>,
+    pub(super) report: Option<ReportRecord>,
 }
 
 impl Outbox {
@@ -143,6 +146,7 @@ impl Outbox {
         let action = Action {
             adapter_version: target.map_or_else(String::new, |t| t.adapter_version.clone()),
             attempt: machine.turn.attempt,
+            blocked: self.blocked.take(),
             checks: std::mem::take(&mut self.checks),
             closing: machine.closing,
             context: self.context.take(),
@@ -158,6 +162,7 @@ impl Outbox {
             outcome: machine.outcome,
             policy: self.policy.take(),
             predicate: self.predicate.take(),
+            report: self.report.take(),
             seq: machine.seq,
             state_digest: machine.state_digest(to),
             step_id: machine.turn.number,

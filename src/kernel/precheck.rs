@@ -183,6 +183,7 @@ impl Machine {
     /// Ends the run: the outcome is fixed, and the driver is told.
     pub(super) fn finish(&mut self, outcome: Outcome, outbox: &mut Outbox) {
         self.outcome = Some(outcome);
+        outbox.report = self.report_record();
         self.phase = Phase::Nothing;
         outbox.finish(outcome);
     }

@@ -42,6 +42,8 @@ pub enum PredicateName {
     Refused,
     /// The turn's attempts were used up.
     AttemptsExhausted,
+    /// The final report failed: closing turn, or the end where that was it.
+    FinalReportFailed,
     /// The context is used up: closing turn.
     Context,
     /// An acceptable terminal response, and the policy is satisfied.
@@ -78,6 +80,7 @@ impl PredicateName {
             Self::FormatRetriesExhausted => "rejected, no format retry left",
             Self::Refused => "refused by every target asked",
             Self::AttemptsExhausted => "attempts of the turn used up",
+            Self::FinalReportFailed => "the final report failed",
             Self::Context => "context used up",
             Self::TerminalResponse => "terminal response, policy satisfied",
             Self::Stop => "stop requested",

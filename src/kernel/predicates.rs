@@ -1,14 +1,14 @@
 //! The predicates of COMMIT (semantics §2): first match wins; inside an item the written order decides. Reads the machine,
 //! changes nothing.
 
-use super::context::{above_ratio, limit, schema_tokens};
+use super::context::{limit, ratio_threshold, schema_tokens, target_name};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::proof::{required_success, unproven_success};
-use super::texts::FINAL_INSTRUCTION;
 use super::turn::{Failure, Rejection, target_of};
 use super::{
-    AgentOutcome, ClosingReason, Interrupter, Outcome, OutcomeCode, Predicate, PredicateName,
+    AgentOutcome, BlockReason, ClosingReason, ContextBlock, Interrupter, Outcome, OutcomeCode,
+    Predicate, PredicateName,
 };
 use crate::contract::ToolPolicy;
 use crate::message::{ProviderFaultClass, estimate_tokens};
@@ -137,6 +137,7 @@ impl Machine {
             Verdict::Failed(failure) => failure,
             Verdict::None
             | Verdict::Advanced
+            | Verdict::ReportFailed
             | Verdict::Terminal
             | Verdict::Violation(_)
             | Verdict::Limit(_)
@@ -191,6 +192,13 @@ impl Machine {
         if !used_up {
             return None;
         }
+        if *failure == Failure::Report && holds(Guard::ReportAttempts, self.closing.is_some()) {
+            return end(
+                PredicateName::FinalReportFailed,
+                AgentOutcome::FailedValidation,
+                OutcomeCode::FinalReportSchema,
+            );
+        }
         if holds(Guard::ProviderAttempts, self.turn.only_provider_errors()) {
             return end(
                 PredicateName::AttemptsExhausted,
@@ -218,11 +226,7 @@ impl Machine {
         if self.verdict != Verdict::Terminal {
             return None;
         }
-        let code = if self.closing.is_some() {
-            OutcomeCode::Synthesis
-        } else {
-            OutcomeCode::FinalMessage
-        };
+        let code = self.success_code();
         let outcome = match (self.contract.tool_policy, &self.proof) {
             (ToolPolicy::Required, Some(proof)) => required_success(proof.clone(), code),
             // Item 3 has decided this already; without a proof there is no success to return.
@@ -241,13 +245,14 @@ impl Machine {
     }
 
     /// How the run would go on if nothing spoke against it.
-    fn next_in_turn(&self) -> Next {
+    pub(super) fn next_in_turn(&self) -> Next {
         match &self.verdict {
             Verdict::Lost | Verdict::WaitEnded => Next::Again,
             Verdict::Failed(_) if !self.attempts_used_up() => Next::Retry,
             Verdict::None
             | Verdict::Failed(_)
             | Verdict::Advanced
+            | Verdict::ReportFailed
             | Verdict::Terminal
             | Verdict::Violation(_)
             | Verdict::Limit(_)
@@ -282,6 +287,14 @@ impl Machine {
                     && holds(Guard::ClosingSpent, true)
                 {
                     return Self::closing_spent(reason);
+                }
+                let failed = self.verdict == Verdict::ReportFailed;
+                if holds(Guard::ReportFailed, failed) {
+                    if let Some(end) = self.closing_without_proof(7) {
+                        return end;
+                    }
+                    let closing = Next::Closing(ClosingReason::FinalReportFailed);
+                    return self.within_budgets(7, PredicateName::FinalReportFailed, closing);
                 }
                 let is_last = self.turn.number.saturating_add(1) >= self.contract.max_turns;
                 if holds(Guard::LastTurn, is_last) {
@@ -353,13 +366,38 @@ impl Machine {
 
     /// Item 5: whether the request that would follow is above the ratio or does not fit, or something already overflowed.
     fn context_used_up(&self, wish: Next) -> bool {
-        let overflowed = self.context_tripped
-            || matches!(&self.verdict, Verdict::Failed(failure) if is_overflow(failure));
+        self.context_block(wish).is_some()
+    }
+
+    /// What does not fit where item 5 holds; a result that was dropped before all else.
+    pub(super) fn context_block(&self, wish: Next) -> Option<ContextBlock> {
+        if self.context_tripped.is_some() {
+            return self.context_tripped.clone();
+        }
+        let terms = &self.contract;
+        let targets = terms.targets.len();
         let projected = self.projected(wish);
-        let fits = limit(&self.contract, self.next_target(wish));
-        overflowed
-            || holds(Guard::ContextRatio, above_ratio(&self.contract, projected))
-            || holds(Guard::ContextFit, projected > fits)
+        let block = |reason, limit: u64, target| ContextBlock {
+            dropped: None,
+            limit,
+            projected,
+            reason,
+            remaining: limit.saturating_sub(projected),
+            target: target_name(terms, target),
+        };
+        let next = self.next_target(wish);
+        let (fits, threshold) = (limit(terms, next), ratio_threshold(terms));
+        if matches!(&self.verdict, Verdict::Failed(failure) if is_overflow(failure)) {
+            let asked = self.turn.target(targets);
+            let reason = BlockReason::ProviderOverflow;
+            Some(block(reason, limit(terms, asked), asked))
+        } else if holds(Guard::ContextFit, projected > fits) {
+            Some(block(BlockReason::TurnPreflight, fits, next))
+        } else if holds(Guard::ContextRatio, projected > threshold) {
+            Some(block(BlockReason::Ratio, threshold, next))
+        } else {
+            None
+        }
     }
 
     /// Item 7, the budgets: the request is judged before it is issued.
@@ -404,7 +442,7 @@ impl Machine {
         let closing = self.closing.is_some() || matches!(next, Next::Closing(_));
         // The final instruction replaces the notices.
         let words = match next {
-            Next::Closing(_) => estimate_tokens(FINAL_INSTRUCTION),
+            Next::Closing(_) => estimate_tokens(self.final_instruction()),
             Next::Again | Next::Retry | Next::Turn => self
                 .notices
                 .iter()
@@ -440,6 +478,8 @@ const fn fatal_code(failure: &Failure) -> Option<OutcomeCode> {
         | Failure::Blank
         | Failure::Cut
         | Failure::Refused(_)
+        | Failure::Prose
+        | Failure::Report
         | Failure::WithheldCalls => None,
     }
 }

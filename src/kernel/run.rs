@@ -9,10 +9,11 @@ use super::conversation::Conversation;
 use super::judge::CallHistory;
 use super::machine::{Input, Machine, Phase, Verdict};
 use super::outbox::Outbox;
+use super::session::Report;
 use super::turn::Turn;
 use super::{Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State};
-use crate::contract::{ExecutionContract, Validators};
-use crate::message::{AgentMessage, Digest};
+use crate::contract::{ExecutionContract, FinalReport, Validators};
+use crate::message::{AgentMessage, Digest, genesis};
 
 /// One run of the machine: give it events, do what it says.
 ///
@@ -32,11 +33,13 @@ impl Run {
         validators: Arc<Validators>,
         started: RunStarted,
     ) -> (Self, Vec<Effect>) {
+        let genesis = genesis(contract.contract_hash(), &started.run_id);
         let mut machine = Machine {
             contract,
             validators,
             at_ms: 0,
             events: Digest::ZERO,
+            genesis,
             seq: 0,
             counters: Counters::default(),
             conversation: Conversation::new(),
@@ -51,11 +54,12 @@ impl Run {
             closing: None,
             stop_requested: false,
             interrupted: None,
-            context_tripped: false,
+            context_tripped: None,
             inference_succeeded: false,
             gate_open: false,
             proof: None,
             history: CallHistory::default(),
+            report: Report::None,
             tools_changed: BTreeSet::new(),
             checks: Vec::new(),
             intent_words: started.intent_words.clone(),
@@ -142,6 +146,15 @@ impl Run {
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
         self.storage().outcome
+    }
+
+    /// The final report, once it is accepted: under `completion: final_report`, and only of a run that succeeded.
+    #[must_use]
+    pub fn final_report(&self) -> Option<&FinalReport> {
+        match &self.storage().report {
+            Report::Accepted(report, _) => Some(report),
+            Report::None | Report::Held(_) | Report::Broken(_) => None,
+        }
     }
 
     pub(super) fn storage(&self) -> &Machine {

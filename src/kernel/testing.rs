@@ -11,9 +11,10 @@ use super::{
 };
 use crate::contract::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    ExecutionContract, Grounds, PolicyDecision, ProviderTerms, ProviderType, RedactionTerms,
-    SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms, TargetTerms, Terms, ToolOutputBudget,
-    ToolPolicy, ToolProof, ToolTerms, ToolTransport, Validators,
+    ExecutionContract, FinalReportTerms, Grounds, PolicyDecision, ProviderTerms, ProviderType,
+    RedactionTerms, ReportFormat, SEMANTICS_VERSION, Sampling, ServerKind, ServerTerms,
+    TargetTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    Validators, session_tools,
 };
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, DEFAULT_TRUNCATION_MARKER, Digest,
@@ -53,6 +54,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             reserved_system: 0,
         },
         cycle_forbid: Vec::new(),
+        final_report: None,
         format: CONTRACT_FORMAT.to_owned(),
         grammar: None,
         grammar_profile: None,
@@ -91,9 +93,11 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 file: Some("demo.jsonl".to_owned()),
                 header_names: Vec::new(),
                 header_variables: BTreeMap::new(),
+                provider_options: None,
                 provider_type: ProviderType::Scripted,
             },
         )]),
+        queues: BTreeMap::new(),
         redact: RedactionTerms::default(),
         require_approval: Vec::new(),
         semantics_version: SEMANTICS_VERSION,
@@ -110,9 +114,11 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
                 header_variables: BTreeMap::new(),
                 kind: ServerKind::Builtin,
                 pin: None,
+                queue: None,
                 url: None,
             },
         )]),
+        session_tools: Vec::new(),
         speculative_exec: false,
         step_timeout_ms: 1_800_000,
         strict_mode: true,
@@ -134,6 +140,20 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
     }
 }
 
+/// The same where a run ends with a report in Markdown; progress and batches are offered, too.
+pub(super) fn reporting(terms: Terms) -> Terms {
+    let report = FinalReportTerms {
+        format: ReportFormat::Markdown,
+        schema: None,
+    };
+    Terms {
+        completion: Completion::FinalReport,
+        session_tools: session_tools(Some(&report), true, true),
+        final_report: Some(report),
+        ..terms
+    }
+}
+
 /// A target of the scripted provider.
 pub(super) fn target(model: &str) -> TargetTerms {
     TargetTerms {
@@ -147,10 +167,13 @@ pub(super) fn target(model: &str) -> TargetTerms {
         sampling: Sampling {
             caching: "full".to_owned(),
             max_output_tokens: 1_000,
+            max_output_tokens_unsent: false,
             reasoning: None,
             reasoning_tokens: None,
+            reasoning_value: None,
             repeat_penalty: None,
-            seed: BigCount(0),
+            seed: Some(BigCount(0)),
+            stop: Vec::new(),
             stream: false,
             temperature: None,
             top_p: None,

@@ -4,9 +4,10 @@
 use super::testing::*;
 use super::tests_monitors::{Ledger, OpenCall};
 use super::{Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run};
+use crate::contract::{BATCH, FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult,
-    ProviderFaultClass, StopReason, ToolOutcome, Usage,
+    ProviderFaultClass, StopReason, ToolInvocation, ToolOutcome, Usage,
 };
 
 /// What a model says.
@@ -39,6 +40,15 @@ pub(super) enum Said {
     RecoveredText,
     RecoveredRead,
     Breached,
+    Report,
+    ReportBad,
+    ReportCut,
+    ReadReport,
+    ReadReportBad,
+    Progress,
+    ReadProgress,
+    Batch,
+    BatchUnknown,
 }
 
 /// How a tool answers.
@@ -104,6 +114,21 @@ pub(super) enum Letter {
     LostOtherInference,
 }
 
+const REPORT: &str = r#"{"format":"markdown","report_content":"MIT"}"#;
+const REPORT_BAD: &str = r#"{"format":"markdown","report_content":" "}"#;
+const PROGRESS: &str = r#"{"progress":"half way"}"#;
+
+fn read_and(last: ToolInvocation) -> AgentMessage {
+    let mut message = calls(&["read"]);
+    message.tool_calls.push(last);
+    message
+}
+
+fn batched(names: [&str; 2]) -> String {
+    let parts = names.map(|name| format!(r#"{{"tool":"{name}","arguments":{{"path":"a"}}}}"#));
+    format!(r#"{{"calls":[{}]}}"#, parts.join(","))
+}
+
 fn says(said: Said) -> ProtocolAdapterResult {
     let call_of = |id: &str, name: &str, arguments: &str| AgentMessage {
         tool_calls: vec![call(id, name, arguments)],
@@ -156,6 +181,15 @@ fn says(said: Said) -> ProtocolAdapterResult {
         Said::Rejected => rejected(FailureCode::ArgsInvalidJson),
         Said::RecoveredText => recovered(text("MIT")),
         Said::RecoveredRead => recovered(calls(&["read"])),
+        Said::Report => native(call_of("f", FINAL_REPORT, REPORT)),
+        Said::ReportBad => native(call_of("f", FINAL_REPORT, REPORT_BAD)),
+        Said::ReportCut => stopped(call_of("f", FINAL_REPORT, REPORT), StopReason::Length),
+        Said::ReadReport => native(read_and(call("f", FINAL_REPORT, REPORT))),
+        Said::ReadReportBad => native(read_and(call("f", FINAL_REPORT, REPORT_BAD))),
+        Said::Progress => native(call_of("p", PROGRESS_REPORT, PROGRESS)),
+        Said::ReadProgress => native(read_and(call("p", PROGRESS_REPORT, PROGRESS))),
+        Said::Batch => native(call_of("b", BATCH, &batched(["read", "write"]))),
+        Said::BatchUnknown => native(call_of("b", BATCH, &batched(["read", "fly"]))),
     }
 }
 

@@ -8,7 +8,9 @@ use super::{
     AgentOutcome as Class, EDGES, Effect, EntryDraft, EntryKind, Event, EventKind, LostEffect,
     Outcome, OutcomeCode as Code, Run, State, ToolExposure,
 };
-use crate::contract::{ExecutionContract, ToolPolicy, ToolProof};
+use crate::contract::{
+    Completion, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT, ToolPolicy, ToolProof,
+};
 use crate::message::{
     AdapterStatus, CallSeq, Digest, EnvelopeStatus, InferenceSeq, Role, ToolOutcome, Usage,
 };
@@ -172,7 +174,13 @@ impl Ledger {
                     || (r.result.status == AdapterStatus::Recovered && terms.strict_mode);
                 self.rejections += u32::from(rejected);
                 let message = r.result.canonical_message.as_ref().filter(|_| !rejected);
-                message.is_some_and(|m| !m.tool_calls.is_empty())
+                message.is_some_and(|m| {
+                    let own = |name: &str| {
+                        terms.completion == Completion::FinalReport
+                            && matches!(name, FINAL_REPORT | PROGRESS_REPORT)
+                    };
+                    m.tool_calls.iter().any(|call| !own(&call.name))
+                })
             }
             EventKind::InferenceFailed(f) => {
                 if let Some(usage) = &f.usage {
@@ -311,9 +319,11 @@ impl Ledger {
                 let withheld = r.closing.is_some()
                     || self.stopped
                     || terms.tool_policy == ToolPolicy::Forbidden;
-                hold(!withheld || r.tools == ToolExposure::Withheld, || {
-                    "tools are exposed".to_owned()
-                })?;
+                let message = terms.completion == Completion::Message;
+                hold(
+                    !(withheld && message) || r.tools == ToolExposure::Withheld,
+                    || "tools are exposed".to_owned(),
+                )?;
                 if let Some(closing) = self.closing_turn {
                     hold(r.closing.is_some() && r.turn == closing, || {
                         "a turn after the closing turn".to_owned()

@@ -39,6 +39,15 @@ const TELLING: &[(&str, &[Guard])] = &[
         ],
     ),
     (
+        "optional: reports",
+        &[
+            Guard::ReportAttempts,
+            Guard::ReportFailed,
+            Guard::ReportOnly,
+        ],
+    ),
+    ("required: reports", &[Guard::ReportProof]),
+    (
         "required, strict: life",
         &[
             Guard::ContractMutated,

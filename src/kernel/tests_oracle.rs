@@ -15,10 +15,13 @@ use super::{
     Approval, ClosingReason, Effect, EntryKind, Event, EventKind, InferenceReturned, LostEffect,
     Outcome, Resumed, ToolExposure, texts,
 };
-use crate::contract::{ExecutionContract, ToolPolicy, ToolProof, ToolTransport, Validators};
+use crate::contract::{
+    BATCH, Completion, ExecutionContract, FINAL_REPORT, PROGRESS_REPORT, ToolPolicy, ToolProof,
+    ToolTransport, Validators,
+};
 use crate::message::{
-    AdapterStatus, AgentMessage, Digest, EnvelopeStatus, ProviderFaultClass as Fault, StopReason,
-    ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    AdapterStatus, AgentMessage, Digest, EnvelopeStatus, ObjectText, ProviderFaultClass as Fault,
+    StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
 /// What a step does, as far as the outside sees it.
@@ -98,12 +101,16 @@ enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Why {
     Provider,
-    Limited { wait_ms: u64 },
+    Limited {
+        wait_ms: u64,
+    },
     Overflow,
     Fatal(Code),
     Refused(Code),
     Structure,
     Arguments,
+    /// A final report of the closing turn that failed.
+    Report,
     Other,
 }
 
@@ -126,10 +133,18 @@ struct Call {
 
 /// What a step brought to COMMIT. Several may hold; §2 says which one counts.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "several may hold at once; each is a question of the document"
+)]
 struct Found {
     over: Option<Code>,
     violation: Option<Code>,
     terminal: bool,
+    /// How the answer was given, where a report was asked for.
+    by: Option<Code>,
+    /// The report failed before the closing turn.
+    report_failed: bool,
     malformed: bool,
     why: Option<Why>,
     again: bool,
@@ -172,6 +187,10 @@ pub(super) struct Facts {
     alike: BTreeMap<(String, String), u64>,
     pairs: BTreeMap<(String, String), u64>,
     batch: Vec<Call>,
+    /// Tokens of what containers put around their calls.
+    frames: u64,
+    /// What the message's report says: whether it is valid.
+    report: Option<bool>,
     malformed: bool,
     tripped: bool,
     current: u64,
@@ -242,6 +261,8 @@ impl Oracle {
                 alike: BTreeMap::new(),
                 pairs: BTreeMap::new(),
                 batch: Vec::new(),
+                frames: 0,
+                report: None,
                 malformed: false,
                 tripped: false,
                 current: 0,

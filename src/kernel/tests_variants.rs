@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Interrupter;
-use super::testing::{target, terms};
+use super::testing::{reporting, target, terms};
 use super::tests_alphabet::{Does, Letter, Said, When};
 use crate::contract::{
     BigCount, CycleException, ModelPrice, PriceTable, Terms, ToolPolicy, ToolProof,
@@ -141,6 +141,17 @@ const PRICED: &[Letter] = &[
     SaysAtCost(Said::ReadWrite, 0),
     Letter::FailsFor(Fault::Network, 200),
 ];
+const REPORTS: &[Letter] = &[
+    Says(Said::Report),
+    Says(Said::ReportBad),
+    Says(Said::ReportCut),
+    Says(Said::ReadReport),
+    Says(Said::ReadReportBad),
+    Says(Said::Progress),
+    Says(Said::ReadProgress),
+    Says(Said::Batch),
+    Says(Said::BatchUnknown),
+];
 const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
 
 /// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
@@ -208,6 +219,51 @@ pub(super) const VARIANTS: &[Variant] = &[
             WRONG,
             &[Tool(Does::TimesOut), Letter::Stop],
         ],
+    },
+    Variant {
+        name: "optional: reports",
+        terms: || Terms {
+            max_turns: 3,
+            ..reporting(loose(ToolPolicy::Optional))
+        },
+        letters: &[BASE, PROSE, REPORTS, &[Tool(Does::TimesOut), Letter::Stop]],
+    },
+    Variant {
+        name: "required: reports",
+        terms: || Terms {
+            max_turns: 3,
+            token_gate: false,
+            ..reporting(small(ToolPolicy::Required))
+        },
+        letters: &[
+            BASE,
+            REPORTS,
+            &[
+                Says(Said::Blank),
+                Says(Said::TextRead),
+                Says(Said::Rejected),
+                Tool(Does::TimesOut),
+                Tool(Does::Malformed),
+                LastTool(Does::Ok),
+                Letter::Stop,
+                Timer(When::PastStep),
+                Fails(Fault::ContextOverflow),
+            ],
+        ],
+    },
+    Variant {
+        name: "required, gated: reports",
+        terms: || reporting(small(ToolPolicy::Required)),
+        letters: &[
+            BASE,
+            REPORTS,
+            &[Says(Said::Reasoning), Tool(Does::TimesOut)],
+        ],
+    },
+    Variant {
+        name: "forbidden: reports",
+        terms: || reporting(small(ToolPolicy::Forbidden)),
+        letters: &[BASE, PROSE, REPORTS, &[Letter::Stop]],
     },
     Variant {
         name: "required, strict: life",

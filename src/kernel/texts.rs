@@ -6,6 +6,17 @@ use crate::message::{AgentMessage, Role, estimate_tokens};
 pub(super) const FINAL_INSTRUCTION: &str = "You are not allowed to run any more tools. \
      Give your final answer now, using only the information you already have.";
 
+/// The same where a final report is asked for.
+pub(super) const REPORT_INSTRUCTION: &str = "You are not allowed to run any more tools. \
+     Give your final report now with agent__final_report, using only the information you already have.";
+
+/// 000 §2.
+const PROSE_NOTICE: &str = "System notice: plain text responses without tool calls are ignored. \
+     Use final_report to provide your answer.";
+
+const UNPROVEN_NOTICE: &str = "System notice: an answer counts only after a tool call. \
+     Call a tool first, then give your final report.";
+
 const BLANK_NOTICE: &str = "System notice: the response was empty. Call a tool or answer.";
 
 const CUT_NOTICE: &str = "System notice: your last response was cut at the output limit. \
@@ -20,6 +31,14 @@ pub(super) fn notice(text: impl Into<String>) -> AgentMessage {
 
 pub(super) fn blank_notice() -> AgentMessage {
     notice(BLANK_NOTICE)
+}
+
+pub(super) fn prose_notice() -> AgentMessage {
+    notice(PROSE_NOTICE)
+}
+
+pub(super) fn unproven_notice() -> AgentMessage {
+    notice(UNPROVEN_NOTICE)
 }
 
 pub(super) fn cut_notice() -> AgentMessage {
@@ -51,6 +70,8 @@ pub(super) enum FailedReason {
         rule: String,
     },
     Withheld,
+    /// A final report that nothing proves under `required`.
+    Unproven,
     NotStartedStop,
     NotStartedCutShort,
     NotStartedContext,
@@ -75,6 +96,7 @@ impl FailedReason {
             Self::Invalid { pointer, rule } => {
                 format!("TOOL_VALIDATION_ERROR: {pointer}: {rule}")
             }
+            Self::Unproven => "no tool call counts yet".to_owned(),
             Self::Withheld => "tools are withheld".to_owned(),
             Self::NotStartedStop => "not started: stop requested".to_owned(),
             Self::NotStartedCutShort => "not started: step cut short".to_owned(),

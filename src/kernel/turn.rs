@@ -25,6 +25,10 @@ pub(super) enum Failure {
     Cut,
     /// The model or a filter refused.
     Refused(OutcomeCode),
+    /// Text, or a report that nothing proves, where only a final report counts.
+    Prose,
+    /// In the closing turn: a final report, or text in its place, that breaks its format.
+    Report,
     /// In the closing turn: withheld tools called, and no text.
     WithheldCalls,
 }

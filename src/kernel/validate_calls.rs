@@ -7,11 +7,13 @@ use super::guard::{Guard, holds};
 use super::judge::{Judgement, PairVerdict};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
+use super::session::{PROGRESS_ANSWER, Report};
 use super::texts::{self, FailedReason};
 use super::turn::{Failure, Rejection};
+use crate::contract::{SessionTool, ToolTransport};
 use crate::message::{
-    AdapterStatus, AgentMessage, CallSeq, FailureCode, ProtocolAdapterResult, StopReason, Usage,
-    estimate_tokens,
+    AdapterStatus, AgentMessage, CallSeq, FailureCode, ProtocolAdapterResult, StopReason,
+    ToolInvocation, Usage, estimate_tokens,
 };
 
 impl Machine {
@@ -50,7 +52,16 @@ impl Machine {
         if message.tool_calls.is_empty() {
             return self.judge_text(message, usage, stop, has_text, outbox);
         }
+        if self.report_cut(&message, stop) && holds(Guard::CutResponse, true) {
+            return self.fail_cut(outbox);
+        }
         self.judge_calls(message, usage, stop, has_text, outbox)
+    }
+
+    fn fail_cut(&mut self, outbox: &mut Outbox) -> Reply<FromValidateCalls> {
+        self.notices.push(texts::cut_notice());
+        outbox.note = Some("cut at the output limit".to_owned());
+        self.fail(Failure::Cut)
     }
 
     /// Whether the mere request of these calls breaks the contract: then a refusal beside it does not excuse it.
@@ -97,25 +108,68 @@ impl Machine {
         has_text: bool,
         outbox: &mut Outbox,
     ) -> Reply<FromValidateCalls> {
-        if has_text && holds(Guard::CutResponse, stop == StopReason::Length) {
-            self.notices.push(texts::cut_notice());
-            outbox.note = Some("cut at the output limit".to_owned());
-            return self.fail(Failure::Cut);
+        // What was cut inside a tag of the XML transport left no text.
+        let in_a_tag = self.contract.tool_transport != ToolTransport::Native;
+        let cut = (has_text || in_a_tag) && stop == StopReason::Length;
+        if holds(Guard::CutResponse, cut) {
+            return self.fail_cut(outbox);
         }
+        if has_text && self.wants_report() && holds(Guard::ReportOnly, true) {
+            return self.judge_prose(message, usage, outbox);
+        }
+        // Under the XML transport a response must act (000 §11).
+        let may_think = self.contract.tool_transport == ToolTransport::Native;
         if has_text {
             self.accept(message, usage);
             self.verdict = Verdict::Terminal;
-        } else if message.has_reasoning() {
+        } else if message.has_reasoning() && may_think {
             self.accept(message, usage);
             self.verdict = Verdict::Advanced;
         } else if holds(Guard::BlankResponse, true) {
-            self.notices.push(texts::blank_notice());
+            self.notices.push(if self.wants_report() {
+                texts::prose_notice()
+            } else {
+                texts::blank_notice()
+            });
             outbox.note = Some("empty".to_owned());
             return self.fail(Failure::Blank);
         } else {
             self.accept(message, usage);
             self.verdict = Verdict::Terminal;
         }
+        Reply::Go(FromValidateCalls::Commit)
+    }
+
+    /// Text where a final report is asked for: in the closing turn it stands in for one where it passes the format, before
+    /// that it counts for nothing.
+    fn judge_prose(
+        &mut self,
+        message: AgentMessage,
+        usage: Usage,
+        outbox: &mut Outbox,
+    ) -> Reply<FromValidateCalls> {
+        if self.closing.is_none() {
+            self.notices.push(if self.required_unproven() {
+                texts::unproven_notice()
+            } else {
+                texts::prose_notice()
+            });
+            outbox.note = Some("text without a call".to_owned());
+            return self.fail(Failure::Prose);
+        }
+        if let Err(fault) = self.take_text(&message.content) {
+            let place = if fault.pointer.is_empty() {
+                "/"
+            } else {
+                &fault.pointer
+            };
+            self.notices
+                .push(texts::rejection_notice("FINAL_REPORT_INVALID", place));
+            outbox.note = Some(format!("the text is no report: {fault}"));
+            return self.fail(Failure::Report);
+        }
+        self.accept(message, usage);
+        self.verdict = Verdict::Terminal;
         Reply::Go(FromValidateCalls::Commit)
     }
 
@@ -138,6 +192,9 @@ impl Machine {
             _ if closing && has_text && stop == StopReason::Length => {
                 self.notices.push(texts::cut_notice());
                 return self.fail(Failure::Cut);
+            }
+            _ if closing && self.wants_report() => {
+                self.judge_closing(message, usage, has_text, outbox);
             }
             _ if closing => {
                 self.accept_unstarted(message, usage, &FailedReason::Withheld);
@@ -168,9 +225,20 @@ impl Machine {
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Advanced;
             }
-            Judgement::Calls(_) if holds(Guard::StopStartsNothing, self.stop_requested) => {
-                self.accept_unstarted(message, usage, &FailedReason::NotStartedStop);
-                self.verdict = Verdict::Advanced;
+            Judgement::Calls(_)
+                if self.units(&message).is_empty()
+                    && self.report_unproven(&message)
+                    && holds(Guard::ReportProof, true) =>
+            {
+                self.notices.push(texts::unproven_notice());
+                outbox.note = Some("a final report that nothing proves".to_owned());
+                return self.fail(Failure::Prose);
+            }
+            Judgement::Calls(answers) if holds(Guard::StopStartsNothing, self.stop_requested) => {
+                let answers = vec![Some(FailedReason::NotStartedStop); answers.len()];
+                self.take_batch(message, usage, answers, outbox);
+                self.observe_batch();
+                self.advanced();
             }
             Judgement::Calls(answers) => {
                 return self.authorise(message, usage, answers, outbox);
@@ -208,33 +276,118 @@ impl Machine {
         answers: Vec<Option<FailedReason>>,
         outbox: &mut Outbox,
     ) -> Reply<FromValidateCalls> {
-        let mut calls = Vec::with_capacity(answers.len());
-        for (invocation, answer) in message.tool_calls.iter().zip(answers) {
-            let slot = if let Some(reason) = answer {
-                Slot::Answered(reason)
-            } else {
-                let trace = self.history.clone_for_cycles();
-                let excepted = self.pair_allowed(&trace, &invocation.name) == PairVerdict::Excepted;
-                self.history.authorise(invocation, excepted);
-                self.counters.calls = self.counters.calls.saturating_add(1);
-                self.gate_open = true;
-                Slot::Pending(CallSeq(self.counters.calls))
-            };
-            calls.push(BatchCall {
-                arguments_hash: invocation.arguments.digest(),
-                invocation: invocation.clone(),
-                slot,
-            });
-        }
-        self.accept(message, usage);
-        self.batch = Batch { calls };
+        self.take_batch(message, usage, answers, outbox);
         if self.batch.has_pending() {
             self.start_next(outbox);
             return Reply::Go(FromValidateCalls::Execute);
         }
         // Every call was answered without starting one.
         self.observe_batch();
-        self.verdict = Verdict::Advanced;
+        self.advanced();
         Reply::Go(FromValidateCalls::Commit)
+    }
+
+    /// The turn is over, unless what was observed says more.
+    fn advanced(&mut self) {
+        if self.verdict == Verdict::None {
+            self.verdict = Verdict::Advanced;
+        }
+    }
+
+    /// The closing turn of a run that reports: the report counts, nothing else does; without one, text may stand in for it.
+    fn judge_closing(
+        &mut self,
+        message: AgentMessage,
+        usage: Usage,
+        has_text: bool,
+        outbox: &mut Outbox,
+    ) {
+        let reported = self.reports(&message);
+        let text = message.content.clone();
+        let answers = vec![Some(FailedReason::Withheld); self.units(&message).len()];
+        self.take_batch(message, usage, answers, outbox);
+        self.observe_batch();
+        if self.verdict == Verdict::Terminal {
+            return;
+        }
+        let stands_in = !reported && has_text && self.take_text(&text).is_ok();
+        self.verdict = if stands_in {
+            Verdict::Terminal
+        } else if reported || has_text {
+            Verdict::Failed(Failure::Report)
+        } else {
+            Verdict::Failed(Failure::WithheldCalls)
+        };
+    }
+
+    /// Takes the message's calls: authorises what has no answer, and keeps its report until the others have ended.
+    fn take_batch(
+        &mut self,
+        message: AgentMessage,
+        usage: Usage,
+        answers: Vec<Option<FailedReason>>,
+        outbox: &mut Outbox,
+    ) {
+        self.report = self.report_of(&message);
+        if let Report::Held(report) = &self.report
+            && !report.warnings.is_empty()
+        {
+            outbox.note = Some(report.warnings.join("; "));
+        }
+        let mut calls = Vec::with_capacity(answers.len());
+        let units = self.units(&message);
+        let mut judged = units.into_iter().zip(answers).peekable();
+        for (place, call) in message.tool_calls.iter().enumerate() {
+            if let Some(slot) = self.own_slot(call, outbox) {
+                calls.push(BatchCall {
+                    arguments_hash: call.arguments.digest(),
+                    invocation: call.clone(),
+                    part: None,
+                    slot,
+                });
+            }
+            while let Some((unit, answer)) = judged.next_if(|(unit, _)| unit.call == place) {
+                let slot = self.slot(&unit.invocation, answer);
+                calls.push(BatchCall {
+                    arguments_hash: unit.invocation.arguments.digest(),
+                    part: unit.part.map(|label| (call.id.clone(), label)),
+                    invocation: unit.invocation.into_owned(),
+                    slot,
+                });
+            }
+        }
+        self.accept(message, usage);
+        self.batch = Batch { calls };
+    }
+
+    /// Where a call of the session's own tools stands; none for every other call, and for a container.
+    fn own_slot(&self, call: &ToolInvocation, outbox: &mut Outbox) -> Option<Slot> {
+        match self.contract.session_tool(&call.name)? {
+            SessionTool::Batch => None,
+            SessionTool::FinalReport => Some(Slot::Report),
+            SessionTool::ProgressReport if self.closing.is_some() => {
+                Some(Slot::Answered(FailedReason::Withheld))
+            }
+            SessionTool::ProgressReport => Some(match self.progress_of(call) {
+                Ok(progress) => {
+                    outbox.note = Some(format!("progress: {progress}"));
+                    Slot::Said(PROGRESS_ANSWER.to_owned())
+                }
+                Err(reason) => Slot::Answered(reason),
+            }),
+        }
+    }
+
+    /// Authorises a call that has no answer.
+    fn slot(&mut self, invocation: &ToolInvocation, answer: Option<FailedReason>) -> Slot {
+        if let Some(reason) = answer {
+            return Slot::Answered(reason);
+        }
+        let trace = self.history.clone_for_cycles();
+        let excepted = self.pair_allowed(&trace, &invocation.name) == PairVerdict::Excepted;
+        self.history.authorise(invocation, excepted);
+        self.counters.calls = self.counters.calls.saturating_add(1);
+        self.gate_open = true;
+        Slot::Pending(CallSeq(self.counters.calls))
     }
 }

@@ -22,6 +22,9 @@ pub enum Role {
 pub struct AgentMessage {
     /// The text; empty where there is none.
     pub content: String,
+    /// On role `tool`, where results are told in text: how the call ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
     /// What the model reported of its reasoning; never an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
@@ -38,6 +41,26 @@ pub struct AgentMessage {
     /// On role `assistant`: the calls it requests, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolInvocation>,
+}
+
+/// How a call ended, as the model is told of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observed {
+    /// How long it took, in milliseconds; 0 where nothing was started.
+    pub duration_ms: u64,
+    /// Whether it did what it was for.
+    pub status: ObservedStatus,
+}
+
+/// Whether a call did what it was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservedStatus {
+    /// A result came back that reports no error.
+    Ok,
+    /// Anything else.
+    Failed,
 }
 
 /// A requested tool call (002 §4.4).
@@ -63,6 +86,7 @@ impl AgentMessage {
     pub fn text(role: Role, content: impl Into<String>, tokens: u64) -> Self {
         Self {
             content: content.into(),
+            observed: None,
             reasoning: None,
             reasoning_trace: None,
             role,

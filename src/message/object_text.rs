@@ -74,10 +74,56 @@ impl ObjectText {
     }
 
     /// The parsed value. Numbers keep their text's precision only as far as JSON numbers in memory
-    /// can; what is sent to a tool is the text, not this.
+    /// can, and one that is too large for them is the largest; what is sent to a tool is the text, not this.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
-        serde_json::from_str(&self.0).unwrap_or(serde_json::Value::Null)
+        serde_json::from_str(&self.0).map_or(serde_json::Value::Null, nearest)
+    }
+}
+
+/// The nearest value in memory: a number beyond the largest that a double holds is that one, so that rules about types and
+/// bounds judge it as they would judge the number itself.
+fn nearest(raw: &RawValue) -> serde_json::Value {
+    use serde_json::Value;
+    let text = raw.get();
+    if let Ok(value) = serde_json::from_str(text) {
+        return value;
+    }
+    if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
+        return items.into_iter().map(nearest).collect();
+    }
+    if let Ok(KeyedMembers(members)) = serde_json::from_str(text) {
+        let members = members
+            .into_iter()
+            .map(|(key, value)| (key, nearest(value)));
+        return Value::Object(members.collect());
+    }
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+    Value::from(sign * f64::MAX)
+}
+
+/// An object's members.
+struct KeyedMembers<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for KeyedMembers<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keyed;
+        impl<'de> Visitor<'de> for Keyed {
+            type Value = KeyedMembers<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(KeyedMembers(members))
+            }
+        }
+        deserializer.deserialize_map(Keyed)
     }
 }
 

@@ -3,8 +3,9 @@
 use super::pointer::first_difference;
 use super::replayer::{Replayer, text_of};
 use super::{Attribution, BlobSource};
+use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
-use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned, Run};
+use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned, Run, XmlOffer};
 use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult};
 use crate::transcript::{SealedEntry, blob_references};
 
@@ -15,6 +16,8 @@ pub(super) struct Issued {
     pub(super) bytes: Vec<u8>,
     pub(super) expected_tokens: u64,
     pub(super) target: usize,
+    /// The tags that it offered.
+    pub(super) xml: Option<XmlOffer>,
 }
 
 impl Replayer {
@@ -162,7 +165,9 @@ impl Replayer {
         let again = match decoded {
             Ok(Decoded::Message(mut result)) => {
                 forget_cache_writes(&mut result, recorded);
-                let admitted = run.admit(*result);
+                let xml = self.requests.get(&returned.inference).and_then(|i| i.xml);
+                let result = transported(*result, xml.as_ref(), &self.contract, target);
+                let admitted = run.admit(result);
                 if admitted.gated != returned.gated {
                     let (expected, actual) =
                         (returned.gated.to_string(), admitted.gated.to_string());

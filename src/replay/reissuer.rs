@@ -6,7 +6,9 @@ use super::pointer::differences;
 use super::replayer::text_of;
 use super::{Attribution, BlobSource, LiveReport, Replayer};
 use crate::contract::ExecutionContract;
-use crate::kernel::{CallOrder, EventKind, InferenceFailed, InferenceReturned, ToolReturned};
+use crate::kernel::{
+    CallOrder, EventKind, InferenceFailed, InferenceReturned, ToolReturned, XmlOffer,
+};
 use crate::message::{
     AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, ToolEnvelope,
     ToolOutcome,
@@ -42,6 +44,8 @@ pub enum Again {
         inference: InferenceSeq,
         /// Index into the contract's targets.
         target: usize,
+        /// The tags that it offers.
+        xml: Option<XmlOffer>,
     },
     /// A call of a tool.
     Call(CallOrder),
@@ -111,6 +115,7 @@ impl Reissuer {
             body: issued.bytes.clone(),
             inference,
             target: issued.target,
+            xml: issued.xml,
         })
     }
 

@@ -341,6 +341,7 @@ impl Replayer {
                 bytes: body,
                 expected_tokens: request.expected_tokens,
                 target: request.target,
+                xml: request.xml,
             },
         );
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::BlobSource;
+use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::{ExecutionContract, TargetTerms};
 use crate::kernel::{
     Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Probed, ProbedTarget, Run,
-    RunStarted, ToolReturned, observation_text,
+    RunStarted, ToolReturned, XmlOffer, observation_text,
 };
 use crate::message::ProtocolAdapterResult;
 use crate::message::{
@@ -34,6 +35,7 @@ struct Asked {
     body: Digest,
     expected_tokens: u64,
     target: usize,
+    xml: Option<XmlOffer>,
 }
 
 impl Unfit {
@@ -98,6 +100,7 @@ impl Answers {
             body,
             expected_tokens: request.expected_tokens,
             target: request.target,
+            xml: request.xml,
         };
         self.issued.insert(request.inference, asked);
     }
@@ -218,7 +221,10 @@ impl Answers {
         let mut decoder = adapter.decoder(meta, model);
         decoder.push(&raw);
         match decoder.finish() {
-            Decoded::Message(result) => Some(*result),
+            Decoded::Message(result) => {
+                let xml = asked.xml.as_ref();
+                Some(transported(*result, xml, &self.other, asked.target))
+            }
             Decoded::Fault { .. } => None,
         }
     }

@@ -123,6 +123,7 @@ pub(super) fn migrate_watched(
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(path, flags).map_err(sql)?
     };
+    schema::distrust(&conn).map_err(sql)?;
     conn.busy_timeout(BUSY).map_err(sql)?;
     let from = schema::format_of(&conn, path)?.ok_or_else(|| MigrateError::Empty {
         path: path.to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::StoreError;
-use super::schema::format_of;
+use super::schema::{distrust, format_of};
 
 /// Opens a connection that only reads, and makes nothing.
 ///
@@ -53,6 +53,7 @@ pub(super) fn open_to_read(path: &Path, busy: Duration) -> Result<Connection, St
 
 fn connect(path: &Path, access: OpenFlags, busy: Duration) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    distrust(&conn)?;
     conn.busy_timeout(busy)?;
     // Only a read finds out whether the file can be read.
     conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

@@ -1,26 +1,21 @@
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, Transaction, params};
+use rusqlite::{Connection, Row, params};
 
 use super::column::Columns;
 use super::open_reader::open_reader;
-use super::{DamagedRow, RunFilter, RunRow, StoreError, schema};
-use crate::contract::ExecutionContract;
-use crate::kernel::State;
+use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError, schema};
 use crate::message::{Digest, MAX_EXACT, RunId};
-use crate::transcript::SealedEntry;
 
-/// How many entries are held at a time while a run is read.
-const PAGE: i64 = 32;
 /// How many candidates an ambiguous prefix names.
 const CANDIDATES: usize = 10;
 /// How long a lock is waited for; readers meet one only while the file is made or closed.
 const BUSY: Duration = Duration::from_secs(5);
 
-const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id \
+/// The columns that [`run_row`] reads.
+pub(super) const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code, id \
                    FROM runs";
 
 /// Reads a store on a connection of its own that cannot write.
@@ -28,19 +23,6 @@ const ROW: &str = "SELECT run_id, contract_hash, created_unix_ms, epoch, owner, 
 pub struct StoreReader {
     pub(super) conn: Connection,
     pub(super) path: PathBuf,
-}
-
-/// One run as it stood when it was opened, whatever is appended meanwhile. Iterates its entries in order.
-#[derive(Debug)]
-pub struct RunReader<'r> {
-    contract: String,
-    failed: bool,
-    key: i64,
-    next: i64,
-    page: VecDeque<SealedEntry>,
-    path: &'r Path,
-    row: RunRow,
-    tx: Transaction<'r>,
 }
 
 impl StoreReader {
@@ -92,7 +74,7 @@ impl StoreReader {
             RunFilter::Sealed => (false, true, None),
             RunFilter::Class(class) => (false, true, Some(class.as_str())),
         };
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        let sql = |fault: rusqlite::Error| self.refusal(&fault);
         let mut select = self
             .conn
             .prepare_cached(&format!(
@@ -109,20 +91,32 @@ impl StoreReader {
         Ok(())
     }
 
+    /// Why the index cannot be asked: a part of it is gone, or what SQLite says.
+    fn refusal(&self, fault: &rusqlite::Error) -> StoreError {
+        match schema::missing_table(&self.conn) {
+            Ok(Some(table)) => StoreError::Corrupt {
+                path: self.path.clone(),
+                reason: format!("it lacks the table {table}, which every store of its format has"),
+            },
+            Ok(None) | Err(_) => StoreError::from_sql(&self.path, fault),
+        }
+    }
+
     /// The run of that name, or of that unique prefix; `last` is the newest.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchRun`], [`StoreError::Ambiguous`].
+    /// [`StoreError::NoSuchRun`], [`StoreError::Ambiguous`]; [`StoreError::Corrupt`] where the newest row does not read.
     pub fn resolve(&self, asked: &str) -> Result<RunId, StoreError> {
         let none = || StoreError::NoSuchRun {
             asked: asked.chars().take(80).collect(),
         };
         if asked == "last" {
-            // A row that does not read is no run that could be meant.
-            let newest = self.list_runs(1, RunFilter::All)?;
-            return newest.into_iter().next().map(|r| r.run_id).ok_or_else(none);
+            // No other run stands in for it: whoever asks for the newest must learn that its row was damaged.
+            let newest = self.list_rows(1, RunFilter::All)?.into_iter().next();
+            let newest = newest.ok_or_else(none)?;
+            return newest.map(|row| row.run_id).map_err(|row| row.fault);
         }
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
+        let sql = |fault: rusqlite::Error| self.refusal(&fault);
         // Names are made of characters below '~', so this range holds exactly the names with that prefix.
         let mut select = self
             .conn
@@ -168,230 +162,16 @@ impl StoreReader {
     /// # Errors
     /// [`StoreError::NoSuchRun`] where there is none of that name.
     pub fn read_run(&mut self, run_id: &RunId) -> Result<RunReader<'_>, StoreError> {
-        let Self { conn, path } = self;
-        let path = path.as_path();
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-        let tx = conn.transaction().map_err(sql)?;
-        let name = run_id.as_str();
-        let of = format!("run {run_id}");
-        let none = || StoreError::NoSuchRun {
-            asked: name.to_owned(),
-        };
-        let (key, contract) = {
-            let mut select = tx
-                .prepare("SELECT id, contract FROM runs WHERE run_id = ?1")
-                .map_err(sql)?;
-            let mut rows = select.query([name]).map_err(sql)?;
-            let row = rows.next().map_err(sql)?.ok_or_else(none)?;
-            let columns = Columns {
-                path,
-                row,
-                table: "runs",
-                of: &of,
-            };
-            (columns.integer(0, "id")?, columns.text(1, "contract")?)
-        };
-        let row = {
-            let mut select = tx.prepare(&format!("{ROW} WHERE id = ?1")).map_err(sql)?;
-            let mut rows = select.query([key]).map_err(sql)?;
-            run_row(rows.next().map_err(sql)?.ok_or_else(none)?, path)?
-        };
-        Ok(RunReader {
-            contract,
-            failed: false,
-            key,
-            next: 0,
-            page: VecDeque::new(),
-            path,
-            row,
-            tx,
-        })
+        RunReader::open(&mut self.conn, &self.path, run_id)
     }
 }
 
-impl RunReader<'_> {
-    /// What the index says of the run.
-    #[must_use]
-    pub const fn row(&self) -> &RunRow {
-        &self.row
-    }
-
-    /// The same run, iterated from that entry on.
-    #[must_use]
-    pub fn from_entry(mut self, seq: u64) -> Self {
-        self.page.clear();
-        self.next = i64::try_from(seq).unwrap_or(i64::MAX);
-        self
-    }
-
-    /// The document of the contract as stored.
-    #[must_use]
-    pub fn contract_text(&self) -> &str {
-        &self.contract
-    }
-
-    /// The contract, read from its document. The hash in it is taken as it stands.
-    pub fn contract(&self) -> Result<ExecutionContract, StoreError> {
-        ExecutionContract::decode(&self.contract)
-            .map_err(|fault| self.refuse("runs", format_args!("contract: {fault}")))
-    }
-
-    /// The bytes under that hash, as they are stored.
-    pub fn blob(&self, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        blob(&self.tx, self.path, hash)
-    }
-
-    /// The hashes of the run's blobs, sorted.
-    pub fn blob_hashes(&self) -> Result<Vec<Digest>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
-        let mut select = self
-            .tx
-            .prepare_cached("SELECT hash FROM run_blobs WHERE run = ?1 ORDER BY hash")
-            .map_err(sql)?;
-        let mut rows = select.query([self.key]).map_err(sql)?;
-        let mut found = Vec::new();
-        let of = self.of();
-        while let Some(row) = rows.next().map_err(sql)? {
-            let columns = Columns {
-                path: self.path,
-                row,
-                table: "run_blobs",
-                of: &of,
-            };
-            found.push(columns.digest(0, "hash")?);
-        }
-        Ok(found)
-    }
-
-    /// The notes of the run's checkpoints, in the order of their numbers of entries.
-    pub fn checkpoints(&self) -> Result<Vec<String>, StoreError> {
-        let kept =
-            schema::has_log(&self.tx).map_err(|fault| StoreError::from_sql(self.path, &fault))?;
-        let select = "SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries";
-        if kept {
-            self.notes("checkpoints", select)
-        } else {
-            Ok(Vec::new())
-        }
-    }
-
-    /// The notes of the run's tombstones, in the order of the hashes.
-    pub fn tombstones(&self) -> Result<Vec<String>, StoreError> {
-        let kept = schema::has_tombstones(&self.tx)
-            .map_err(|fault| StoreError::from_sql(self.path, &fault))?;
-        let select = "SELECT note FROM tombstones WHERE run = ?1 ORDER BY hash";
-        if kept {
-            self.notes("tombstones", select)
-        } else {
-            Ok(Vec::new())
-        }
-    }
-
-    fn notes(&self, table: &'static str, select: &str) -> Result<Vec<String>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
-        let mut select = self.tx.prepare_cached(select).map_err(sql)?;
-        let mut rows = select.query([self.key]).map_err(sql)?;
-        let (mut notes, of) = (Vec::new(), self.of());
-        while let Some(row) = rows.next().map_err(sql)? {
-            let columns = Columns {
-                path: self.path,
-                row,
-                table,
-                of: &of,
-            };
-            notes.push(columns.text(0, "note")?);
-        }
-        Ok(notes)
-    }
-
-    fn of(&self) -> String {
-        format!("run {}", self.row.run_id)
-    }
-
-    fn refuse(&self, table: &str, what: impl std::fmt::Display) -> StoreError {
-        StoreError::Corrupt {
-            path: self.path.to_path_buf(),
-            reason: format!("{table}, {}: {what}", self.of()),
-        }
-    }
-
-    fn fill(&mut self) -> Result<(), StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
-        let mut select = self
-            .tx
-            .prepare_cached(
-                "SELECT seq, state, event, action, hash FROM entries \
-                 WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
-            )
-            .map_err(sql)?;
-        let mut rows = select
-            .query(params![self.key, self.next, PAGE])
-            .map_err(sql)?;
-        let mut found = false;
-        while let Some(row) = rows.next().map_err(sql)? {
-            found = true;
-            let entry = self.sealed_entry(row)?;
-            let next = u64::try_from(self.next).unwrap_or(0);
-            if entry.seq != next {
-                let what = format_args!("entry {next} is not there, entry {} is", entry.seq);
-                return Err(self.refuse("entries", what));
-            }
-            self.next = self.next.saturating_add(1);
-            self.page.push_back(entry);
-        }
-        let next = u64::try_from(self.next).unwrap_or(0);
-        if !found && next < self.row.length {
-            let stated = self.row.length;
-            let what = format_args!(
-                "entry {next} is not there, and runs.head_seq states {stated} entries"
-            );
-            return Err(self.refuse("entries", what));
-        }
-        Ok(())
-    }
-
-    fn sealed_entry(&self, row: &Row<'_>) -> Result<SealedEntry, StoreError> {
-        let of = match row.get_ref(0) {
-            Ok(ValueRef::Integer(seq)) => format!("{}, entry {seq}", self.of()),
-            _ => self.of(),
-        };
-        let columns = Columns {
-            path: self.path,
-            row,
-            table: "entries",
-            of: &of,
-        };
-        let name = columns.text(1, "state")?;
-        let state = State::ALL.into_iter().find(|s| s.as_str() == name);
-        Ok(SealedEntry {
-            seq: columns.count(0, "seq")?,
-            state: state
-                .ok_or_else(|| columns.refuse("state", "a state", format_args!("{name:?}")))?,
-            event: columns.text(2, "event")?,
-            action: columns.text(3, "action")?,
-            hash: columns.digest(4, "hash")?,
-        })
-    }
-}
-
-impl Iterator for RunReader<'_> {
-    type Item = Result<SealedEntry, StoreError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            return None;
-        }
-        if self.page.is_empty()
-            && let Err(fault) = self.fill()
-        {
-            self.failed = true;
-            return Some(Err(fault));
-        }
-        self.page.pop_front().map(Ok)
-    }
-}
-
-fn blob(conn: &Connection, path: &Path, hash: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+/// The bytes under that hash.
+pub(super) fn blob(
+    conn: &Connection,
+    path: &Path,
+    hash: Digest,
+) -> Result<Option<Vec<u8>>, StoreError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut select = conn
         .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
@@ -409,7 +189,8 @@ fn blob(conn: &Connection, path: &Path, hash: Digest) -> Result<Option<Vec<u8>>,
     columns.bytes(0, "bytes").map(Some)
 }
 
-fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> {
+/// The row that a [`ROW`] query stands at.
+pub(super) fn run_row(row: &Row<'_>, path: &Path) -> Result<RunRow, StoreError> {
     let of = match (row.get_ref(0), row.get_ref(9)) {
         (Ok(ValueRef::Text(name)), _) => format!("run {:?}", String::from_utf8_lossy(name)),
         (_, Ok(ValueRef::Integer(key))) => format!("id {key}"),

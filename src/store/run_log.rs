@@ -132,7 +132,7 @@ impl StoreReader {
             let unsigned = unsigned_seals(&tx).map_err(sql)?;
             if unsigned > 0 {
                 report.not_checked.push(format!(
-                    "signatures: {unsigned} sealed runs have no checkpoint at their seal; they were not signed, or it was removed"
+                    "signatures: sealed runs without a checkpoint at their seal, not signed or the checkpoint removed: {unsigned}"
                 ));
             }
         } else {

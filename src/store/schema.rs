@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::{StoreError, run_log};
@@ -169,6 +170,18 @@ pub(super) fn has_invocations(conn: &Connection) -> rusqlite::Result<bool> {
     has_tables(conn, &["invocations"])
 }
 
+/// Runs nothing that a file brings with it: a trigger could drop what is written, a view in the place of a table never end.
+pub(super) fn distrust(conn: &Connection) -> rusqlite::Result<()> {
+    for code in [
+        DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER,
+        DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW,
+        DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+    ] {
+        conn.set_db_config(code, false)?;
+    }
+    Ok(())
+}
+
 /// Opens the one connection that writes, and makes the tables where the file is new.
 pub(super) fn open_writer(
     path: &Path,
@@ -180,6 +193,7 @@ pub(super) fn open_writer(
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
+    distrust(&conn).map_err(sql)?;
     conn.busy_timeout(busy).map_err(sql)?;
     let found = format_of(&conn, path)?;
     // SQLite falls back to reading where the file may not be written.

@@ -1,9 +1,11 @@
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Ledger;
 use super::accounting::AccountingLine;
 use super::exit_tag::ExitTag;
+use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, Role, RunId};
 
@@ -70,18 +72,25 @@ pub struct ResultCounters {
 }
 
 /// The final report (000 §5).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct FinalReport {
     /// Where it comes from: the model, or monolith.
     pub status: ReportStatus,
-    /// The form of `content`.
+    /// The form of the report: the one that the contract asks for.
     pub format: &'static str,
     /// When it was made, in milliseconds since 1970-01-01 UTC.
     pub ts: u64,
-    /// The answer, or one sentence on why there is none.
-    pub content: String,
-    /// `reason`, the outcome's code, on failure; empty on success.
-    pub metadata: ReportMetadata,
+    /// The answer, or one sentence on why there is none; absent where the report is JSON or messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The report in format `json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_json: Option<Box<RawValue>>,
+    /// The report in format `slack-block-kit`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Box<RawValue>>,
+    /// `reason`, the outcome's code, on failure; what the model gave beside its report on success.
+    pub metadata: Box<RawValue>,
 }
 
 /// Whether a report is the model's.
@@ -92,14 +101,6 @@ pub enum ReportStatus {
     Success,
     /// Made by monolith.
     Failure,
-}
-
-/// What goes with a report.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ReportMetadata {
-    /// Why there is no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
 /// A message of the conversation (002 §4.3) as other programs read it.
@@ -157,7 +158,7 @@ impl AgentResult {
             head: ledger.head(),
             entries: ledger.entries(),
             counters: ResultCounters::of(ledger),
-            final_report: FinalReport::new(success, ledger.unix_ms(), content, reason),
+            final_report: FinalReport::of_run(run, success, ledger.unix_ms(), content, reason),
             conversation: conversation
                 .iter()
                 .map(|m| ResultMessage::from(&**m))
@@ -227,18 +228,59 @@ impl ResultCounters {
 }
 
 impl FinalReport {
+    /// The report as text, whatever its form.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        let raw = self.content_json.as_deref().or(self.messages.as_deref());
+        self.content
+            .as_deref()
+            .or(raw.map(RawValue::get))
+            .unwrap_or_default()
+    }
+
+    /// The report of a run: what it reported, else its last words, else why there is none.
+    fn of_run(run: &Run, success: bool, ts: u64, content: String, reason: &str) -> Self {
+        let terms = run.contract().final_report.as_ref();
+        let plain = Self::new(success, ts, content, reason);
+        let plain = Self {
+            format: terms.map_or(plain.format, |terms| terms.format.as_str()),
+            ..plain
+        };
+        let Some(report) = run.final_report().filter(|_| success) else {
+            return plain;
+        };
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).ok();
+        let (content, content_json, messages) = match &report.content {
+            ReportContent::Text(text) => (Some(text.clone()), None, None),
+            ReportContent::Json(text) => (None, raw(text), None),
+            ReportContent::Messages(text) => (None, None, raw(text)),
+        };
+        let metadata = report.metadata.as_deref().and_then(raw);
+        Self {
+            content,
+            content_json,
+            messages,
+            metadata: metadata.unwrap_or(plain.metadata),
+            ..plain
+        }
+    }
+
     fn new(success: bool, ts: u64, content: String, reason: &str) -> Self {
-        let (status, reason) = if success {
-            (ReportStatus::Success, None)
+        let (status, metadata) = if success {
+            (ReportStatus::Success, json!({}))
         } else {
-            (ReportStatus::Failure, Some(reason.to_owned()))
+            (ReportStatus::Failure, json!({"reason": reason}))
         };
         Self {
             status,
             format: "markdown",
             ts,
-            content,
-            metadata: ReportMetadata { reason },
+            content: Some(content),
+            content_json: None,
+            messages: None,
+            // The text of a value is a value, so null never takes its place.
+            metadata: RawValue::from_string(metadata.to_string())
+                .unwrap_or_else(|_| RawValue::NULL.to_owned()),
         }
     }
 }

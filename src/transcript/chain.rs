@@ -1,8 +1,7 @@
 use super::{SealedEntry, canonical};
 use crate::kernel::EntryDraft;
-use crate::message::{Digest, RunId, framed};
+use crate::message::{Digest, RunId, framed, genesis};
 
-pub(super) const GENESIS_CONTEXT: &str = "monolith transcript v1 genesis";
 pub(super) const ENTRY_CONTEXT: &str = "monolith transcript v1 entry";
 
 /// The hash chain of one run, at its head (semantics §9).
@@ -37,10 +36,7 @@ impl Chain {
     /// The chain of a run that has no entry yet; its head is `H_0`.
     #[must_use]
     pub fn genesis(contract_hash: Digest, run_id: &RunId) -> Self {
-        let head = framed(
-            GENESIS_CONTEXT,
-            &[contract_hash.as_bytes(), run_id.as_str().as_bytes()],
-        );
+        let head = genesis(contract_hash, run_id);
         Self {
             contract_hash,
             head,

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::chain::{ENTRY_CONTEXT, GENESIS_CONTEXT};
+use super::chain::ENTRY_CONTEXT;
 use super::sample::SampleRun;
 use super::{
     Chain, Checkpoint, LineVerifier, SecretKey, Tombstone, Trust, VerifyOptions, checkpoint_line,
     tombstone_line, verify_lines,
 };
-use crate::message::Digest;
+use crate::message::{Digest, GENESIS_CONTEXT};
 
 const DOCUMENT: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),

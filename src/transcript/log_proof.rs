@@ -149,7 +149,7 @@ impl LogProof {
             .judge_pins(trust, &head, old)
             .map_err(|flaw| ("pins", flaw))?;
         if pins > 0 {
-            passed(report, "pins", format!("{pins} heads noted earlier"));
+            passed(report, "pins", format!("heads noted earlier: {pins}"));
         } else if !trust.pins.is_empty() {
             let expected = "a head that was noted at one of the sizes of this proof";
             let flaw = Flaw::new(

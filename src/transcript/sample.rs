@@ -130,6 +130,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
     Action {
         adapter_version: "openai-chat/1".to_owned(),
         attempt: u32::from(seq > 0),
+        blocked: None,
         checks: Vec::new(),
         closing: None,
         context: None,
@@ -145,6 +146,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
         outcome: None,
         policy: None,
         predicate: None,
+        report: None,
         seq,
         state_digest: Digest::of(&seq.to_le_bytes()),
         step_id: u32::from(seq > 1),

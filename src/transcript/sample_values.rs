@@ -1,16 +1,17 @@
 //! A value of every recorded kind, for tests of their text.
 
 use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
+use crate::contract::ReportFormat;
 use crate::kernel::{
-    Action, Approval, BringUpFault, Check, CheckName, ClosingReason, ContextAccount, EffectRecord,
-    EntryKind, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect,
-    ParentRun, PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, Resumed, RunStarted,
-    State, ToolReturned,
+    Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
+    ContextBlock, DroppedResult, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
+    InferenceReturned, Interrupter, LostEffect, ParentRun, PolicyRecord, Predicate, PredicateName,
+    Probed, ProbedTarget, ReportRecord, ReportSource, Resumed, RunStarted, State, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
-    InferenceSeq, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Repair, Role,
-    ToolEnvelope, ToolInvocation, ToolOutcome, Usage, Withheld,
+    InferenceSeq, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, Repair, Role, ToolEnvelope, ToolInvocation, ToolOutcome, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -33,6 +34,10 @@ pub(crate) fn every_event() -> Vec<Event> {
     };
     let message = AgentMessage {
         content: odd.clone(),
+        observed: Some(Observed {
+            duration_ms: 7,
+            status: ObservedStatus::Failed,
+        }),
         reasoning: Some(odd.clone()),
         tool_call_id: Some("t".to_owned()),
         tool_calls: vec![ToolInvocation {
@@ -170,6 +175,17 @@ pub(crate) fn every_event() -> Vec<Event> {
 pub(crate) fn full_action() -> Action {
     let digest = Digest::of(b"y");
     Action {
+        blocked: Some(ContextBlock {
+            dropped: Some(DroppedResult {
+                original: 9,
+                replacement: 8,
+            }),
+            limit: 1,
+            projected: 2,
+            reason: BlockReason::ToolPreflight,
+            remaining: 0,
+            target: "demo/\u{e9}".to_owned(),
+        }),
         checks: vec![Check {
             detail: "ok \"é\"".to_owned(),
             name: CheckName::Structure,
@@ -219,6 +235,13 @@ pub(crate) fn full_action() -> Action {
         predicate: Some(Predicate {
             item: 6,
             name: PredicateName::TerminalResponse,
+        }),
+        report: Some(ReportRecord {
+            bytes: 3,
+            format: ReportFormat::MarkdownMermaid,
+            hash: digest,
+            source: ReportSource::Tool,
+            warnings: vec!["the format \"html\" was taken as text".to_owned()],
         }),
         ..action(8, EntryKind::Seal, State::Terminate, State::Terminate)
     }

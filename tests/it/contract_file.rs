@@ -6,11 +6,20 @@ use std::path::Path;
 use monolith::contract::ContractSpec;
 
 /// The part of the page that describes a section of the file, and the file's text with an unknown key in it.
-const SECTIONS: [(&str, &str); 12] = [
+const SECTIONS: [(&str, &str); 15] = [
     ("the file", "zzqqzz: 1"),
     ("a target", "targets: [{zzqqzz: 1}]"),
     ("a provider", "providers: {p: {type: openai, zzqqzz: 1}}"),
+    (
+        "a model",
+        "providers: {p: {type: openai, models: {m: {zzqqzz: 1}}}}",
+    ),
+    (
+        "overrides",
+        "providers: {p: {type: openai, overrides: {zzqqzz: 1}}}",
+    ),
     ("sampling", "sampling: {zzqqzz: 1}"),
+    ("queues", "queues: {q: {zzqqzz: 1}}"),
     ("tools", "tools: {zzqqzz: 1}"),
     ("tools.mcp", "tools: {mcp: {m: {command: c, zzqqzz: 1}}}"),
     ("max_calls", "max_calls: {zzqqzz: 1}"),

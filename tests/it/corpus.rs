@@ -255,3 +255,34 @@ fn replay(file: &[u8]) -> ReplayReport {
     }
     replayer.finish(false)
 }
+
+#[test]
+fn the_table_of_the_session_contract_names_every_case_of_it() {
+    let document = fs::read_to_string(root().join("docs/conformance.md")).unwrap();
+    let mut missing = Vec::new();
+    let mut cases = 0;
+    for entry in fs::read_dir(root().join("corpus/session")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let sections = text
+            .lines()
+            .find_map(|line| line.strip_prefix("session: ["));
+        let sections = sections.and_then(|rest| rest.strip_suffix(']'));
+        cases += 1;
+        let Some(sections) = sections else {
+            missing.push(format!("{name} names no section"));
+            continue;
+        };
+        for section in sections.split(", ") {
+            let row = document
+                .lines()
+                .find(|line| line.starts_with(&format!("| {section} ")));
+            if !row.is_some_and(|row| row.contains(&format!("`{name}`"))) {
+                missing.push(format!("{section} lacks {name}"));
+            }
+        }
+    }
+    assert!(cases >= 80, "{cases}");
+    assert!(missing.is_empty(), "{missing:#?}");
+}

@@ -4,9 +4,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::{members, put};
+use crate::adapter::json::put;
 use crate::adapter::kept::{Addressee, Kept, SentPart, Side, parts_of, reasoning_budget, turns};
 use crate::adapter::request::Encode;
+use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
@@ -35,15 +36,13 @@ impl Encoder {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
         let budget = reasoning_budget(&target.sampling, LEAST_BUDGET);
+        let tail = |budget| tail(terms, target, &Parameters::of(&target.sampling, budget));
         Self {
             caches: target.sampling.caching == "full",
             kept: Kept::default(),
             head,
             one_call: !terms.parallel_tool_calls,
-            tails: [
-                Parameters::of(&target.sampling, budget).rendered(),
-                Parameters::of(&target.sampling, None).rendered(),
-            ],
+            tails: [tail(budget), tail(None)],
             to: Addressee::of(terms, target),
             tools: tools(terms),
         }
@@ -235,12 +234,16 @@ fn tools(terms: &Terms) -> Option<Vec<u8>> {
 
 /// Serialised in this order, after `messages` and `tools`.
 #[derive(Serialize)]
-struct Parameters {
+struct Parameters<'a> {
     max_tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     top_p: Option<f64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop_sequences: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thinking: Option<Thinking>,
     stream: bool,
@@ -253,8 +256,19 @@ struct Thinking {
     budget_tokens: u64,
 }
 
-impl Parameters {
-    fn of(sampling: &Sampling, budget: Option<u64>) -> Self {
+/// The author's own word for the level.
+#[derive(Serialize)]
+struct OutputConfig<'a> {
+    effort: &'a str,
+}
+
+/// Whether requests ask for reasoning by a budget.
+pub(in crate::adapter) fn thinks(sampling: &Sampling) -> bool {
+    reasoning_budget(sampling, LEAST_BUDGET).is_some()
+}
+
+impl<'a> Parameters<'a> {
+    fn of(sampling: &'a Sampling, budget: Option<u64>) -> Self {
         let plain = budget.is_none();
         Self {
             max_tokens: sampling.max_output_tokens,
@@ -262,16 +276,16 @@ impl Parameters {
             temperature: sampling.temperature.filter(|_| plain).map(|t| t.min(1.0)),
             // 1 says nothing, and newer models refuse it beside a temperature.
             top_p: sampling.top_p.filter(|p| plain && *p < 1.0),
+            stop_sequences: &sampling.stop,
+            output_config: sampling
+                .reasoning_own_word()
+                .filter(|_| sampling.reasoning_tokens.is_none())
+                .map(|effort| OutputConfig { effort }),
             thinking: budget.map(|budget_tokens| Thinking {
                 kind: "enabled",
                 budget_tokens,
             }),
             stream: sampling.stream,
         }
-    }
-
-    /// The fields and the body's closing brace, after a comma.
-    fn rendered(&self) -> Vec<u8> {
-        members(self)
     }
 }

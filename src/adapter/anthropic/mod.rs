@@ -4,7 +4,7 @@
 //! neighbours of one side share a turn, so the results of parallel calls stand in one message, as the protocol demands. A
 //! blank text is no block. Then `tools` with `tool_choice` (`auto`, `any` while the token gate is closed; `none` where they
 //! are withheld from a conversation that holds calls, which the protocol takes only with tools), `max_tokens`,
-//! `temperature` (at most 1), `top_p` (below 1 only), `thinking`, `stream`. There is no seed and no penalty. Reasoning takes
+//! `temperature` (at most 1), `top_p` (below 1 only), `stop_sequences`, `output_config`, `thinking`, `stream`. There is no seed and no penalty. Reasoning takes
 //! its tokens from `max_tokens`; with it neither temperature nor `top_p` is sent, and while a call is forced it is left out.
 //! With `caching: full` the last block of the instructions and of the last turn of the user carry the cache's mark.
 //!
@@ -22,7 +22,7 @@ mod fold;
 mod version;
 mod wire;
 
-pub(super) use encoder::Encoder;
+pub(super) use encoder::{Encoder, thinks};
 pub(super) use fold::Fold;
 pub(super) use version::{PATH, VERSION};
 

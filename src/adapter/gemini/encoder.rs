@@ -9,6 +9,7 @@ use crate::adapter::kept::{
     Addressee, Kept, SentPart, Side, name_of, parts_of, reasoning_budget, turns,
 };
 use crate::adapter::request::Encode;
+use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
@@ -26,12 +27,10 @@ pub(in crate::adapter) struct Encoder {
 
 impl Encoder {
     pub(in crate::adapter) fn new(terms: &Terms, target: &TargetTerms) -> Self {
-        let mut tail = b",\"generationConfig\":".to_vec();
-        put(&mut tail, &Parameters::of(&target.sampling));
-        tail.push(b'}');
+        let generation_config = Parameters::of(&target.sampling);
         Self {
             kept: Kept::default(),
-            tail,
+            tail: tail(terms, target, &Config { generation_config }),
             to: Addressee::of(terms, target),
             tools: tools(terms),
         }
@@ -208,8 +207,15 @@ fn tools(terms: &Terms) -> Option<Vec<u8>> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Parameters {
-    max_output_tokens: u64,
+struct Config<'a> {
+    generation_config: Parameters<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Parameters<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -217,28 +223,48 @@ struct Parameters {
     /// A 32-bit integer there; another seed is not sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     seed: Option<i32>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop_sequences: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
-    thinking_config: Option<Thinking>,
+    thinking_config: Option<Thinking<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Thinking {
-    thinking_budget: u64,
+struct Thinking<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "thinkingBudget")]
+    budget: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "thinkingLevel")]
+    level: Option<&'a str>,
     include_thoughts: bool,
 }
 
-impl Parameters {
-    fn of(sampling: &Sampling) -> Self {
+impl<'a> Thinking<'a> {
+    /// A count, the author's own word for the level, or a count of 0 that switches it off; none where nothing is said.
+    fn of(sampling: &'a Sampling) -> Option<Self> {
+        let off = sampling.reasoning_off().then_some(0);
+        let budget = off.or(reasoning_budget(sampling, 1));
+        let word = sampling.reasoning_own_word();
+        let level = word.filter(|_| budget.is_none());
+        (budget.is_some() || level.is_some()).then_some(Self {
+            budget,
+            level,
+            include_thoughts: off.is_none(),
+        })
+    }
+}
+
+impl<'a> Parameters<'a> {
+    fn of(sampling: &'a Sampling) -> Self {
         Self {
-            max_output_tokens: sampling.max_output_tokens,
+            max_output_tokens: sampling.sent_limit(),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
-            seed: i32::try_from(sampling.seed.0).ok(),
-            thinking_config: reasoning_budget(sampling, 1).map(|thinking_budget| Thinking {
-                thinking_budget,
-                include_thoughts: true,
-            }),
+            seed: sampling.seed.and_then(|seed| i32::try_from(seed.0).ok()),
+            stop_sequences: &sampling.stop,
+            thinking_config: Thinking::of(sampling),
         }
     }
 }

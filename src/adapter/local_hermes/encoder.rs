@@ -40,7 +40,7 @@ impl Encoder {
             prose: GateGrammar::prose(GrammarLanguage::Lark),
             sampling: LocalSampling {
                 repeat_penalty: sampling.repeat_penalty,
-                seed: sampling.seed.0,
+                seed: sampling.seed.map_or(0, |seed| seed.0),
                 temperature: sampling.temperature,
                 top_p: sampling.top_p,
             },

@@ -43,7 +43,15 @@ fn request(
     let mut encoder = RequestEncoder::new(contract, 0).unwrap();
     let messages: Vec<Arc<AgentMessage>> = messages.iter().cloned().map(Arc::new).collect();
     let notices = &[];
-    let body = encoder.encode(&messages, &RequestShape { notices, tools });
+    let body = encoder.encode(
+        &messages,
+        &RequestShape {
+            closing: false,
+            xml: None,
+            notices,
+            tools,
+        },
+    );
     serde_json::from_slice(&body).unwrap()
 }
 

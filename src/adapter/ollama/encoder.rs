@@ -5,9 +5,10 @@ use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
 use crate::adapter::function_tool::FunctionTool;
-use crate::adapter::json::{members, put};
+use crate::adapter::json::put;
 use crate::adapter::kept::{Kept, name_of};
 use crate::adapter::request::Encode;
+use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role, ToolInvocation};
@@ -32,7 +33,7 @@ impl Encoder {
         Self {
             head,
             kept: Kept::default(),
-            tail: members(&Parameters::of(target)),
+            tail: tail(terms, target, &Parameters::of(target)),
             tools: tools(terms),
         }
     }
@@ -120,16 +121,25 @@ fn tools(terms: &Terms) -> Option<Vec<u8>> {
 }
 
 #[derive(Serialize)]
-struct Parameters {
+struct Parameters<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    think: Option<bool>,
+    think: Option<Think<'a>>,
     stream: bool,
-    options: Options,
+    options: Options<'a>,
+}
+
+/// Whether to think, or how much, in the word that the author gives for the level.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Think<'a> {
+    Whether(bool),
+    Word(&'a str),
 }
 
 #[derive(Serialize)]
-struct Options {
-    num_predict: u64,
+struct Options<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    num_predict: Option<u64>,
     /// The server's own default is far smaller than the model's window, and it cuts a longer prompt without a word.
     num_ctx: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -138,23 +148,29 @@ struct Options {
     top_p: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat_penalty: Option<f64>,
-    seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'a [String],
 }
 
-impl Parameters {
-    fn of(target: &TargetTerms) -> Self {
+impl<'a> Parameters<'a> {
+    fn of(target: &'a TargetTerms) -> Self {
         let sampling = &target.sampling;
-        let thinks = sampling.reasoning.is_some();
+        let own = sampling.reasoning_own_word().map(Think::Word);
+        let switch = (sampling.reasoning.is_some() || sampling.reasoning_off())
+            .then_some(Think::Whether(!sampling.reasoning_off()));
         Self {
-            think: thinks.then_some(true),
+            think: own.or(switch),
             stream: sampling.stream,
             options: Options {
-                num_predict: sampling.max_output_tokens,
+                num_predict: sampling.sent_limit(),
                 num_ctx: target.context_window,
                 temperature: sampling.temperature,
                 top_p: sampling.top_p,
                 repeat_penalty: sampling.repeat_penalty,
-                seed: sampling.seed.0,
+                seed: sampling.seed.map(|seed| seed.0),
+                stop: &sampling.stop,
             },
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! **Requests.** `model`, `messages` (an observation names its tool), `tools`, `think` where the contract asks for reasoning,
 //! `stream`, `options`: `num_predict`, `num_ctx` (the target's window; the server's own default is far smaller and cuts a
-//! prompt without a word), `temperature`, `top_p`, `repeat_penalty`, `seed`. The protocol cannot force a call. Reasoning is
+//! prompt without a word), `temperature`, `top_p`, `repeat_penalty`, `seed`, `stop`. The protocol cannot force a call. Reasoning is
 //! never sent back.
 //!
 //! **Responses.** Lines of JSON; a body is one line. Dialect rules:

@@ -5,9 +5,10 @@ use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
 use crate::adapter::function_tool::FunctionTool;
-use crate::adapter::json::{members, put};
+use crate::adapter::json::put;
 use crate::adapter::kept::Addressee;
 use crate::adapter::request::Encode;
+use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
@@ -42,7 +43,7 @@ impl Encoder {
             messages: Vec::new(),
             kept: Vec::new(),
             tools: render_tools(terms),
-            tail: members(&Parameters::of(&target.sampling, provider)),
+            tail: tail(terms, target, &Parameters::of(&target.sampling, provider)),
             to: Addressee::of(terms, target),
         }
     }
@@ -122,12 +123,16 @@ fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
 /// Serialised in this order, after `messages` and `tools`.
 #[derive(Serialize)]
 struct Parameters<'a> {
-    max_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     top_p: Option<f64>,
-    seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     repeat_penalty: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +155,7 @@ struct StreamOptions {
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum WireReasoning<'a> {
+    Enabled(bool),
     MaxTokens(u64),
     Effort(&'a str),
 }
@@ -157,23 +163,26 @@ enum WireReasoning<'a> {
 impl<'a> Parameters<'a> {
     fn of(sampling: &'a Sampling, provider: ProviderType) -> Self {
         let openrouter = provider == ProviderType::Openrouter;
-        let effort = sampling.reasoning.as_deref();
+        let effort = sampling.reasoning_word();
+        let off = sampling
+            .reasoning_off()
+            .then_some(WireReasoning::Enabled(false));
         let (repeat_penalty, repetition_penalty) = match provider {
             ProviderType::Openai => (None, None),
             ProviderType::Openrouter => (None, sampling.repeat_penalty),
             _ => (sampling.repeat_penalty, None),
         };
         Self {
-            max_tokens: sampling.max_output_tokens,
+            max_tokens: sampling.sent_limit(),
             temperature: sampling.temperature,
             top_p: sampling.top_p,
-            seed: sampling.seed.0,
+            seed: sampling.seed.map(|seed| seed.0),
+            stop: &sampling.stop,
             repeat_penalty,
             repetition_penalty,
             reasoning_effort: effort.filter(|_| !openrouter),
-            reasoning: sampling
-                .reasoning_tokens
-                .map(WireReasoning::MaxTokens)
+            reasoning: off
+                .or(sampling.reasoning_count().map(WireReasoning::MaxTokens))
                 .or(effort.map(WireReasoning::Effort))
                 .filter(|_| openrouter),
             stream: sampling.stream,

@@ -155,6 +155,8 @@ fn notices_follow_the_conversation_in_one_request_only() {
                         notices: &[AgentMessage]|
      -> Vec<String> {
         let shape = RequestShape {
+            closing: false,
+            xml: None,
             notices,
             tools: ToolExposure::Auto,
         };
@@ -224,7 +226,7 @@ proptest! {
         for (keep, texts) in steps {
             talk.truncate(keep);
             talk.extend(texts.iter().map(|text| say(Role::User, text)));
-            let shape = RequestShape { notices: &[], tools: ToolExposure::Auto };
+            let shape = RequestShape { closing: false, xml: None, notices: &[], tools: ToolExposure::Auto };
             let got = String::from_utf8(kept.encode(&talk, &shape)).unwrap();
             prop_assert_eq!(&got, &encode(&terms, &talk, ToolExposure::Auto));
             prop_assert!(serde_json::from_str::<Value>(&got).is_ok());

@@ -3,9 +3,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::{members, put};
+use crate::adapter::json::put;
 use crate::adapter::kept::{Addressee, Kept, SentPart, parts_of};
 use crate::adapter::request::Encode;
+use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
@@ -31,7 +32,7 @@ impl Encoder {
         Self {
             head,
             kept: Kept::default(),
-            tail: members(&Parameters::of(&target.sampling)),
+            tail: tail(terms, target, &Parameters::of(&target.sampling)),
             to: Addressee::of(terms, target),
             tools: tools(terms),
         }
@@ -163,7 +164,8 @@ fn tools(terms: &Terms) -> Option<Vec<u8>> {
 /// Serialised in this order, after `input` and `tools`.
 #[derive(Serialize)]
 struct Parameters<'a> {
-    max_output_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,9 +186,9 @@ struct Reasoning<'a> {
 
 impl<'a> Parameters<'a> {
     fn of(sampling: &'a Sampling) -> Self {
-        let effort = sampling.reasoning.as_deref();
+        let effort = sampling.reasoning_word();
         Self {
-            max_output_tokens: sampling.max_output_tokens,
+            max_output_tokens: sampling.sent_limit(),
             // Models that reason take neither.
             temperature: sampling.temperature.filter(|_| effort.is_none()),
             top_p: sampling.top_p.filter(|_| effort.is_none()),

@@ -147,6 +147,8 @@ impl Encode for Encoder {
             })
             .collect();
         let shape = RequestShape {
+            closing: false,
+            xml: None,
             notices: &notices,
             tools: ToolExposure::Withheld,
         };

@@ -63,7 +63,15 @@ fn encode(terms: &Terms, conversation: &[Arc<AgentMessage>], tools: ToolExposure
     let mut encoder = RequestEncoder::new(terms, 0).unwrap();
     let notice = [AgentMessage::text(Role::User, "Again, <think>.", 0)];
     let notices = &notice[..usize::from(tools == ToolExposure::Forced)];
-    encoder.encode(conversation, &RequestShape { notices, tools })
+    encoder.encode(
+        conversation,
+        &RequestShape {
+            closing: false,
+            xml: None,
+            notices,
+            tools,
+        },
+    )
 }
 
 /// The messages after the system prompt.
@@ -213,6 +221,8 @@ fn a_message_is_rendered_once_however_often_the_conversation_grows() {
     };
     let mut encoder = Encoder::new(TextProfile::Qwen, &terms, Box::new(counting));
     let shape = RequestShape {
+        closing: false,
+        xml: None,
         notices: &[],
         tools: ToolExposure::Auto,
     };
@@ -240,7 +250,7 @@ proptest! {
             for (length, kind) in &steps {
                 let conversation = &versions[kind % 2][..(*length).min(6)];
                 let tools = if *kind < 2 { ToolExposure::Auto } else { ToolExposure::Withheld };
-                let shape = RequestShape { notices: &[], tools };
+                let shape = RequestShape { closing: false, xml: None, notices: &[], tools };
                 let fresh = RequestEncoder::new(&terms, 0).unwrap().encode(conversation, &shape);
                 prop_assert_eq!(kept.encode(conversation, &shape), fresh);
             }
@@ -289,6 +299,8 @@ fn the_same_plain_messages_go_out_over_another_wire_protocol() {
         let terms = terms(|value| value["targets"][0]["adapter_version"] = version.into());
         let mut encoder = RequestEncoder::new(&terms, 0).unwrap();
         let shape = RequestShape {
+            closing: false,
+            xml: None,
             notices: &[],
             tools: ToolExposure::Auto,
         };

@@ -21,8 +21,10 @@ fn gated(profile: TextProfile, language: GrammarLanguage) -> Terms {
 fn body(terms: &Terms, tools: ToolExposure) -> Value {
     let conversation = [say(Role::User, "Hi.")];
     let shape = RequestShape {
+        closing: false,
         notices: &[],
         tools,
+        xml: None,
     };
     let mut encoder = RequestEncoder::new(terms, 0).unwrap();
     serde_json::from_slice(&encoder.encode(&conversation, &shape)).unwrap()

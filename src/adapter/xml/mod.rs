@@ -13,12 +13,16 @@ mod reading;
 mod scanner;
 mod slot;
 mod tag;
+mod transport;
 
 pub use past::XmlPast;
 pub use prompt::XmlNext;
 pub use reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
 pub use scanner::{XmlScanner, read_tags};
-pub use slot::{FINAL_REPORT, Nonce, PROGRESS_REPORT, SlotRange, XmlTerms};
+pub use slot::{Nonce, SlotRange, XmlTerms};
+pub use transport::{XmlTransport, transported};
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transport_tests;

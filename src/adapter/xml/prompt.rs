@@ -1,14 +1,14 @@
 use std::fmt::Write as _;
 
-use super::slot::{FINAL, FINAL_REPORT, PROGRESS, PROGRESS_REPORT, XmlTerms, numbered};
+use super::slot::{FINAL, PROGRESS, XmlTerms, numbered};
 use crate::adapter::marks::XML;
-use crate::contract::ToolTerms;
+use crate::contract::{FINAL_REPORT, PROGRESS_REPORT, ToolTerms};
 
 /// What XML-NEXT tells the model of one turn; sent with it, never kept.
 #[derive(Clone, Copy, Debug)]
 pub struct XmlNext<'a> {
-    /// The format that the final report must have.
-    pub format: &'a str,
+    /// The format that the final report must have, where there is to be one.
+    pub format: Option<&'a str>,
     /// The tags of the turn. Without slots for calls the tools are left out, so a closing turn shows the report alone.
     pub terms: &'a XmlTerms,
     /// The tools on offer.
@@ -31,7 +31,9 @@ impl XmlNext<'_> {
                  <ai-agent-{nonce}-{PROGRESS} tool=\"{PROGRESS_REPORT}\">\none sentence\n</ai-agent-{nonce}-{PROGRESS}>\n"
             );
         }
-        let format = self.format;
+        let Some(format) = self.format else {
+            return out;
+        };
         let _ = write!(
             out,
             "\nTo give your final report, once, when the task is done:\n\n\

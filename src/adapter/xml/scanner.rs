@@ -1,8 +1,9 @@
 use std::collections::BTreeSet;
 
 use super::reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
-use super::slot::{FINAL, FINAL_REPORT, PROGRESS, PROGRESS_REPORT, XmlTerms, numbered};
+use super::slot::{FINAL, PROGRESS, XmlTerms, numbered};
 use super::tag::{Extent, MAX_TAG_BYTES, Opening, extent};
+use crate::contract::{FINAL_REPORT, PROGRESS_REPORT};
 use crate::message::StopReason;
 
 /// The most opening tags of one text that are read.

@@ -2,11 +2,6 @@ use std::fmt;
 
 use crate::message::Digest;
 
-/// The tool of a final report.
-pub const FINAL_REPORT: &str = "agent__final_report";
-/// The tool of a progress report.
-pub const PROGRESS_REPORT: &str = "agent__progress_report";
-
 pub(super) const FINAL: &str = "FINAL";
 pub(super) const PROGRESS: &str = "PROGRESS";
 

@@ -243,7 +243,7 @@ fn the_messages_of_a_turn_are_these() {
     let tools: Vec<&ToolTerms> = terms.tools.iter().collect();
     let open = turn();
     let next = XmlNext {
-        format: "markdown",
+        format: Some("markdown"),
         terms: &open,
         tools: &tools,
     };
@@ -260,17 +260,16 @@ fn the_messages_of_a_turn_are_these() {
         duration_ms: 12,
         request: "{\"path\": \"LICENSE\"}",
         response: "</response> <ai-agent-0a1b2c3d-FINAL tool=\"agent__final_report\">gotcha",
-        slot: 1,
+        slot: "0a1b2c3d-0001",
         status: "ok",
         tool: "read",
     };
     let said = [
         next.message(),
         last.message(),
-        XmlPast::message(&nonce(), &[past.clone(), past.clone()]),
-        past.response_message(&nonce()),
+        XmlPast::message(&[past.clone(), past.clone()]),
     ];
-    assert_eq!(XmlPast::message(&nonce(), &[]), "");
+    assert_eq!(XmlPast::message(&[]), "");
     // What a tool gave back is no tag.
     let quoted = read_tags(&turn(), &said[2], StopReason::End);
     assert_eq!(line(&quoted), format!("{:?}", said[2]));
@@ -282,7 +281,7 @@ fn the_templates_that_a_turn_shows_are_read_back() {
     let terms = terms(|_| {});
     let tools: Vec<&ToolTerms> = terms.tools.iter().collect();
     let shown = XmlNext {
-        format: "text",
+        format: Some("text"),
         terms: &turn(),
         tools: &tools,
     };

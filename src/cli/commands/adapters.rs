@@ -79,9 +79,7 @@ impl Tally {
     }
 
     fn counts(&self) -> String {
-        let records = u64::try_from(self.records).unwrap_or(u64::MAX);
-        let plural = if records == 1 { "" } else { "s" };
-        format!("{} record{plural}", grouped(records))
+        counted(self.records, "record")
     }
 
     /// Every line must have been judged; what could not be is named, whatever was.

@@ -1,9 +1,11 @@
 use serde::Serialize;
 
 use super::contract::dry_precheck;
+use crate::adapter::Adapter;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::known;
+use crate::contract::ExecutionContract;
 use crate::driver::Preview;
 use crate::kernel::CheckName;
 use crate::message::Digest;
@@ -24,8 +26,18 @@ pub(super) struct CheckReport {
     errors: Vec<Wrong>,
     /// Tool servers that were not started, whose pins the contract lacks.
     not_started: Vec<String>,
+    /// For each target that has one, the parameters that its protocol has no field for.
+    pub(super) unsent: Vec<Unsent>,
     /// Places of secrets that are too short or too plain to be taken out.
     unmatched: Vec<String>,
+}
+
+/// Parameters of a target that no request to it carries.
+#[derive(Debug, Serialize)]
+pub(super) struct Unsent {
+    pub(super) target: usize,
+    /// Keys of its `sampling`.
+    pub(super) keys: Vec<&'static str>,
 }
 
 /// One check.
@@ -83,6 +95,7 @@ impl CheckReport {
             checks,
             errors: Vec::new(),
             not_started: preview.not_started.clone(),
+            unsent: unsent(&preview.contract),
             unmatched: preview.unmatched.iter().map(|u| u.place.clone()).collect(),
         }
     }
@@ -120,9 +133,18 @@ impl CheckReport {
             checks: Vec::new(),
             errors,
             not_started: Vec::new(),
+            unsent: Vec::new(),
             unmatched: Vec::new(),
         }
     }
+}
+
+fn unsent(contract: &ExecutionContract) -> Vec<Unsent> {
+    let each = (0..contract.targets.len()).map(|target| Unsent {
+        target,
+        keys: Adapter::unsent(contract, target).unwrap_or_default(),
+    });
+    each.filter(|unsent| !unsent.keys.is_empty()).collect()
 }
 
 /// A text of the file, without what is known to be secret.

@@ -150,6 +150,13 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         contract.contract_hash()
     );
     home.screen.out(&out)?;
+    for unsent in &report.unsent {
+        home.screen.write_err(&format!(
+            "note: targets.{}: not sent, the protocol has no place for it: {}\n",
+            unsent.target,
+            unsent.keys.join(", ")
+        ));
+    }
     for Unmatched { place } in &preview.unmatched {
         home.screen.write_err(&format!(
             "note: {}: its value is too short or too plain to be told from ordinary text; it is not redacted\n",

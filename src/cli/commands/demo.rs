@@ -9,7 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::live::Live;
-use crate::cli::numbers::grouped;
+use crate::cli::numbers::{counted, grouped};
 use crate::cli::recorded::Source;
 use crate::message::RunId;
 use crate::replay::ReplayReport;
@@ -68,7 +68,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
     if exit != Exit::OK {
         return Ok(exit);
     }
-    let answer = ended.result.final_report.content.trim_end_matches('\n');
+    let answer = ended.result.final_report.text().trim_end_matches('\n');
     home.screen
         .out_foreign(&format!("\n> {task}\n{answer}\n"))?;
     let trust = home.trust(&[], &[], &[])?;
@@ -121,17 +121,17 @@ fn proof(home: &Home, ended: &Ended, verified: &VerifyReport, replayed: &ReplayR
     let outcome = ended.result.outcome.map(|outcome| outcome.to_string());
     let counters = &ended.result.counters;
     let mut out = format!(
-        "\n{}: {} calls executed in {} turns\n",
+        "\n{}: {} executed in {}\n",
         outcome.unwrap_or_default(),
-        counters.tools_executed,
-        counters.turns
+        counted(counters.tools_executed, "call"),
+        counted(counters.turns, "turn")
     );
     if verified.first_bad.is_none() {
         let head = verified.head.map(|head| head.short(16)).unwrap_or_default();
-        let entries = grouped(verified.entries);
+        let entries = counted(verified.entries, "entry");
         let _ = writeln!(
             out,
-            "verified: {entries} entries chained, head {head}…, level {}",
+            "verified: {entries} chained, head {head}…, level {}",
             verified.level
         );
     } else {

@@ -104,11 +104,20 @@ fn verified(home: &Home, args: &ExportArgs) -> Result<(), CliError> {
     }
 }
 
-/// Whether the run has its last entry; a file is refused later.
+/// Whether the run has its last entry; what cannot be read is refused later.
 fn is_sealed(source: &mut Source) -> Result<bool, CliError> {
     match source {
         Source::Run(run_id, reader) => Ok(reader.read_run(run_id)?.row().outcome.is_some()),
-        Source::File(_) => Ok(true),
+        Source::File(path) => {
+            let mut sealed = false;
+            let read = Source::File(path.clone()).each_entry(|_, _, entry| {
+                sealed = entry
+                    .decode_action()
+                    .is_ok_and(|action| action.length.is_some());
+                Ok(())
+            });
+            Ok(read.is_err() || sealed)
+        }
     }
 }
 

@@ -50,17 +50,13 @@ pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, Cli
 }
 
 fn told(done: &Imported) -> String {
-    let count = |number: u64, what: &str| {
-        let number = usize::try_from(number).unwrap_or(usize::MAX);
-        counted(number, what).replace("entrys", "entries")
-    };
     let run = &done.run_id;
-    let entries = count(done.entries, "entry");
+    let entries = counted(done.entries, "entry");
     match done.change {
         Change::New => format!("imported: run {run}, {entries}\n"),
         Change::Extended { from } => format!("extended: run {run}, from {from} to {entries}\n"),
         Change::Restored { blobs } => {
-            let blobs = count(blobs, "blob");
+            let blobs = counted(blobs, "blob");
             format!("already here: run {run}, {entries}; {blobs} added that it lacked\n")
         }
         Change::Nothing => format!("already here: run {run}, {entries}\n"),

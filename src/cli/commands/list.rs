@@ -85,16 +85,7 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
     }
     // A run may have ended between the two looks at it.
     rows.retain(|found| !args.open || found.row.outcome.is_none());
-    let exit = if damaged.is_empty() {
-        Exit::OK
-    } else {
-        Exit::EVIDENCE
-    };
-    for DamagedRow { run, fault } in &damaged {
-        let (run, fault) = (line(run), line(&fault.to_string()));
-        let text = format!("warning: the row of run {run} is damaged and not listed: {fault}\n");
-        home.screen.write_err(&text);
-    }
+    let exit = name_damaged(home, &damaged);
     if args.json {
         let damaged = damaged.into_iter().map(|row| Damaged {
             run_id: row.run,
@@ -117,6 +108,20 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         home.screen.out(&told(home, &rows))?;
     }
     Ok(exit)
+}
+
+/// Says which rows cannot be read, and what the command then ends with.
+pub(super) fn name_damaged(home: &Home, damaged: &[DamagedRow]) -> Exit {
+    for DamagedRow { run, fault } in damaged {
+        let (run, fault) = (line(run), line(&fault.to_string()));
+        let text = format!("warning: the row of run {run} is damaged and not listed: {fault}\n");
+        home.screen.write_err(&text);
+    }
+    if damaged.is_empty() {
+        Exit::OK
+    } else {
+        Exit::EVIDENCE
+    }
 }
 
 /// What is known of a run beside its row.

@@ -9,6 +9,7 @@ use crate::cli::args::{LogCommand, LogRootArgs, LogVerifyArgs};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::numbers::counted;
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::store::RunLog;
@@ -50,7 +51,8 @@ fn root(home: &Home, args: &LogRootArgs) -> Result<Exit, CliError> {
         })?;
     } else {
         let root = BASE64.encode(head.root);
-        let text = format!("{}: {} runs, root {root}\n", head.origin, head.size);
+        let runs = counted(head.size, "run");
+        let text = format!("{}: {runs}, root {root}\n", head.origin);
         home.screen.out(&text)?;
     }
     Ok(Exit::OK)
@@ -118,7 +120,8 @@ fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
         let verdict = match &report.first_bad {
             None => {
                 let holds = home.screen.paint_out(Style::Good, "verified");
-                format!("{holds}: log {} with {} runs\n", report.log, report.size)
+                let runs = counted(report.size, "run");
+                format!("{holds}: log {} with {runs}\n", report.log)
             }
             Some(bad) => {
                 let broken = home.screen.paint_out(Style::Bad, "not verified");

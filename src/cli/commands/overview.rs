@@ -24,21 +24,35 @@ pub(super) fn overview(screen: Screen, story: &Story, verified: &str) -> String 
         out.push_str(&row.line(screen));
     }
     if !story.calls.is_empty() {
-        let failed = story.ledger.failed_calls_count();
-        let _ = writeln!(
-            out,
-            "\n{}, {failed} failed",
-            counted(story.calls.len(), "call")
-        );
+        let _ = writeln!(out, "\n{}", calls(story));
     }
+    let is_open = story.ledger.outcome().is_none();
+    let none = if is_open {
+        "no result yet"
+    } else {
+        "no result"
+    };
     for (call, told) in &story.calls {
-        let ended = told.ended.as_deref().unwrap_or("no result");
+        let ended = told.ended.as_deref().unwrap_or(none);
         let arguments = brief(&told.arguments, 200);
         let _ = writeln!(out, "  {call}  {} {arguments}", line(&told.name));
         let _ = writeln!(out, "     {ended}");
     }
     out.push('\n');
     out.push_str(&end(screen, &story.ledger, &story.rows, story.standing));
+    out
+}
+
+/// How many calls there were; one that still runs has not failed.
+fn calls(story: &Story) -> String {
+    let is_open = story.ledger.outcome().is_none();
+    let unanswered = story.calls.values().filter(|call| call.ended.is_none());
+    let running = if is_open { unanswered.count() } else { 0 };
+    let failed = story.ledger.failed_calls_count().saturating_sub(running);
+    let mut out = format!("{}, {failed} failed", counted(story.calls.len(), "call"));
+    if running > 0 {
+        let _ = write!(out, ", {running} without a result yet");
+    }
     out
 }
 

@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::numbers::{counted, grouped};
+use crate::cli::numbers::counted;
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::driver::RunRequest;
@@ -140,17 +140,17 @@ pub(super) fn report_of(source: Source, open: bool) -> Result<ReplayReport, CliE
 
 /// The report for people.
 pub(super) fn told(home: &Home, report: &ReplayReport) -> String {
-    let entries = grouped(report.entries);
     if report.open {
         return told_open(home, report);
     }
+    let entries = counted(report.entries, "entry");
     let mut out = if report.same {
         let same = home.screen.paint_out(Style::Good, "same");
-        format!("{same}: {entries} entries decided again, byte for byte as recorded\n")
+        format!("{same}: {entries} decided again, byte for byte as recorded\n")
     } else {
         let other = home.screen.paint_out(Style::Bad, "not the same");
         let count = counted(report.differences.len(), "difference");
-        format!("{other}: {count} in {entries} entries\n")
+        format!("{other}: {count} in {entries}\n")
     };
     list_differences(&mut out, &report.differences);
     tell_not_compared(&mut out, &report.not_compared);
@@ -160,10 +160,7 @@ pub(super) fn told(home: &Home, report: &ReplayReport) -> String {
 /// The report of a run in progress: all that there is was decided again.
 fn told_open(home: &Home, report: &ReplayReport) -> String {
     let so_far = home.screen.paint_out(Style::Good, "same so far");
-    let entries = match report.entries {
-        1 => "1 entry".to_owned(),
-        many => format!("{} entries", grouped(many)),
-    };
+    let entries = counted(report.entries, "entry");
     let mut out = format!("{so_far}: {entries}; the run has no seal yet\n");
     if !report.same {
         out.push_str(HOW_TO_ACCEPT);

@@ -12,7 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::numbers::grouped;
+use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
 use crate::driver::{self, Recording, RunRequest};
 use crate::kernel::EventKind;
@@ -86,9 +86,9 @@ fn asked(
 
 fn told(home: &Home, report: &LiveReport) -> String {
     let asked = format!(
-        "{} requests sent again, {} calls made again",
-        grouped(report.inferences),
-        grouped(report.calls)
+        "{} sent again, {} made again",
+        counted(report.inferences, "request"),
+        counted(report.calls, "call")
     );
     let mut out = if report.open {
         let so_far = home.screen.paint_out(Style::Good, "same so far");

@@ -92,7 +92,7 @@ pub(super) fn tell(
             tell_end(home, &ended);
             tell_summary(home, &ended.result);
             if !json && ended.result.success {
-                let answer = ended.result.final_report.content.trim_end_matches('\n');
+                let answer = ended.result.final_report.text().trim_end_matches('\n');
                 home.screen.out_foreign(&format!("{answer}\n"))?;
             }
             Ok(exit)
@@ -361,7 +361,7 @@ pub(super) fn tell_end(home: &Home, ended: &Ended) {
     home.screen
         .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
     if !result.success {
-        let why = line(&result.final_report.content);
+        let why = line(result.final_report.text());
         home.screen.note(&format!("        {why}"));
     }
     let show = home.hint(&format!("show {brief}"));

@@ -10,7 +10,7 @@ use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::{Screen, Style};
 use crate::cli::standing::Standing;
 use crate::contract::ExecutionContract;
-use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind, RunStarted};
+use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind, LostEffect, RunStarted};
 use crate::message::{CallSeq, Digest, RunId};
 use crate::store::Lineage;
 use crate::telemetry::Ledger;
@@ -128,6 +128,11 @@ impl Teller {
             Some(EventKind::ToolReturned(returned)) => {
                 if let Some(call) = self.calls.get_mut(&returned.call) {
                     call.ended = Some(outcome(&returned.outcome));
+                }
+            }
+            Some(EventKind::EffectLost(LostEffect::Call(lost))) => {
+                if let Some(call) = self.calls.get_mut(&lost) {
+                    call.ended = Some("lost with its process".to_owned());
                 }
             }
             _ => {}

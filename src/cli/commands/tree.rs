@@ -1,15 +1,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::list;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::numbers::grouped;
+use crate::cli::numbers::counted;
 use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::Style;
 use crate::kernel::{EventKind, ParentRun};
-use crate::store::{RunFilter, RunRow, StoreError, StoreReader};
+use crate::store::{DamagedRow, RunFilter, RunRow, StoreError, StoreReader};
 
 /// How many runs of the store are looked through.
 const MOST_RUNS: usize = 100_000;
@@ -29,25 +30,42 @@ pub(super) fn tree(home: &Home, asked: &str) -> Result<Exit, CliError> {
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(CliError::FileInsteadOfRun { path }),
     };
-    let family = Family::read(&mut reader)?;
+    let (family, damaged) = Family::read(&mut reader)?;
     let paint = |name: &str| home.screen.paint_out(Style::Bold, name);
     home.screen.out(&family.around(&paint, run_id.as_str()))?;
-    Ok(Exit::OK)
+    Ok(list::name_damaged(home, &damaged))
 }
 
 impl Family {
-    fn read(reader: &mut StoreReader) -> Result<Self, CliError> {
+    /// All that the store knows of them, and the rows that cannot be read.
+    fn read(reader: &mut StoreReader) -> Result<(Self, Vec<DamagedRow>), CliError> {
         let mut family = Self {
             children: BTreeMap::new(),
             parents: BTreeMap::new(),
             rows: BTreeMap::new(),
         };
-        let mut rows = reader.list_runs(MOST_RUNS, RunFilter::All)?;
+        let mut damaged = Vec::new();
         // Children in the order in which they were begun.
-        rows.reverse();
-        for row in rows {
+        for row in reader
+            .list_rows(MOST_RUNS, RunFilter::All)?
+            .into_iter()
+            .rev()
+        {
+            let known = row.and_then(|row| {
+                let run = row.run_id.as_str().to_owned();
+                let parent = parent_of(reader, &row);
+                parent
+                    .map(|parent| (row, parent))
+                    .map_err(|fault| DamagedRow { run, fault })
+            });
+            let (row, parent) = match known {
+                Ok(known) => known,
+                Err(row) => {
+                    damaged.push(row);
+                    continue;
+                }
+            };
             let name = row.run_id.as_str().to_owned();
-            let parent = parent_of(reader, &row)?;
             if let Some(parent) = parent {
                 let siblings = family.children.entry(parent.run_id.as_str().to_owned());
                 siblings.or_default().push(name.clone());
@@ -55,7 +73,7 @@ impl Family {
             }
             family.rows.insert(name, row);
         }
-        Ok(family)
+        Ok((family, damaged))
     }
 
     /// The tree that `run` stands in.
@@ -108,8 +126,8 @@ impl Family {
         let from = from.map(|parent| format!(", from head {}", parent.head.short(8)));
         let _ = writeln!(
             out,
-            "{indent}{mark}{shown}  {} entries, {}{}{here}",
-            grouped(row.length),
+            "{indent}{mark}{shown}  {}, {}{}{here}",
+            counted(row.length, "entry"),
             line(&outcome),
             from.unwrap_or_default()
         );

@@ -2,16 +2,18 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::pin_file;
+use super::replay::HOW_TO_ACCEPT;
 use crate::cli::args::{LevelArg, VerifyArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::numbers::counted;
 use crate::cli::recorded::{Source, each_line};
 use crate::cli::screen::{Screen, Style};
 use crate::message::RunId;
 use crate::transcript::{
-    FirstBad, LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
+    FirstBad, FlawKind, LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
 };
 
 /// `monolith verify`.
@@ -111,15 +113,20 @@ pub(super) fn told(screen: Screen, report: &VerifyReport) -> String {
             let holds = screen.paint_out(Style::Good, "verified");
             let head = report.head.map(|head| format!(", head {head}"));
             format!(
-                "{holds} at level {}: {} entries{}\n",
+                "{holds} at level {}: {}{}\n",
                 report.level,
-                report.entries,
+                counted(report.entries, "entry"),
                 head.unwrap_or_default()
             )
         }
         Some(bad) => {
             let broken = screen.paint_out(Style::Bad, "not verified");
-            format!("{broken}: {}\n", place(bad))
+            let help = if bad.kind == FlawKind::Incomplete {
+                HOW_TO_ACCEPT
+            } else {
+                ""
+            };
+            format!("{broken}: {}\n{help}", place(bad))
         }
     };
     out.push_str(&verdict);

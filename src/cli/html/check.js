@@ -4,7 +4,7 @@ const checking = (() => {
   function verdict(run, report) {
     if (report.flaw) return `${report.kind.toUpperCase()}${place(report)}`;
     if (report.state === "checking") return "checking…";
-    const entries = run.counted(run.entries.length, "entry").replace("entrys", "entries");
+    const entries = run.counted(run.entries.length, "entry");
     return report.state === "unfinished" ? `unfinished: no seal yet · ${entries} hold` : `verified, ${report.book.level}: ${entries}`;
   }
 

@@ -6,14 +6,15 @@
   const CARDS = 200;
   const narrow = matchMedia("(max-width: 760px)");
   let run, bytes, shown = [], selected = -1, filter = "all", query = "", tab = "timeline", machine, charts, report;
-  let given = {}, chosen = false;
+  let chosen = false;
+  const given = {};
 
-  function start(given) {
-    bytes = given;
+  // What the reader has pasted stays for the next transcript.
+  function start(file) {
+    bytes = file;
     const lines = [...transcript.lines(bytes)];
     run = readRun(lines);
     machine = charts = undefined;
-    given = {};
     chosen = location.hash !== "";
     report = { state: "checking" };
     document.title = `${run.runId ?? "no run"} · monolith`;
@@ -38,7 +39,7 @@
     $("outcome").className = !outcome ? "" : good ? "good" : "bad";
     $("reason").textContent = !outcome ? "The run is in progress, or its process died; monolith resume goes on with it."
       : about.sentences[outcome.code] ?? safe(`${outcome.class} (${outcome.code})`);
-    $("facts").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry").replace("entrys", "entries")} · ${(run.total / 1000).toFixed(3)}\u00a0s`);
+    $("facts").replaceChildren("run ", make("code", {}, safe(run.runId)), ` · begun ${when(run.started.started_unix_ms)} · ${run.counted(run.entries.length, "entry")} · ${(run.total / 1000).toFixed(3)}\u00a0s`);
   }
 
   function tellTerms() {

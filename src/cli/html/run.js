@@ -2,7 +2,7 @@
 const readRun = (() => {
   const number = (value) => Number(value ?? 0);
   const grouped = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ",");
-  const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
+  const counted = (count, noun) => `${grouped(count)} ${count === 1 ? noun : `${noun}s`.replace(/ys$/, "ies")}`;
   const words = (name) => String(name ?? "").replaceAll("_", " ");
   const brief = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 

@@ -184,11 +184,11 @@ const trust = (() => {
       book.stoneSigners.set(stone.name, by);
       book.unvouched += by.length ? 0 : 1;
     }
-    const known = new Set([...keys, ...witnesses].map((key) => key.id));
+    const known = new Set([...keys, ...witnesses].map((key) => key.called));
     for (const { note, size, line } of verifier.notes) {
       const by = await signers(keys, note, { line });
       if (by.length) Object.assign(book, { signedTo: size, signers: by });
-      book.unknown += note.signatures.filter((signature) => !known.has(signature.id)).length;
+      book.unknown += note.signatures.filter((signature) => !known.has(`${signature.name}+${signature.id}`)).length;
       await vouch(note, size, { line });
     }
     const signed = sealed && book.signedTo === length;

@@ -3,7 +3,8 @@ use std::fmt;
 
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
-    RedactionTerms, TextProfile, ToolPolicy, ToolProof, ToolTransport,
+    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, ToolPolicy, ToolProof,
+    ToolTransport,
 };
 use crate::message::Digest;
 
@@ -18,10 +19,13 @@ pub struct ContractSpec {
     pub adapter_version: Option<String>,
     pub allowed_tools: Option<Vec<String>>,
     pub approval_timeout_ms: Option<u64>,
+    /// Whether `agent__batch` is offered.
+    pub batch: Option<bool>,
     pub checkpoint_every: Option<u64>,
     pub completion: Option<Completion>,
     pub context_budget: ContextBudgetSpec,
     pub cycle_forbid: Vec<(String, String)>,
+    pub final_report: FinalReportSpec,
     pub grammar: Option<String>,
     pub grammar_profile: Option<String>,
     pub idempotent: Vec<String>,
@@ -46,7 +50,10 @@ pub struct ContractSpec {
     pub parallel_safe: Vec<String>,
     pub parallel_tool_calls: Option<bool>,
     pub prices: Option<PriceTable>,
+    /// Whether `agent__progress_report` is offered.
+    pub progress_report: Option<bool>,
     pub providers: BTreeMap<String, ProviderSpec>,
+    pub queues: BTreeMap<String, QueueTerms>,
     pub redact: RedactionTerms,
     pub require_approval: Vec<String>,
     pub sampling: SamplingSpec,
@@ -87,6 +94,15 @@ impl ContractSpec {
     }
 }
 
+/// The section `final_report`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FinalReportSpec {
+    /// The form of the report.
+    pub format: Option<ReportFormat>,
+    /// JSON Schema of a report in JSON.
+    pub schema: Option<serde_json::Value>,
+}
+
 /// One entry of `targets`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetSpec {
@@ -105,7 +121,7 @@ pub struct TargetSpec {
 }
 
 /// One entry of `providers`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct ProviderSpec {
     /// The variable that holds the key, where the author names one.
     pub api_key_env: Option<String>,
@@ -115,8 +131,46 @@ pub struct ProviderSpec {
     pub file: Option<String>,
     /// Extra headers with their values, unexpanded.
     pub headers: BTreeMap<String, String>,
+    /// What differs for models of that name here.
+    pub models: BTreeMap<String, ModelSpec>,
+    /// What differs from the file's `sampling` for every model here.
+    pub overrides: SamplingSpec,
+    /// Members of every request, as JSON text.
+    pub provider_options: Option<String>,
     /// The wire protocol.
     pub provider_type: ProviderType,
+    /// What each level of reasoning is here.
+    pub reasoning: Option<ReasoningMap>,
+}
+
+/// One entry of `providers.<name>.models` (001 §6).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelSpec {
+    /// The model's window.
+    pub context_window: Option<u64>,
+    /// What differs for this model.
+    pub overrides: SamplingSpec,
+    /// What each level of reasoning is for it.
+    pub reasoning: Option<ReasoningMap>,
+}
+
+/// What the levels minimal, low, medium and high are; None switches one off (001 §6).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasoningMap(pub [Option<ReasoningValue>; 4]);
+
+impl ReasoningMap {
+    /// What a level is; None where it is off.
+    #[must_use]
+    pub fn of(&self, level: &str) -> Option<&ReasoningValue> {
+        let Self([minimal, low, medium, high]) = self;
+        let value = match level {
+            "minimal" => minimal,
+            "low" => low,
+            "medium" => medium,
+            _ => high,
+        };
+        value.as_ref()
+    }
 }
 
 impl fmt::Debug for ProviderSpec {
@@ -126,7 +180,11 @@ impl fmt::Debug for ProviderSpec {
             .field("base_url", &self.base_url)
             .field("file", &self.file)
             .field("headers", &Names(&self.headers))
+            .field("models", &self.models)
+            .field("overrides", &self.overrides)
+            .field("provider_options", &self.provider_options)
             .field("provider_type", &self.provider_type)
+            .field("reasoning", &self.reasoning)
             .finish()
     }
 }
@@ -147,6 +205,8 @@ pub struct ToolsSpec {
 pub struct McpSpec {
     /// The server pin that the author demands.
     pub pin: Option<Digest>,
+    /// The queue that its calls wait in, where the author names one.
+    pub queue: Option<String>,
     /// How it is reached.
     pub transport: McpTransport,
 }
@@ -211,17 +271,6 @@ pub enum Setting<T> {
     Value(T),
 }
 
-impl<T> Setting<T> {
-    /// The outermost setting that says something, `default` where none does.
-    pub(crate) fn over(self, below: Self, default: Option<T>) -> Option<T> {
-        match (self, below) {
-            (Self::Value(value), _) | (Self::Unset, Self::Value(value)) => Some(value),
-            (Self::Off, _) | (Self::Unset, Self::Off) => None,
-            (Self::Unset, Self::Unset) => default,
-        }
-    }
-}
-
 /// The section `sampling`, of the file or of one target. Numbers are clamped already (001 §2).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(
@@ -229,12 +278,15 @@ impl<T> Setting<T> {
     reason = "each field is the field of that name in Sampling"
 )]
 pub struct SamplingSpec {
-    pub caching: Option<String>,
-    pub max_output_tokens: Option<u64>,
+    pub caching: Setting<String>,
+    /// What of it an override of the command line says; it comes before every other.
+    pub commanded: Option<Box<SamplingSpec>>,
+    pub max_output_tokens: Setting<u64>,
     pub reasoning: Setting<String>,
     pub reasoning_tokens: Setting<u64>,
     pub repeat_penalty: Setting<f64>,
-    pub seed: Option<u64>,
+    pub seed: Setting<u64>,
+    pub stop: Setting<Vec<String>>,
     pub stream: Option<bool>,
     pub temperature: Setting<f64>,
     pub top_p: Setting<f64>,

@@ -156,6 +156,11 @@ impl Origin {
 }
 
 impl Place {
+    /// Whether it lies in an override of the command line.
+    pub(super) const fn is_override(&self) -> bool {
+        self.set.is_some()
+    }
+
     /// The text it lies in: the file, or one of the overrides.
     pub(super) fn text_of<'t>(
         &self,

@@ -1,15 +1,20 @@
+use std::collections::BTreeMap;
+
 use super::contract_spec::{
-    ContextBudgetSpec, ContractSpec, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
 use super::prices::read_prices;
 use super::reach::{read_providers, read_redact, read_tools};
-use super::reader::{Big, Choice, Out, Read, Section, plain};
+use super::reader::{Big, Choice, Out, Read, Section};
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
 use crate::contract::{
-    CallLimits, Completion, ContractMetadata, CycleException, Page, TextProfile, ToolPolicy,
-    ToolProof, ToolTransport,
+    CallLimits, Completion, ContractMetadata, CycleException, Page, QueueTerms, ReportFormat,
+    TextProfile, ToolPolicy, ToolProof, ToolTransport,
 };
+
+/// The queue of every server that names none; it is there by itself.
+const DEFAULT_QUEUE: &str = "default";
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
@@ -71,10 +76,12 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             adapter_version: file.get("adapter_version"),
             allowed_tools: file.nullable("allowed_tools"),
             approval_timeout_ms: file.get("approval_timeout_ms"),
+            batch: file.get("batch"),
             checkpoint_every: file.get("checkpoint_every"),
             completion: file.get("completion"),
             context_budget: file.section("context_budget", read_context_budget),
             cycle_forbid: file.get("cycle_forbid").unwrap_or_default(),
+            final_report: file.section("final_report", read_final_report),
             grammar: file.nullable("grammar"),
             grammar_profile: file.nullable("grammar_profile"),
             idempotent: file.get("idempotent").unwrap_or_default(),
@@ -99,7 +106,9 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             parallel_safe: file.get("parallel_safe").unwrap_or_default(),
             parallel_tool_calls: file.get("parallel_tool_calls"),
             prices,
+            progress_report: file.get("progress_report"),
             providers,
+            queues: read_queues(file),
             redact: file.section("redact", read_redact),
             require_approval: file.get("require_approval").unwrap_or_default(),
             sampling: file.get("sampling").unwrap_or_default(),
@@ -120,6 +129,52 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             total_timeout_ms: file.get("total_timeout_ms"),
         }
     })
+}
+
+/// The queues; a server that names another than these or `default` is refused (000 §7).
+fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
+    let names: Vec<String> = match file.peek("queues").map(|node| &node.kind) {
+        Some(Kind::Map(entries)) => entries.iter().map(|(key, _)| key.text.clone()).collect(),
+        Some(Kind::Scalar { .. } | Kind::List(_)) | None => Vec::new(),
+    };
+    let child = |node: &Node, key: &str| match &node.kind {
+        Kind::Map(entries) => {
+            let found = entries.iter().find(|(known, _)| known.text == key);
+            found.map(|(_, node)| node.clone())
+        }
+        Kind::Scalar { .. } | Kind::List(_) => None,
+    };
+    let servers = file.peek("tools").and_then(|tools| child(tools, "mcp"));
+    if let Some(Kind::Map(servers)) = servers.map(|node| node.kind) {
+        for (server, node) in &servers {
+            let Some(asked) = child(node, "queue") else {
+                continue;
+            };
+            let Kind::Scalar { text, .. } = &asked.kind else {
+                continue;
+            };
+            if asked.is_null() || text == DEFAULT_QUEUE || names.contains(text) {
+                continue;
+            }
+            let rule = format!("no queue `{text}` stands under `queues`");
+            let help = suggest(text, names.iter().map(String::as_str));
+            let out = file.out.below("tools").below("mcp").below(&server.text);
+            out.below("queue").refuse(&asked, rule, help);
+        }
+    }
+    file.get("queues").unwrap_or_default()
+}
+
+impl Read for QueueTerms {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, |section| {
+            let concurrent: u32 = section.required("concurrent")?;
+            if concurrent == 0 {
+                section.refuse_key("concurrent", "a queue runs at least 1 call", None);
+            }
+            Some(Self { concurrent })
+        })?
+    }
 }
 
 fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetSpec> {
@@ -177,6 +232,26 @@ impl Read for TargetSpec {
     }
 }
 
+fn read_final_report(section: &mut Section<'_, '_>) -> FinalReportSpec {
+    FinalReportSpec {
+        format: section.get("format"),
+        schema: section.nullable("schema"),
+    }
+}
+
+impl Choice for ReportFormat {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("json", Self::Json),
+        ("markdown", Self::Markdown),
+        ("markdown+mermaid", Self::MarkdownMermaid),
+        ("pipe", Self::Pipe),
+        ("slack-block-kit", Self::SlackBlockKit),
+        ("sub-agent", Self::SubAgent),
+        ("text", Self::Text),
+        ("tty", Self::Tty),
+    ];
+}
+
 fn read_context_budget(section: &mut Section<'_, '_>) -> ContextBudgetSpec {
     ContextBudgetSpec {
         buffer: section.get("buffer"),
@@ -223,72 +298,4 @@ impl Read for CycleException {
             })
         })?
     }
-}
-
-impl Read for SamplingSpec {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |section| Self {
-            caching: section.get::<Caching>("caching").map(|c| c.0.to_owned()),
-            max_output_tokens: section.get("max_output_tokens"),
-            reasoning: setting(section, "reasoning", |node, out| {
-                Reasoning::read(node, out).map(|word| word.0.to_owned())
-            }),
-            reasoning_tokens: setting(section, "reasoning_tokens", |node, out| {
-                if plain(node) == Some("disabled") {
-                    return Some(0);
-                }
-                u64::read(node, out)
-            }),
-            repeat_penalty: number(section, "repeat_penalty", f64::MAX),
-            seed: section.get("seed").map(|Big(n)| n),
-            stream: section.get("stream"),
-            temperature: number(section, "temperature", 2.0),
-            top_p: number(section, "top_p", 1.0),
-        })
-    }
-}
-
-#[derive(Clone, Copy)]
-struct Caching(&'static str);
-
-impl Choice for Caching {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("full", Self("full")), ("none", Self("none"))];
-}
-
-#[derive(Clone, Copy)]
-struct Reasoning(&'static str);
-
-impl Choice for Reasoning {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("minimal", Self("minimal")),
-        ("low", Self("low")),
-        ("medium", Self("medium")),
-        ("high", Self("high")),
-    ];
-}
-
-/// A parameter that null and the words of 001 §2 switch off.
-fn setting<T>(
-    section: &mut Section<'_, '_>,
-    key: &'static str,
-    read: impl FnOnce(&Node, &Out<'_>) -> Option<T>,
-) -> Setting<T> {
-    let Some(node) = section.node(key) else {
-        return Setting::Unset;
-    };
-    let off = matches!(&node.kind, Kind::Scalar { text, .. }
-        if matches!(text.as_str(), "off" | "none" | "unset" | "default"));
-    if off || node.is_null() {
-        return Setting::Off;
-    }
-    read(node, &section.out.below(key)).map_or(Setting::Unset, Setting::Value)
-}
-
-/// A number clamped to 0..=max (001 §2).
-fn number(section: &mut Section<'_, '_>, key: &'static str, max: f64) -> Setting<f64> {
-    // `+ 0.0` turns the −0 that clamp lets pass into 0.
-    setting(section, key, |node, out| {
-        f64::read(node, out).map(|n| n.clamp(0.0, max) + 0.0)
-    })
 }

@@ -11,12 +11,14 @@
 mod contract_spec;
 mod error;
 mod file;
+mod foreign;
 mod overrides;
 mod parse;
 mod prices;
 mod profiles;
 mod reach;
 mod reader;
+mod sampling;
 mod secrets;
 mod suggest;
 #[cfg(test)]
@@ -26,8 +28,8 @@ mod tests_yaml;
 mod tree;
 
 pub use contract_spec::{
-    ContextBudgetSpec, ContractSpec, McpSpec, McpTransport, ProviderSpec, SamplingSpec, Setting,
-    TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+    ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
+    ProviderSpec, ReasoningMap, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
 };
 pub use error::{SpecError, SpecErrors};
 pub use reach::BUILTIN_TOOLS;

@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
 
-use super::contract_spec::{McpSpec, McpTransport, ProviderSpec, ToolsSpec};
+use super::contract_spec::{McpSpec, McpTransport, ProviderSpec, ReasoningMap, ToolsSpec};
+use super::foreign::ProviderOptions;
 use super::reader::{Choice, Loose, Out, Read, Section, choose};
 use super::tree::{Kind, Node};
 use crate::contract::redaction::MAX_PATTERNS;
-use crate::contract::{ProviderType, RedactionTerms, check_server_name, secret_pattern};
+use crate::contract::{
+    ProviderType, ReasoningValue, RedactionTerms, check_server_name, secret_pattern,
+};
 
 /// The tools inside monolith.
 pub const BUILTIN_TOOLS: [&str; 4] = ["clock", "echo", "list_directory", "read_file"];
@@ -42,6 +45,10 @@ impl Read for ProviderSpec {
             let base_url = section.nullable::<Url>("base_url").map(|url| url.0);
             let file: Option<String> = section.nullable("file");
             let headers = section.get::<Headers>("headers").unwrap_or_default().0;
+            let models = section.get("models").unwrap_or_default();
+            let overrides = section.get("overrides").unwrap_or_default();
+            let options = section.nullable::<ProviderOptions>("provider_options");
+            let reasoning = section.get("reasoning");
             if api_key_env
                 .as_deref()
                 .is_some_and(|name| !is_env_name(name))
@@ -61,7 +68,7 @@ impl Read for ProviderSpec {
                     }
                 }
                 ProviderType::Local => {
-                    for key in ["api_key_env", "base_url", "headers"] {
+                    for key in ["api_key_env", "base_url", "headers", "provider_options"] {
                         refuse_beside(section, key, provider_type);
                     }
                 }
@@ -72,14 +79,52 @@ impl Read for ProviderSpec {
                 | ProviderType::Openrouter
                 | ProviderType::Ollama => refuse_beside(section, "file", provider_type),
             }
-            Some(Self {
+            let spec = Self {
                 api_key_env,
                 base_url,
                 file,
                 headers,
+                models,
+                overrides,
+                provider_options: options.map(|ProviderOptions(text)| text),
                 provider_type,
-            })
+                reasoning,
+            };
+            refuse_token_counts(section, &spec);
+            Some(spec)
         })?
+    }
+}
+
+/// Protocols that know levels of reasoning by words alone cannot be sent a number of tokens.
+fn refuse_token_counts(section: &Section<'_, '_>, spec: &ProviderSpec) {
+    let words_alone = matches!(
+        spec.provider_type,
+        ProviderType::Openai
+            | ProviderType::OpenaiResponses
+            | ProviderType::Ollama
+            | ProviderType::Scripted
+    );
+    let counts = |map: &ReasoningMap| {
+        let tokens =
+            |value: &Option<ReasoningValue>| matches!(value, Some(ReasoningValue::Tokens(_)));
+        map.0.iter().any(tokens)
+    };
+    let rule = || {
+        format!(
+            "a provider of type {} takes words for `reasoning`, no numbers of tokens",
+            spec.provider_type.as_str()
+        )
+    };
+    if !words_alone {
+        return;
+    }
+    if spec.reasoning.as_ref().is_some_and(counts) {
+        section.refuse_key("reasoning", rule(), None);
+    }
+    let mut models = spec.models.values();
+    if models.any(|model| model.reasoning.as_ref().is_some_and(counts)) {
+        section.refuse_key("models", rule(), None);
     }
 }
 
@@ -206,6 +251,7 @@ impl Read for McpSpec {
             let url = section.get::<Url>("url").map(|url| url.0);
             let headers = section.get::<Headers>("headers").unwrap_or_default().0;
             let pin = section.nullable("pin");
+            let queue = section.nullable("queue");
             if env.keys().any(|name| !is_env_name(name)) {
                 let rule = "expected names of environment variables";
                 section.refuse_key("env", rule, None);
@@ -243,7 +289,11 @@ impl Read for McpSpec {
                         .collect(),
                 }
             };
-            Some(Self { pin, transport })
+            Some(Self {
+                pin,
+                queue,
+                transport,
+            })
         })?
     }
 }

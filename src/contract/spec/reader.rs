@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::error::{Findings, Place};
 use super::secrets::is_secret_key;
 use super::suggest::{elsewhere, suggest};
@@ -314,6 +316,37 @@ impl<T: Read> Read for BTreeMap<String, T> {
             }
         }
         Some(map)
+    }
+}
+
+/// Any value, typed as YAML's core schema types it: JSON written in place.
+impl Read for Value {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        match &node.kind {
+            Kind::List(_) => Vec::read(node, out).map(Self::Array),
+            Kind::Map(entries) => {
+                let read: Vec<Option<(String, Self)>> = entries
+                    .iter()
+                    .map(|(key, value)| {
+                        let value = Self::read(value, &out.below(&key.text))?;
+                        Some((key.text.clone(), value))
+                    })
+                    .collect();
+                let map: Option<serde_json::Map<String, Self>> = read.into_iter().collect();
+                map.map(Self::Object)
+            }
+            Kind::Scalar { .. } if node.is_null() => Some(Self::Null),
+            Kind::Scalar { text, plain: true } if is_bool(text) => {
+                bool::read(node, out).map(Self::Bool)
+            }
+            Kind::Scalar { text, plain: true } if is_number(text) => {
+                if let Ok(integer) = text.parse::<i64>() {
+                    return Some(Self::from(integer));
+                }
+                f64::read(node, out).map(Self::from)
+            }
+            Kind::Scalar { text, .. } => Some(Self::String(text.clone())),
+        }
     }
 }
 

@@ -54,7 +54,7 @@ fn the_documented_file_is_read() {
     assert_eq!(spec.tools.builtin, ["list_directory", "read_file"]);
     assert_eq!(spec.tools.workspace.as_deref(), Some("."));
     assert_eq!(spec.sampling.temperature, Setting::Value(0.0));
-    assert_eq!(spec.sampling.seed, Some(7));
+    assert_eq!(spec.sampling.seed, Setting::Value(7));
     assert_eq!(spec.max_turns, Some(6));
     assert_eq!(spec.max_attempts_per_turn, None);
 }
@@ -264,7 +264,7 @@ fn counts_that_may_grow_are_numbers_or_decimal_text() {
     )));
     let spec = spec.unwrap();
     assert_eq!(spec.max_tokens_consumed, Some(max));
-    assert_eq!(spec.sampling.seed, Some(max));
+    assert_eq!(spec.sampling.seed, Setting::Value(max));
     for bad in [
         "18446744073709551616",
         "'18446744073709551616'",

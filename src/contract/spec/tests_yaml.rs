@@ -13,6 +13,11 @@ fn the_oddities_of_yaml_are_named_where_they_stand() {
     };
     check("task: a\n\ttools: b\n", &["2:1 a tab cannot indent"]);
     check("task: |\n\ta\n", &["2:1 a tab cannot indent"]);
+    check("tools: {}\n\tmax_turns: 1\n", &["2:1 a tab cannot indent"]);
+    check(
+        "tools:\n  mcp: {}\n  \tb: 1\n",
+        &["3:3 a tab cannot indent"],
+    );
     check(
         "task: 'abc\n",
         &["1:7 the quote is not closed, or its text goes on without indentation"],

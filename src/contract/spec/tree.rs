@@ -244,9 +244,15 @@ fn syntax_fault(error: &ScanError, text: &str, read: usize) -> (usize, String, O
     let offset = error.marker().byte_offset().unwrap_or(0).min(text.len());
     let info = error.info();
     let from = read.min(offset);
-    if info.contains("tab") {
+    let line = text
+        .get(..offset)
+        .and_then(|before| before.rsplit('\n').next());
+    let indent = line.filter(|line| line.trim().is_empty()).unwrap_or("");
+    let indented = indent.find('\t').map(|at| offset - indent.len() + at);
+    if info.contains("tab") || indented.is_some() {
         let tab = text.get(from..).and_then(|rest| rest.find("\n\t"));
-        let at = tab.map_or(offset, |tab| from + tab + 1);
+        let tab = tab.map(|tab| from + tab + 1).or(indented);
+        let at = tab.unwrap_or(offset);
         let help = Some("write spaces".to_owned());
         return (at, "a tab cannot indent".to_owned(), help);
     }

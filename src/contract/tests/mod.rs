@@ -3,6 +3,9 @@
 mod check;
 mod factory;
 mod fixture;
+mod queues;
+mod report_reader;
+mod sampling;
 mod schema_bounds;
 
 pub(super) use fixture::{make, manifest, spec, tool};

@@ -15,6 +15,8 @@ use crate::tools::Scrub;
 const MAX_ROUNDS: usize = 8;
 /// Bytes of a value that give it away where a text is cut.
 const MIN_PART: usize = 6;
+/// As many of them in base64.
+const MIN_BASE64_PART: usize = 8;
 /// How a marker begins; 32 hex digits and `]` follow.
 const MARKER_HEAD: &[u8] = b"[REDACTED:";
 /// Length of a marker.
@@ -27,6 +29,8 @@ pub struct Redactor {
     finder: Finder,
     /// Finds their forms in base64, in a text without its line breaks.
     unbroken: Finder,
+    /// What a text may end with the beginning of: each form, how much of it tells, and which value it is one of.
+    beginnings: Vec<(Vec<u8>, usize, usize)>,
     marking: Marking,
     shapes: Shapes,
     values: Vec<String>,
@@ -93,6 +97,7 @@ impl Redactor {
         Self {
             finder: Finder::new(&values, forms),
             unbroken: Finder::new(&values, base64_forms),
+            beginnings: beginnings(&values),
             marking,
             shapes: Shapes::new(terms),
             values,
@@ -159,13 +164,14 @@ impl Redactor {
 
     /// Where the beginning of a value stands at the end of a text, the longest, and of which.
     fn cut_off(&self, text: &[u8]) -> Option<(usize, &str)> {
-        let parts = self.values.iter().filter_map(|value| {
-            let longest = value.len().saturating_sub(1).min(text.len());
-            let mut lengths = (MIN_PART..=longest).rev();
-            let found = lengths.find(|length| {
-                let part = value.as_bytes().get(..*length);
-                value.is_char_boundary(*length) && part.is_some_and(|part| text.ends_with(part))
+        let parts = self.beginnings.iter().filter_map(|(form, least, owner)| {
+            let longest = form.len().saturating_sub(1).min(text.len());
+            let found = (*least..=longest).rev().find(|length| {
+                let part = form.get(..*length);
+                part.is_some_and(|part| text.ends_with(part))
+                    && form.get(*length).is_some_and(|next| next & 0xc0 != 0x80)
             });
+            let value = self.values.get(*owner)?;
             found.map(|length| (text.len() - length, value.as_str()))
         });
         parts.min_by_key(|(keep, _)| *keep)
@@ -380,6 +386,18 @@ impl Redactor {
         out.extend_from_slice(text.get(done..).unwrap_or_default());
         out
     }
+}
+
+/// Values as they are and in base64, for [`Redactor::cut_off`].
+fn beginnings(values: &[String]) -> Vec<(Vec<u8>, usize, usize)> {
+    let each = values.iter().enumerate().flat_map(|(owner, value)| {
+        let encoded = base64_forms(value).into_iter();
+        let encoded = encoded.map(move |form| (form, MIN_BASE64_PART, owner));
+        [(value.as_bytes().to_vec(), MIN_PART, owner)]
+            .into_iter()
+            .chain(encoded)
+    });
+    each.collect()
 }
 
 impl Finder {

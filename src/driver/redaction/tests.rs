@@ -163,6 +163,30 @@ fn values_that_overlap_are_one_and_a_value_that_was_cut_goes_too() {
 }
 
 #[test]
+fn base64_of_a_value_that_was_cut_goes_too() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    let value = "hunter2-very-secret";
+    let redactor = knowing(&[value], &RedactionTerms::default());
+    for before in ["", "u", "us", "use"] {
+        let whole = STANDARD.encode(format!("{before}{value} and more"));
+        // What does not depend on the bytes before the value begins at this character.
+        let from = (before.len() * 8).div_ceil(6);
+        for length in from..whole.len() {
+            let text = format!("it said {}", &whole[..length]);
+            let told = format!("it said {}{}", &whole[..from], marker(value));
+            let cut = redactor.cut_text(&text);
+            if length < from + 8 {
+                assert_eq!(cut, text);
+            } else {
+                assert!(cut.starts_with(&told), "{text}: {cut}");
+            }
+        }
+    }
+}
+
+#[test]
 fn bytes_that_broke_off_are_not_kept_where_their_pieces_show_a_value() {
     let redactor = knowing(&["hunter2-very-secret"], &RedactionTerms::default());
     let kept = |raw: &str| redactor.clean_broken(raw.as_bytes()).0.is_some();

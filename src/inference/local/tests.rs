@@ -391,6 +391,8 @@ async fn gated(backend: &Backend, contract: &ExecutionContract) -> Decoded {
     let body = encoder.encode(
         &conversation,
         &RequestShape {
+            closing: false,
+            xml: None,
             notices: &[],
             tools,
         },

@@ -62,6 +62,18 @@ impl Ledger {
                 .any(|e| e.action.predicate.is_some()),
             || "an end without a predicate".to_owned(),
         )?;
+        let reports = terms.completion == Completion::FinalReport;
+        let by_report = matches!(code, Code::FinalReport | Code::TextFallback);
+        hold(!class.is_success() || by_report == reports, || {
+            format!("{outcome}, and the completion is another")
+        })?;
+        hold(run.final_report().is_some() == by_report, || {
+            format!("{outcome}, and the report says otherwise")
+        })?;
+        hold(
+            code != Code::TextFallback || self.closing_turn.is_some(),
+            || "text in place of a report before the closing turn".to_owned(),
+        )?;
         if class.is_success() {
             let with_tools = class == Class::CompletedWithTools;
             hold(with_tools == (self.executed > 0), || {
@@ -92,7 +104,12 @@ impl Ledger {
 pub(super) fn answered_once(run: &Run) -> Verdict {
     let messages = run.conversation();
     for (i, message) in messages.iter().enumerate() {
-        let asked: Vec<&str> = message.tool_calls.iter().map(|c| c.id.as_str()).collect();
+        // A report that was accepted has no answer.
+        let last = i + 1 + message.tool_calls.len() > messages.len();
+        let reported = run.final_report().is_some() && last;
+        let calls = message.tool_calls.iter();
+        let calls = calls.filter(|c| !(reported && c.name == FINAL_REPORT));
+        let asked: Vec<&str> = calls.map(|c| c.id.as_str()).collect();
         if message.role != Role::Assistant {
             continue;
         }

@@ -33,7 +33,9 @@ impl Oracle {
             } else {
                 Class::CompletedChatOnly
             };
-            let code = if self.facts.closing.is_some() {
+            let code = if let Some(code) = found.by {
+                code
+            } else if self.facts.closing.is_some() {
                 Code::Synthesis
             } else {
                 Code::FinalMessage
@@ -49,7 +51,8 @@ impl Oracle {
             Some(_) if self.facts.attempt < self.terms.max_attempts_per_turn => Wish::Retry,
             _ => Wish::Turn,
         };
-        self.go_on(wish, found.why == Some(Why::Overflow))
+        let overflowed = found.why == Some(Why::Overflow);
+        self.go_on_after(wish, overflowed, found.report_failed)
     }
 
     pub(super) fn commit_failed(&mut self, why: Why) -> Reaction {
@@ -89,6 +92,7 @@ impl Oracle {
             Why::Refused(code) if all_refused || (used_up && only_refusals) => {
                 self.end(Class::FailedValidation, code)
             }
+            Why::Report if used_up => self.end(Class::FailedValidation, Code::FinalReportSchema),
             _ if used_up && only_provider => {
                 self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
             }
@@ -101,6 +105,10 @@ impl Oracle {
 
     /// Items 5 and 7, with stop (§4) before them.
     pub(super) fn go_on(&mut self, wish: Wish, overflowed: bool) -> Reaction {
+        self.go_on_after(wish, overflowed, false)
+    }
+
+    fn go_on_after(&mut self, wish: Wish, overflowed: bool, report_failed: bool) -> Reaction {
         let f = &self.facts;
         let last_turn = f.turn + 1 >= self.terms.max_turns;
         if f.stop && f.closing != Some(ClosingReason::Stop) {
@@ -133,6 +141,7 @@ impl Oracle {
             Some(ClosingReason::FinalReportFailed) => {
                 self.end(Class::FailedValidation, Code::FinalReportSchema)
             }
+            None if report_failed => self.close(ClosingReason::FinalReportFailed),
             None if last_turn => self.close(ClosingReason::MaxTurns),
             None => self.ask(Wish::Turn),
         }
@@ -173,13 +182,14 @@ impl Oracle {
         };
         let attempt = self.attempt_of(wish);
         let now = self.run_ms();
+        let instruction = self.instruction();
         let f = &mut self.facts;
         f.attempt = attempt;
         if let Wish::Closing(reason) = wish {
             f.closing = Some(reason);
             f.tripped = false;
             f.notices = 0;
-            f.pending += estimate(texts::FINAL_INSTRUCTION);
+            f.pending += instruction;
         }
         if matches!(wish, Wish::Turn | Wish::Closing(_)) {
             f.turn += 1;
@@ -197,9 +207,9 @@ impl Oracle {
         f.place = Place::Inference(f.inferences);
         let (turn, closing, inference) = (f.turn, f.closing, f.inferences);
         let native = self.terms.tool_transport == ToolTransport::Native;
-        let tools = if closing.is_some() || self.schema(false) == 0 {
+        let tools = if self.schema(closing.is_some()) == 0 {
             ToolExposure::Withheld
-        } else if self.gate_closed() && native {
+        } else if closing.is_none() && self.gate_closed() && native {
             ToolExposure::Forced
         } else {
             ToolExposure::Auto
@@ -309,21 +319,38 @@ impl Oracle {
     // ---- §5 ----
 
     pub(super) fn schema(&self, closing: bool) -> u64 {
-        if closing || self.terms.tool_policy == ToolPolicy::Forbidden {
-            return 0;
-        }
         let allowed = |name: &String| {
             self.terms
                 .allowed_tools
                 .as_ref()
                 .is_none_or(|a| a.contains(name))
         };
-        self.terms
+        let withheld = closing || self.terms.tool_policy == ToolPolicy::Forbidden;
+        let user = self
+            .terms
             .tools
             .iter()
-            .filter(|t| allowed(&t.name))
-            .map(|t| t.schema_tokens)
-            .sum()
+            .filter(|t| !withheld && allowed(&t.name));
+        // The session's own: the report always, progress before the closing turn, a container where there are tools.
+        let own = self.terms.session_tools.iter().filter(|t| {
+            t.name == FINAL_REPORT
+                || (t.name == PROGRESS_REPORT && !closing)
+                || (t.name == BATCH && !withheld)
+        });
+        user.chain(own).map(|t| t.schema_tokens).sum()
+    }
+
+    fn instruction(&self) -> u64 {
+        estimate(if self.reports() {
+            "You are not allowed to run any more tools. Give your final report now with agent__final_report, \
+             using only the information you already have."
+        } else {
+            texts::FINAL_INSTRUCTION
+        })
+    }
+
+    pub(super) fn reports(&self) -> bool {
+        self.terms.completion == Completion::FinalReport
     }
 
     pub(super) fn limit(&self, target: usize) -> u64 {
@@ -339,7 +366,7 @@ impl Oracle {
         let f = &self.facts;
         let base = f.current + f.pending;
         match wish {
-            Wish::Closing(_) => base + estimate(texts::FINAL_INSTRUCTION),
+            Wish::Closing(_) => base + self.instruction() + self.schema(true),
             Wish::Again | Wish::Retry | Wish::Turn => {
                 base + f.notices + self.schema(f.closing.is_some())
             }

@@ -168,6 +168,9 @@ impl Oracle {
             }
             ToolOutcome::TimedOut => Slot::Said(failed("timeout")),
             ToolOutcome::ConnectionLost { .. } => Slot::Said(failed("connection lost")),
+            ToolOutcome::Cancelled if self.facts.stop => {
+                Slot::Said(failed("not started: stop requested"))
+            }
             ToolOutcome::Cancelled => Slot::Said(failed("interrupted, effect unknown")),
             ToolOutcome::ToolChanged => Slot::Said(failed(&format!("TOOL_NOT_FOUND: {name}"))),
         };
@@ -232,6 +235,13 @@ impl Oracle {
         {
             return self.start();
         }
+        let settled = self.settle(true);
+        self.commit(settled)
+    }
+
+    /// Observes the calls: what each is answered with weighs, and the report comes to what it comes to.
+    pub(super) fn settle(&mut self, counts: bool) -> Found {
+        let head = self.late().is_some() || self.overdrawn().is_some();
         let f = &mut self.facts;
         for call in std::mem::take(&mut f.batch) {
             f.pending += match call.slot {
@@ -240,11 +250,32 @@ impl Oracle {
                 Slot::Pending(_) | Slot::Asked(_) | Slot::Running(_) => 0,
             };
         }
+        f.pending += std::mem::take(&mut f.frames);
         let malformed = std::mem::take(&mut f.malformed);
-        self.commit(Found {
+        let report = f.report.take();
+        let mut found = Found {
             malformed,
             ..Found::default()
-        })
+        };
+        let unproven = self.unproven();
+        let answer = match report {
+            None => None,
+            Some(_) if malformed || head => Some("not started: step cut short"),
+            Some(true) if unproven => Some("no tool call counts yet"),
+            Some(true) => {
+                found.terminal = true;
+                found.by = Some(Code::FinalReport);
+                None
+            }
+            Some(false) => {
+                found.report_failed = counts;
+                Some("TOOL_VALIDATION_ERROR: /report_content: minLength: the report is empty")
+            }
+        };
+        if let Some(reason) = answer {
+            self.facts.pending += estimate(&failed(reason));
+        }
+        found
     }
 
     pub(super) fn start(&mut self) -> Reaction {

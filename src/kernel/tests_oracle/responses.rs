@@ -49,11 +49,12 @@ impl Oracle {
                 );
             }
         };
-        let calls = &message.tool_calls;
+        let calls = self.user_calls(message);
         let outside = self.terms.strict_mode
             && self.facts.closing.is_none()
             && calls
                 .iter()
+                .map(|(c, _)| c)
                 .any(|c| self.terms.tool(&c.name).is_some() && !self.terms.allows(&c.name));
         let violation = if !calls.is_empty() && self.terms.tool_policy == ToolPolicy::Forbidden {
             Some(Code::ForbiddenCall)
@@ -77,7 +78,15 @@ impl Oracle {
                 ..Found::default()
             });
         }
-        if !calls.is_empty() && self.facts.closing.is_some() {
+        if cut_report(message) && r.result.stop == StopReason::Length && self.reports() {
+            self.facts.notices = texts::cut_notice().tokens;
+            return self.commit_failed(Why::Other);
+        }
+        if !message.tool_calls.is_empty() && self.facts.closing.is_some() && self.reports() && !cut
+        {
+            return self.closing_calls(r, message, text);
+        }
+        if !message.tool_calls.is_empty() && self.facts.closing.is_some() {
             self.accept_unstarted(r, message, "tools are withheld");
             return match (text, cut) {
                 (true, false) => self.commit(Found {
@@ -87,11 +96,23 @@ impl Oracle {
                 _ => self.commit_failed(Why::Other),
             };
         }
-        if !calls.is_empty() {
+        if !message.tool_calls.is_empty() {
             return self.called(r, message, violation);
         }
         if cut {
             self.facts.notices = texts::cut_notice().tokens;
+            return self.commit_failed(Why::Other);
+        }
+        if text && self.reports() {
+            if self.facts.closing.is_some() {
+                self.accept(&r.usage);
+                return self.commit(Found {
+                    terminal: true,
+                    by: Some(Code::TextFallback),
+                    ..Found::default()
+                });
+            }
+            self.facts.notices = estimate(if self.unproven() { UNPROVEN } else { PROSE });
             return self.commit_failed(Why::Other);
         }
         if text || message.has_reasoning() {
@@ -101,8 +122,11 @@ impl Oracle {
                 ..Found::default()
             });
         }
-        self.facts.notices =
-            estimate("System notice: the response was empty. Call a tool or answer.");
+        self.facts.notices = estimate(if self.reports() {
+            PROSE
+        } else {
+            "System notice: the response was empty. Call a tool or answer."
+        });
         self.commit_failed(Why::Other)
     }
 
@@ -112,23 +136,27 @@ impl Oracle {
         message: &AgentMessage,
         violation: Option<Code>,
     ) -> Reaction {
-        let calls = &message.tool_calls;
+        let calls = self.user_calls(message);
         let mut answers: Vec<Option<String>> = Vec::new();
         let mut rejection = None;
         let mut room = self.terms.max_tool_calls_per_turn;
-        for (i, call) in calls.iter().enumerate() {
+        for (call, at) in &calls {
             let name = &call.name;
             let answer = if self.terms.tool(name).is_none() || self.facts.changed.contains(name) {
                 // A changed tool stands in a pinned manifest: its call is refused, the message is not.
                 if self.terms.tool(name).is_none() {
-                    rejection =
-                        rejection.or(Some(("TOOL_NOT_FOUND", format!("/tool_calls/{i}/name"))));
+                    let word = if at.contains("/arguments/") {
+                        "tool"
+                    } else {
+                        "name"
+                    };
+                    rejection = rejection.or(Some(("TOOL_NOT_FOUND", format!("{at}/{word}"))));
                 }
                 Some(format!("TOOL_NOT_FOUND: {name}"))
             } else if !self.terms.allows(name) {
                 Some(format!("TOOL_NOT_ALLOWED: {name}"))
             } else if let Err(fault) = self.validators.validate(name, &call.arguments) {
-                let at = format!("/tool_calls/{i}/arguments{}", fault.pointer);
+                let at = format!("{at}/arguments{}", fault.pointer);
                 rejection = rejection.or(Some(("TOOL_VALIDATION_ERROR", at)));
                 Some(format!(
                     "TOOL_VALIDATION_ERROR: {}: {}",
@@ -151,7 +179,7 @@ impl Oracle {
             .iter()
             .zip(&answers)
             .filter(|(_, a)| a.is_none())
-            .map(|(c, _)| c)
+            .map(|((c, _), _)| c)
             .collect();
         // What the run would be if these calls were authorised.
         let mut after = self.facts.clone();
@@ -169,17 +197,65 @@ impl Oracle {
                 ..Found::default()
             });
         }
-        if self.late().is_some() || self.overdrawn().is_some() || self.facts.stop {
-            self.accept_unstarted(r, message, "not started: stop requested");
+        if self.late().is_some() || self.overdrawn().is_some() {
             return self.commit(Found::default());
         }
-        let mut next = self.facts.calls;
+        if calls.is_empty() && cut_report(message) && self.unproven() && self.reports() {
+            self.facts.notices = estimate(UNPROVEN);
+            return self.commit_failed(Why::Other);
+        }
+        if self.facts.stop {
+            let answers = vec![Some("not started: stop requested".to_owned()); calls.len()];
+            self.fill(message, &calls, answers);
+            self.accept(&r.usage);
+            return self.rest();
+        }
+        let numbered = self.facts.calls;
         self.facts = after;
         self.facts.gate_open |= !runnable.is_empty();
+        let room = self.facts.calls;
+        self.facts.calls = numbered;
+        self.fill(message, &calls, answers);
+        self.facts.calls = room;
+        self.accept(&r.usage);
+        self.rest()
+    }
+
+    /// The calls that may run: those of the message without the session's own, and those inside containers; each with the place
+    /// that it stands at.
+    fn user_calls(&self, message: &AgentMessage) -> Vec<(ToolInvocation, String)> {
+        let mut calls = Vec::new();
+        for (i, call) in message.tool_calls.iter().enumerate() {
+            if !self.reports() {
+                calls.push((call.clone(), format!("/tool_calls/{i}")));
+                continue;
+            }
+            match call.name.as_str() {
+                FINAL_REPORT | PROGRESS_REPORT => {}
+                BATCH => {
+                    for (n, part) in parts(call).iter().enumerate() {
+                        let at = format!("/tool_calls/{i}/arguments/calls/{n}");
+                        calls.push((part.clone(), at));
+                    }
+                }
+                _ => calls.push((call.clone(), format!("/tool_calls/{i}"))),
+            }
+        }
+        calls
+    }
+
+    /// Puts the message's calls where they are waited for, and its report beside them.
+    fn fill(
+        &mut self,
+        message: &AgentMessage,
+        calls: &[(ToolInvocation, String)],
+        answers: Vec<Option<String>>,
+    ) {
+        let mut next = self.facts.calls;
         self.facts.batch = calls
             .iter()
             .zip(answers)
-            .map(|(call, answer)| Call {
+            .map(|((call, _), answer)| Call {
                 id: call.id.clone(),
                 name: call.name.clone(),
                 arguments: call.arguments.digest(),
@@ -191,8 +267,62 @@ impl Oracle {
                 },
             })
             .collect();
+        self.facts.frames = 0;
+        self.facts.report = None;
+        if !self.reports() {
+            return;
+        }
+        for call in &message.tool_calls {
+            match call.name.as_str() {
+                BATCH => {
+                    let shown: Vec<String> = (1..)
+                        .zip(parts(call))
+                        .map(|(n, part)| {
+                            let name = &part.name;
+                            format!(r#"{{"id":"{n}","output":"","tool":"{name}"}}"#)
+                        })
+                        .collect();
+                    self.facts.frames += estimate(&format!("[{}]", shown.join(",")));
+                }
+                PROGRESS_REPORT if self.facts.closing.is_some() => {
+                    self.facts.frames += estimate(&failed("tools are withheld"));
+                }
+                PROGRESS_REPORT => self.facts.frames += estimate("noted"),
+                FINAL_REPORT => {
+                    let valid = call.arguments.as_str().contains("MIT");
+                    self.facts.report = Some(valid);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The closing turn of a run that reports.
+    fn closing_calls(
+        &mut self,
+        r: &InferenceReturned,
+        message: &AgentMessage,
+        text: bool,
+    ) -> Reaction {
+        let calls = self.user_calls(message);
+        let answers = vec![Some("tools are withheld".to_owned()); calls.len()];
+        self.fill(message, &calls, answers);
         self.accept(&r.usage);
-        self.rest()
+        let reported = self.facts.report;
+        // As when calls have ended, but that a failure is an attempt's.
+        let settled = self.settle(false);
+        let late = self.late().is_some() || self.overdrawn().is_some();
+        match reported {
+            _ if late => self.commit(Found::default()),
+            Some(true) => self.commit(settled),
+            Some(false) => self.commit_failed(Why::Report),
+            None if text => self.commit(Found {
+                terminal: true,
+                by: Some(Code::TextFallback),
+                ..Found::default()
+            }),
+            None => self.commit_failed(Why::Other),
+        }
     }
 
     pub(super) fn over_calls(&self, after: &Facts, calls: &[&ToolInvocation]) -> Option<Code> {
@@ -239,4 +369,28 @@ impl Facts {
 
 fn alike(call: &ToolInvocation) -> (String, String) {
     (call.name.clone(), call.arguments.as_str().to_owned())
+}
+
+const PROSE: &str = "System notice: plain text responses without tool calls are ignored. \
+     Use final_report to provide your answer.";
+const UNPROVEN: &str = "System notice: an answer counts only after a tool call. \
+     Call a tool first, then give your final report.";
+
+fn cut_report(message: &AgentMessage) -> bool {
+    message.tool_calls.iter().any(|c| c.name == FINAL_REPORT)
+}
+
+/// The calls inside a container.
+fn parts(container: &ToolInvocation) -> Vec<ToolInvocation> {
+    let given = container.arguments.to_value();
+    let given = given["calls"].as_array().cloned().unwrap_or_default();
+    (1..)
+        .zip(given)
+        .map(|(n, part)| ToolInvocation {
+            arguments: ObjectText::parse(part["arguments"].to_string()).unwrap(),
+            id: format!("{}/{n}", container.id),
+            name: part["tool"].as_str().unwrap_or_default().to_owned(),
+            ..container.clone()
+        })
+        .collect()
 }

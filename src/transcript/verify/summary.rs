@@ -57,7 +57,7 @@ impl Verifier {
             Some(Err(why)) => Some(format!("parent: {why}")),
             None => None,
         };
-        let blobs = format!("{} blobs, each re-hashed", self.blobs.present);
+        let blobs = format!("each re-hashed: {}", self.blobs.present);
         judge("blobs", all_ended, blobs);
         if self.erased.count > 0 || failed == Some("erased") {
             judge("erased", all_ended, self.erased.told());
@@ -91,7 +91,7 @@ impl Verifier {
             } else {
                 ", none of every entry"
             };
-            let detail = format!("{} heads noted earlier{whole}", signed.pins);
+            let detail = format!("heads noted earlier: {}{whole}", signed.pins);
             judge("pins", all_ended, detail);
         }
         if signed.log.is_some() || failed == Some("log") {
@@ -109,7 +109,12 @@ impl Verifier {
             let lacking = wanted.filter(|w| w.presence == presence && !w.seen && !w.erased);
             let lacking = lacking.count();
             if all_ended && lacking > 0 {
-                let mut note = format!("{name}: {lacking} blobs {why} are not here");
+                let (blobs, are) = if lacking == 1 {
+                    ("blob", "is")
+                } else {
+                    ("blobs", "are")
+                };
+                let mut note = format!("{name}: {lacking} {blobs} {why} {are} not here");
                 if presence == Presence::Withheld && header.is_some_and(|h| h.claims.is_some()) {
                     note.push_str("; runs.owner, which no hash covers, says that the run was imported, so they may have been left out of its file, or removed");
                 }
@@ -118,7 +123,7 @@ impl Verifier {
         }
         if book.redacted > 0 {
             not_checked.push(format!(
-                "redacted: the bytes of {} answers were not kept as received, because a secret was taken out; only what they were decoded to is here",
+                "redacted: a secret was taken out of answers, so their bytes were not kept as received, only what they were decoded to: {}",
                 book.redacted
             ));
         }

@@ -238,7 +238,7 @@ fn t14_erased_fail() {
     // Whoever removes bytes without a key that is known proves nothing by it.
     scene.ok(&[&["key", "rotate"][..]].concat());
     scene.sql("DELETE FROM tombstones WHERE run = 2");
-    scene.finds(&["verify", "r-2"], "missing_blob");
+    scene.finds_at(&["verify", "r-2"], "missing_blob", "entries 2");
     let tomb = scene.read("erased.jsonl");
     let tomb = tomb
         .lines()

@@ -96,6 +96,19 @@ impl Scene {
         assert_eq!(self.verdict(args).1, kind, "{args:?}");
     }
 
+    /// As [`Self::finds`], and where: the table or the file, and the entry or the line in it.
+    #[track_caller]
+    fn finds_at(&self, args: &[&str], kind: &str, place: &str) {
+        self.finds(args, kind);
+        let (_, out, _) = self.command(&[args, &["--json"]].concat());
+        let report: Value = serde_json::from_str(&out).unwrap();
+        let bad = &report["first_bad"];
+        let table = bad["table"].as_str().unwrap_or("file");
+        let number = bad["seq"].as_u64().or(bad["line"].as_u64());
+        let found = number.map_or(table.to_owned(), |number| format!("{table} {number}"));
+        assert_eq!(found, place, "{args:?}: {bad}");
+    }
+
     #[track_caller]
     fn holds(&self, args: &[&str], level: &str) {
         let expect = (level.to_owned(), String::new());
@@ -296,7 +309,7 @@ fn t01_edited_row_fail() {
         scene.sql(&format!(
             "UPDATE entries SET action = replace(action, '\"seq\":', '\"sep\":') WHERE seq = {seq} AND run = {OF_R2}"
         ));
-        scene.finds(&["verify", "r-2"], "tampered");
+        scene.finds_at(&["verify", "r-2"], "tampered", &format!("entries {seq}"));
         scene.holds(&["verify", "r-1"], "L1");
     }
 }
@@ -321,7 +334,8 @@ fn t02_truncated_fail() {
         } else {
             "incomplete"
         };
-        scene.finds(&["verify", "cut.jsonl"], expect);
+        let last = format!("file {kept}");
+        scene.finds_at(&["verify", "cut.jsonl"], expect, &last);
         scene.finds(&["verify", "cut.jsonl", "--pin", "heads"], "rollback");
         scene.finds(
             &["verify", "cut.jsonl", "--open", "--pin", "heads"],
@@ -373,7 +387,7 @@ fn t03_rolled_back_fail() {
 fn t04_chain_made_anew_fail() {
     let scene = Scene::new();
     scene.rewrite("r-2", lie);
-    scene.finds(&["verify", "r-2"], "tampered");
+    scene.finds_at(&["verify", "r-2"], "tampered", "checkpoints");
     scene.sql(&format!("DELETE FROM checkpoints WHERE run = {OF_R2}"));
     // Without a key from outside nothing is left to find, and nothing more is claimed than that.
     scene.holds(&["verify", "r-2"], "L0");
@@ -420,9 +434,9 @@ fn t05_removed_run_fail() {
         "DELETE FROM entries WHERE run = {OF_R2}; DELETE FROM run_blobs WHERE run = {OF_R2}; \
          DELETE FROM checkpoints WHERE run = {OF_R2}; DELETE FROM runs WHERE run_id = 'r-2'"
     ));
-    scene.finds(&["log", "verify"], "truncated");
+    scene.finds_at(&["log", "verify"], "truncated", "log_leaves");
     scene.sql("DELETE FROM log_leaves WHERE idx = 1");
-    scene.finds(&["log", "verify"], "tampered");
+    scene.finds_at(&["log", "verify"], "tampered", "log_leaves");
     scene.sql("UPDATE log_leaves SET idx = 1 WHERE idx = 2");
     scene.holds(&["log", "verify"], "");
     scene.finds(&pinned, "rollback");
@@ -448,8 +462,8 @@ fn t06_spliced_fail() {
          UPDATE entries SET run = {r1} WHERE seq = 2 AND run = {OF_R2}; \
          UPDATE entries SET run = {OF_R2} WHERE run = -1"
     ));
-    scene.finds(&["verify", "r-1"], "tampered");
-    scene.finds(&["verify", "r-2"], "tampered");
+    scene.finds_at(&["verify", "r-1"], "tampered", "entries 2");
+    scene.finds_at(&["verify", "r-2"], "tampered", "entries 2");
     scene.holds(&["verify", "r-3"], "L1");
     // A checkpoint belongs to one run, too.
     scene
@@ -471,7 +485,7 @@ fn t07_moved_bytes_fail() {
         "UPDATE entries SET event = substr(action, -1) || event, action = substr(action, 1, length(action) - 1) \
          WHERE seq = 2 AND run = {OF_R2}"
     ));
-    scene.finds(&["verify", "r-2"], "tampered");
+    scene.finds_at(&["verify", "r-2"], "tampered", "entries 2");
 }
 
 #[test]
@@ -490,7 +504,7 @@ fn t08_second_way_to_write_fail() {
             let entry = entry.unwrap();
             entry.action = entry.action.replacen(from, to, 1);
         });
-        scene.finds(&["verify", "r-2"], "tampered");
+        scene.finds_at(&["verify", "r-2"], "tampered", "entries 1");
     }
 }
 
@@ -499,7 +513,7 @@ fn t09_edited_blob_fail() {
     let scene = Scene::new();
     scene
         .sql("UPDATE blobs SET bytes = CAST(replace(CAST(bytes AS TEXT), 'well', 'lost') AS BLOB)");
-    scene.finds(&["verify", "r-2"], "tampered");
+    scene.finds_at(&["verify", "r-2"], "tampered", "blobs");
 }
 
 #[test]

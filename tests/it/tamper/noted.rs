@@ -116,3 +116,136 @@ fn a_log_that_was_renamed_signs_nothing() {
     scene.finds(&["log", "verify"], "tampered");
     scene.finds(&["verify", "r-1"], "tampered");
 }
+
+#[test]
+fn a_damaged_row_that_is_the_newest_is_no_other_run() {
+    let scene = Scene::new();
+    let store = scene.store();
+    store
+        .pragma_update(None, "ignore_check_constraints", true)
+        .unwrap();
+    store
+        .execute("UPDATE runs SET head_seq = -9 WHERE run_id = 'r-3'", [])
+        .unwrap();
+    drop(store);
+    let named = "run \"r-3\": head_seq: expected -1 or more, got -9";
+    for args in [
+        &["verify", "last"][..],
+        &["verify", "last", "--require", "L1"],
+        &["show", "last"],
+        &["show", "last", "--tree"],
+        &["export", "last"],
+        &["replay", "last"],
+        &["resume", "last"],
+        &["show", "r-3", "--tree"],
+    ] {
+        let (code, out, err) = scene.command(args);
+        assert_eq!((code, out.as_str()), (7, ""), "{args:?}: {err}");
+        assert!(err.contains(named), "{args:?}: {err}");
+    }
+    // Its neighbours are still there, and what is not said of them is said to be missing.
+    scene.holds(&["verify", "r-2"], "L1");
+    let (code, out, err) = scene.command(&["show", "r-2", "--tree"]);
+    assert!(out.starts_with("r-2  6 entries, "), "{out}");
+    assert!(code == 7 && err.contains(named), "{code}: {err}");
+}
+
+#[test]
+fn a_store_brings_no_program_with_it() {
+    let scene = Scene::new();
+    // A trigger would drop what is written, and say that it was.
+    scene
+        .store()
+        .execute_batch(
+            "CREATE TRIGGER lost BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END; \
+             CREATE TRIGGER gone AFTER INSERT ON checkpoints BEGIN DELETE FROM entries WHERE run = 1; END;",
+        )
+        .unwrap();
+    scene.run("r-4");
+    scene.holds(&["verify", "r-4"], "L1");
+    scene.holds(&["verify", "r-1"], "L1");
+    // A view in the place of a table would never end.
+    scene
+        .store()
+        .execute_batch(
+            "DROP TRIGGER lost; DROP TRIGGER gone; PRAGMA legacy_alter_table = ON; ALTER TABLE runs RENAME TO were; \
+             CREATE VIEW runs AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) \
+             SELECT n AS id, 'r-' || n AS run_id, contract, contract_hash, created_unix_ms, epoch, owner, \
+             head_seq, head_hash, class, code FROM c, were",
+        )
+        .unwrap();
+    for args in [
+        &["verify", "r-1"][..],
+        &["list"],
+        &["show", "last"],
+        &["export", "r-1"],
+    ] {
+        let (code, out, err) = scene.command(args);
+        assert_eq!((code, out.as_str()), (7, ""), "{args:?}: {err}");
+        assert!(err.contains("runs"), "{args:?}: {err}");
+    }
+    scene.finds(&["log", "verify"], "truncated");
+}
+
+#[test]
+fn a_witness_that_cosigns_the_seal_of_an_exported_file_counts_as_well() {
+    let scene = Scene::new();
+    let set = ["--run-id", "often", "--set", "checkpoint_every=2"];
+    scene.ok(&[&["run", "--contract", "c.yaml"][..], &set].concat());
+    let file = scene.ok(&["export", "often"]);
+    let witness = SecretKey::from_seed("witness.example", &[9; 32]).unwrap();
+    let stranger = SecretKey::from_seed("witness.example", &[8; 32]).unwrap();
+    let lines: Vec<&str> = file.lines().collect();
+    let cosigned = |at: usize, by: &SecretKey| {
+        let mut line: Value = serde_json::from_str(lines[at]).unwrap();
+        let note = line["checkpoint"].as_str().unwrap();
+        let (text, _) = note.split_once("\n\n").unwrap();
+        let theirs = by.sign_text(&format!("{text}\n")).unwrap().to_string();
+        let theirs = theirs.lines().last().unwrap();
+        line["checkpoint"] = json!(format!("{note}{theirs}\n"));
+        let line = line.to_string();
+        let mut lines = lines.clone();
+        lines[at] = &line;
+        scene.write("cosigned.jsonl", &(lines.join("\n") + "\n"));
+    };
+    let key = witness.public().to_string();
+    let args = [
+        "verify",
+        "cosigned.jsonl",
+        "--key",
+        "auditor.keys",
+        "--witness",
+        &key,
+    ];
+    let last = lines.len() - 1;
+    cosigned(last, &witness);
+    scene.holds(&args, "L3");
+    scene.holds(&args[..4], "L1");
+    // Somebody else of that name is a stranger, and who has seen the beginning has not seen the end.
+    cosigned(last, &stranger);
+    scene.holds(&args, "L1");
+    let early = lines
+        .iter()
+        .position(|line| line.starts_with("{\"checkpoint\""));
+    assert!(early.unwrap() < last);
+    cosigned(early.unwrap(), &witness);
+    scene.holds(&args, "L1");
+}
+
+#[test]
+fn a_file_without_a_seal_is_said_to_have_none_wherever_it_is_exported() {
+    let scene = Scene::new();
+    let file = scene.read("r-2.jsonl");
+    let open: Vec<&str> = file.lines().take(3).collect();
+    scene.write("open.jsonl", &(open.join("\n") + "\n"));
+    for format in ["html", "atif", "cast"] {
+        let said = |file: &str| {
+            let (code, _, err) =
+                scene.command(&["export", file, "--format", format, "--force-unverified"]);
+            assert_eq!(code, 0, "{format}: {err}");
+            err.contains("note: the run has no seal")
+        };
+        assert!(said("open.jsonl"), "{format}");
+        assert!(!said("r-2.jsonl"), "{format}");
+    }
+}

@@ -152,6 +152,11 @@ fn cases() -> Vec<Evidence> {
     put("nothing given", &rotated, "", "", "", "L0 0 2");
     put("the old key alone", &rotated, &one, "", "", "unsigned");
     put("the new key", &rotated, &two, "", "", "L1 0 1");
+    let signed = seal.sign(&new).to_string();
+    let line = signed.lines().last().unwrap().replace("— k ", "— x ");
+    let alike: Note = format!("{signed}{line}\n").parse().unwrap();
+    let alike = with(&[&alike]);
+    put("the key's id, another name", &alike, &two, "", "", "L1 0 1");
     let followed = format!("# mine\n{rotation}\n{one}\n");
     put(
         "a rotation that is followed",

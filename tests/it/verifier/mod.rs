@@ -10,6 +10,7 @@ mod node;
 mod notes;
 pub mod python;
 mod signed;
+mod weak;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -213,6 +214,12 @@ fn signed_checkpoints_are_judged_alike_by_both_verifiers() {
     let by_others = signed::by_others(&golden("core.valid_call"));
     compare(&by_others, false, &[signed::key().public()]);
     compare(&by_others, false, &[]);
+}
+
+#[test]
+fn signatures_that_a_lenient_verifier_takes_are_refused_by_all() {
+    let cases = weak::cases(&golden("core.valid_call"));
+    compare(&cases, false, &[signed::key().public()]);
 }
 
 #[test]

@@ -113,3 +113,32 @@ fn verdict(said: &str) -> Verdict {
         said: said.to_owned(),
     }
 }
+
+/// What verify.py is told, not what it judges: one line on stderr, and no verdict.
+#[test]
+fn a_key_that_is_none_is_named_in_one_line() {
+    let Ok(packages) = &*PACKAGES else {
+        println!("skipped 5 cases: verify.py cannot run here");
+        return;
+    };
+    let small = "x+4b0f3a6e+AQEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+    for key in ["", "x", "x+y", "local+00000000+AAAA", small] {
+        let output = Command::new("python3")
+            .arg(script())
+            .args([&format!("--key={key}"), "none.jsonl"])
+            .env("PYTHONPATH", packages)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(
+            matches!(lines[..], [line] if line.starts_with("--key: no public key as ")),
+            "{key:?}: {said}"
+        );
+        assert_eq!(
+            (output.status.code(), output.stdout.as_slice()),
+            (Some(1), &b""[..])
+        );
+    }
+}

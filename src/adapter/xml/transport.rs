@@ -1,0 +1,316 @@
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use super::scanner::read_tags;
+use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
+use super::{XmlNext, XmlPast};
+use crate::contract::{
+    FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
+};
+use crate::kernel::XmlOffer;
+use crate::message::{
+    AdapterStatus, AgentMessage, FailureCode, ObjectText, ObservedStatus, ProtocolAdapterResult,
+    Role, ToolInvocation, estimate_tokens,
+};
+
+/// One run's conversation as the XML transport tells it: calls as tags, results as messages of the user. Every message is
+/// rendered once.
+#[derive(Debug)]
+pub struct XmlTransport {
+    /// The format of the final report, where there is to be one.
+    format: Option<&'static str>,
+    /// What was rendered, and how many of `plain` there were after it.
+    kept: Vec<(Arc<AgentMessage>, usize)>,
+    plain: Vec<Arc<AgentMessage>>,
+    progress: bool,
+    tools: Vec<ToolTerms>,
+    transport: ToolTransport,
+}
+
+impl XmlTransport {
+    /// The transport of a contract; none where that is the providers' own.
+    pub(in crate::adapter) fn of(terms: &Terms) -> Option<Self> {
+        if terms.tool_transport == ToolTransport::Native {
+            return None;
+        }
+        let numbered = |tool: &&ToolTerms| {
+            terms.tool_transport == ToolTransport::Xml
+                && !matches!(
+                    terms.session_tool(&tool.name),
+                    Some(SessionTool::FinalReport | SessionTool::ProgressReport)
+                )
+        };
+        Some(Self {
+            format: terms.final_report.as_ref().map(|r| r.format.as_str()),
+            kept: Vec::new(),
+            plain: Vec::new(),
+            progress: has_progress(terms),
+            tools: terms
+                .offered_tools(false)
+                .filter(numbered)
+                .cloned()
+                .collect(),
+            transport: terms.tool_transport,
+        })
+    }
+
+    /// XML-NEXT: what one request says of its tags, in that request only.
+    pub(in crate::adapter) fn next(&self, offer: &XmlOffer) -> AgentMessage {
+        let tools: Vec<&ToolTerms> = self.tools.iter().collect();
+        let text = XmlNext {
+            format: self.format,
+            terms: &xml_terms(offer, self.progress),
+            tools: &tools,
+        }
+        .message();
+        let tokens = estimate_tokens(&text);
+        AgentMessage::text(Role::User, text, tokens)
+    }
+
+    /// The conversation without the calls and results that the tags carry.
+    pub(in crate::adapter) fn plain(
+        &mut self,
+        conversation: &[Arc<AgentMessage>],
+    ) -> &[Arc<AgentMessage>] {
+        let mut common = self
+            .kept
+            .iter()
+            .zip(conversation)
+            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+            .count();
+        if common < self.kept.len() || results_from(conversation, common) > 0 {
+            // Results are rendered together: back to the message that they answer.
+            while common > 0 && role(conversation, common - 1) == Some(Role::Tool) {
+                common -= 1;
+            }
+            self.kept.truncate(common);
+            let rendered = self.kept.last().map_or(0, |(_, rendered)| *rendered);
+            self.plain.truncate(rendered);
+        }
+        let mut at = common;
+        while let Some(message) = conversation.get(at) {
+            let run = results_from(conversation, at);
+            if run == 0 {
+                let said = self.said(message);
+                self.plain.push(said);
+                self.kept.push((Arc::clone(message), self.plain.len()));
+                at += 1;
+                continue;
+            }
+            let results = conversation.get(at..at + run).unwrap_or_default();
+            let asked = at
+                .checked_sub(1)
+                .and_then(|before| conversation.get(before));
+            self.results(asked.map_or(&[], |asked| &asked.tool_calls), results);
+            let rendered = self.plain.len();
+            let kept = results.iter().map(|m| (Arc::clone(m), rendered));
+            self.kept.extend(kept);
+            at += run;
+        }
+        &self.plain
+    }
+
+    /// Whether tags carry that call.
+    fn carries(&self, call: &ToolInvocation) -> bool {
+        match self.transport {
+            ToolTransport::Native => false,
+            ToolTransport::XmlFinal => call.name == FINAL_REPORT,
+            ToolTransport::Xml => true,
+        }
+    }
+
+    fn said(&self, message: &Arc<AgentMessage>) -> Arc<AgentMessage> {
+        if !message.tool_calls.iter().any(|call| self.carries(call)) {
+            return Arc::clone(message);
+        }
+        let mut said = AgentMessage::clone(message);
+        // What a provider wants to see again of its reasoning belongs to the text as it was.
+        said.reasoning_trace = None;
+        said.tool_calls.retain(|call| !self.carries(call));
+        for call in message.tool_calls.iter().filter(|call| self.carries(call)) {
+            if !said.content.is_empty() {
+                said.content.push('\n');
+            }
+            said.content.push_str(&tag(call));
+        }
+        Arc::new(said)
+    }
+
+    /// What came of a message's calls: those of the provider's own form as they are, then the others in one message.
+    fn results(&mut self, asked: &[ToolInvocation], results: &[Arc<AgentMessage>]) {
+        let call_of = |message: &AgentMessage| {
+            let id = message.tool_call_id.as_deref();
+            asked.iter().find(|call| Some(call.id.as_str()) == id)
+        };
+        let mut past = Vec::new();
+        let mut tokens: u64 = 0;
+        for message in results {
+            match call_of(message).filter(|call| self.carries(call)) {
+                None => self.plain.push(Arc::clone(message)),
+                Some(call) => {
+                    tokens = tokens.saturating_add(message.tokens);
+                    past.push(XmlPast {
+                        duration_ms: message.observed.map_or(0, |o| o.duration_ms),
+                        request: call.arguments.as_str(),
+                        response: &message.content,
+                        slot: &call.id,
+                        status: match message.observed.map(|o| o.status) {
+                            Some(ObservedStatus::Ok) => "ok",
+                            Some(ObservedStatus::Failed) | None => "failed",
+                        },
+                        tool: &call.name,
+                    });
+                }
+            }
+        }
+        if !past.is_empty() {
+            let text = XmlPast::message(&past);
+            self.plain
+                .push(Arc::new(AgentMessage::text(Role::User, text, tokens)));
+        }
+    }
+}
+
+fn role(conversation: &[Arc<AgentMessage>], at: usize) -> Option<Role> {
+    conversation.get(at).map(|message| message.role)
+}
+
+/// How many results stand from `at` on, one after the other.
+fn results_from(conversation: &[Arc<AgentMessage>], at: usize) -> usize {
+    conversation.get(at..).map_or(0, |rest| {
+        rest.iter().take_while(|m| m.role == Role::Tool).count()
+    })
+}
+
+/// Whether a progress report has a tag.
+fn has_progress(terms: &Terms) -> bool {
+    terms.tool_transport == ToolTransport::Xml
+        && terms.session_tool(PROGRESS_REPORT) == Some(SessionTool::ProgressReport)
+}
+
+fn xml_terms(offer: &XmlOffer, progress: bool) -> XmlTerms {
+    XmlTerms {
+        nonce: Nonce::of(&offer.genesis),
+        progress: progress && !offer.closing,
+        slots: SlotRange {
+            count: offer.slots,
+            first: offer.first_slot,
+        },
+    }
+}
+
+#[derive(Deserialize)]
+struct Reported<'a> {
+    #[serde(default)]
+    format: Option<&'a str>,
+    #[serde(default)]
+    report_content: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Progressed {
+    progress: String,
+}
+
+/// A call as the tag that it was, or would have been.
+fn tag(call: &ToolInvocation) -> String {
+    let ToolInvocation { id, name, .. } = call;
+    let arguments = call.arguments.as_str();
+    if name == FINAL_REPORT
+        && let Ok(Reported {
+            format,
+            report_content: Some(content),
+        }) = serde_json::from_str(arguments)
+    {
+        let format = format.map_or_else(String::new, |format| format!(" format=\"{format}\""));
+        return format!("<ai-agent-{id} tool=\"{name}\"{format}>\n{content}\n</ai-agent-{id}>");
+    }
+    if name == PROGRESS_REPORT
+        && let Ok(Progressed { progress }) = serde_json::from_str(arguments)
+    {
+        return format!("<ai-agent-{id} tool=\"{name}\">\n{progress}\n</ai-agent-{id}>");
+    }
+    format!("<ai-agent-{id} tool=\"{name}\">{arguments}</ai-agent-{id}>")
+}
+
+/// Reads the tags of an answer to a request that offered them: each becomes a call, and what stands outside of them is the text.
+///
+/// Pure, over the verdict of the wire protocol; under the native transport, where nothing is offered, it changes nothing.
+#[must_use]
+pub fn transported(
+    mut result: ProtocolAdapterResult,
+    offer: Option<&XmlOffer>,
+    terms: &Terms,
+    target: usize,
+) -> ProtocolAdapterResult {
+    let (Some(offer), Some(message)) = (offer, result.canonical_message.as_mut()) else {
+        return result;
+    };
+    if terms.tool_transport == ToolTransport::Xml && !message.tool_calls.is_empty() {
+        return rejected(
+            result,
+            FailureCode::CallUnexpected,
+            "/tool_calls/0".to_owned(),
+        );
+    }
+    let xml = xml_terms(offer, has_progress(terms));
+    let nonce = &xml.nonce;
+    let reading = read_tags(&xml, &message.content, result.stop);
+    let model = terms.targets.get(target).map_or("", |t| t.model.as_str());
+    let mut calls = match reading.invocations(nonce, model) {
+        Ok(calls) => calls,
+        Err((code, slot)) => return rejected(result, code, slot),
+    };
+    // Texts in an object of our own: it is always the text of one.
+    let own = |slot: &str, name: &str, arguments: serde_json::Value| ToolInvocation {
+        arguments: ObjectText::parse(arguments.to_string()).unwrap_or_else(|_| ObjectText::empty()),
+        id: format!("{nonce}-{slot}"),
+        name: name.to_owned(),
+        raw_payload: None,
+        source_model: model.to_owned(),
+    };
+    if let Some(progress) = &reading.progress {
+        let arguments = json!({"progress": progress.trim()});
+        calls.push(own(PROGRESS, PROGRESS_REPORT, arguments));
+    }
+    if let Some(report) = &reading.final_report {
+        let content = on_its_own_lines(&report.payload);
+        let arguments = match &report.format {
+            Some(format) => json!({"format": format, "report_content": content}),
+            None => json!({"report_content": content}),
+        };
+        calls.push(own(FINAL, FINAL_REPORT, arguments));
+    }
+    if reading.text != message.content {
+        // What stands around tags is white space more often than not.
+        reading.text.trim().clone_into(&mut message.content);
+        message.reasoning_trace = None;
+    }
+    message.tool_calls.extend(calls);
+    result
+}
+
+/// A payload without the line break after its opening tag and the one before its closing tag.
+fn on_its_own_lines(payload: &str) -> &str {
+    let payload = payload.strip_prefix("\r\n").unwrap_or(payload);
+    let payload = payload.strip_prefix('\n').unwrap_or(payload);
+    let payload = payload.strip_suffix('\n').unwrap_or(payload);
+    payload.strip_suffix('\r').unwrap_or(payload)
+}
+
+fn rejected(
+    result: ProtocolAdapterResult,
+    code: FailureCode,
+    pointer: String,
+) -> ProtocolAdapterResult {
+    ProtocolAdapterResult {
+        canonical_message: None,
+        failure_code: Some(code),
+        pointer: Some(pointer),
+        repair: None,
+        status: AdapterStatus::Rejected,
+        ..result
+    }
+}

@@ -1,0 +1,205 @@
+//! The XML transport over whole conversations and answers.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{XmlTransport, transported};
+use crate::adapter::fixture::terms;
+use crate::contract::{FINAL_REPORT, FinalReportTerms, ReportFormat, Terms, session_tools};
+use crate::kernel::XmlOffer;
+use crate::message::{
+    AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, Observed, ObservedStatus,
+    ProtocolAdapterResult, Role, StopReason, ToolInvocation,
+};
+
+fn reporting(transport: &str) -> Terms {
+    let terms = terms(|value| {
+        value["tool_transport"] = json!(transport);
+    });
+    let report = FinalReportTerms {
+        format: ReportFormat::Text,
+        schema: None,
+    };
+    Terms {
+        session_tools: session_tools(Some(&report), true, false),
+        final_report: Some(report),
+        ..terms
+    }
+}
+
+fn offer() -> XmlOffer {
+    XmlOffer {
+        closing: false,
+        first_slot: 1,
+        genesis: "0a1b2c3d".repeat(8).parse().unwrap(),
+        slots: 2,
+    }
+}
+
+fn said(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> ProtocolAdapterResult {
+    ProtocolAdapterResult {
+        adapter_version: "openai-chat/1".to_owned(),
+        canonical_message: Some(AgentMessage {
+            tool_calls: calls,
+            ..AgentMessage::text(Role::Assistant, content, 0)
+        }),
+        failure_code: None,
+        pointer: None,
+        raw_hash: Digest::ZERO,
+        repair: None,
+        status: AdapterStatus::Native,
+        stop,
+        usage: None,
+        withheld: None,
+    }
+}
+
+fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
+    ToolInvocation {
+        arguments: ObjectText::parse(arguments).unwrap(),
+        id: id.to_owned(),
+        name: name.to_owned(),
+        raw_payload: None,
+        source_model: "m".to_owned(),
+    }
+}
+
+/// The text, and each call as `id name arguments`; or the code and place of the rejection.
+fn check(transport: &str, content: &str, native: Vec<ToolInvocation>, expect: &str) {
+    let content = content.replace("N-", "ai-agent-0a1b2c3d-");
+    let result = said(&content, native, StopReason::End);
+    let offer = XmlOffer {
+        slots: if transport == "xml" { 2 } else { 0 },
+        ..offer()
+    };
+    let read = transported(result, Some(&offer), &reporting(transport), 0);
+    let found = match (&read.canonical_message, read.failure_code) {
+        (Some(message), _) => {
+            let calls = message.tool_calls.iter();
+            let calls = calls.map(|c| format!(" [{} {} {}]", c.id, c.name, c.arguments.as_str()));
+            format!("{:?}{}", message.content, calls.collect::<String>())
+        }
+        (None, code) => {
+            assert_eq!(read.status, AdapterStatus::Rejected);
+            let code = code.map_or("", FailureCode::as_str);
+            format!("{code} {}", read.pointer.unwrap_or_default())
+        }
+    };
+    assert_eq!(found.replace("0a1b2c3d", "N"), expect, "{content}");
+}
+
+#[test]
+fn tags_of_an_answer_become_calls_and_the_rest_stays_text() {
+    check(
+        "xml",
+        "I look. <N-0001 tool=\"read\"> {\"path\": \"x86\", \"n\": 1e400} </N-0001>",
+        vec![],
+        "\"I look.\" [N-0001 read  {\"path\": \"x86\", \"n\": 1e400} ]",
+    );
+    check(
+        "xml",
+        "<N-FINAL tool=\"agent__final_report\" format=\"text\">\r\n two\nlines\r\n</N-FINAL>",
+        vec![],
+        "\"\" [N-FINAL agent__final_report {\"format\":\"text\",\"report_content\":\" two\\nlines\"}]",
+    );
+    check(
+        "xml",
+        "<N-PROGRESS tool=\"agent__progress_report\"> half way </N-PROGRESS>",
+        vec![],
+        "\"\" [N-PROGRESS agent__progress_report {\"progress\":\"half way\"}]",
+    );
+    check(
+        "xml",
+        "<ai-agent-ffffffff-0001 tool=\"read\">{}</ai-agent-ffffffff-0001>",
+        vec![],
+        "\"<ai-agent-ffffffff-0001 tool=\\\"read\\\">{}</ai-agent-ffffffff-0001>\"",
+    );
+    check(
+        "xml",
+        "<N-0002 tool=\"read\">[1]</N-0002>",
+        vec![],
+        "ARGS_NOT_OBJECT N-0002",
+    );
+    check(
+        "xml",
+        "",
+        vec![call("c1", "read", "{}")],
+        "CALL_UNEXPECTED /tool_calls/0",
+    );
+    check(
+        "xml-final",
+        "<N-FINAL tool=\"agent__final_report\">done</N-FINAL><N-0001 tool=\"read\">{}</N-0001>",
+        vec![call("c1", "read", "{}")],
+        "\"\" [c1 read {}] [N-FINAL agent__final_report {\"report_content\":\"done\"}]",
+    );
+    let untouched = said("<N-0001>", vec![], StopReason::End);
+    assert_eq!(
+        transported(untouched.clone(), None, &reporting("xml"), 0),
+        untouched
+    );
+}
+
+fn conversation() -> Vec<Arc<AgentMessage>> {
+    let asks = |calls: Vec<ToolInvocation>| AgentMessage {
+        tool_calls: calls,
+        ..AgentMessage::text(Role::Assistant, "Hm.", 1)
+    };
+    let answers = |id: &str, text: &str| AgentMessage {
+        observed: Some(Observed {
+            duration_ms: 3,
+            status: ObservedStatus::Ok,
+        }),
+        ..AgentMessage::observation(id, text, 5)
+    };
+    let report = "{\"report_content\":\" \"}";
+    let messages = vec![
+        AgentMessage::text(Role::System, "s", 1),
+        AgentMessage::text(Role::User, "u", 1),
+        asks(vec![
+            call("0a1b2c3d-0001", "read", "{\"path\":\"a\"}"),
+            call("0a1b2c3d-0002", "read", "{\"path\":\"b\"}"),
+        ]),
+        answers("0a1b2c3d-0001", "one"),
+        answers("0a1b2c3d-0002", "two"),
+        asks(vec![
+            call("c1", "read", "{}"),
+            call("0a1b2c3d-FINAL", FINAL_REPORT, report),
+        ]),
+        answers("c1", "three"),
+        answers("0a1b2c3d-FINAL", "(tool failed: no)"),
+        AgentMessage::text(Role::User, "go on", 1),
+    ];
+    messages.into_iter().map(Arc::new).collect()
+}
+
+#[test]
+fn a_conversation_is_told_in_tags_and_each_turns_results_in_one_message() {
+    let of = |transport: &str| XmlTransport::of(&reporting(transport)).unwrap();
+    let lines = |plain: &[Arc<AgentMessage>]| -> String {
+        let line = |m: &Arc<AgentMessage>| {
+            let calls: Vec<&str> = m.tool_calls.iter().map(|c| c.id.as_str()).collect();
+            format!("{:?} {calls:?} {:?} {}\n", m.role, m.content, m.tokens)
+        };
+        plain.iter().map(line).collect()
+    };
+    let whole = conversation();
+    let shown = ["xml", "xml-final"].map(|transport| lines(of(transport).plain(&whole)));
+    insta::assert_snapshot!(shown.join("=====\n"));
+    assert!(XmlTransport::of(&reporting("native")).is_none());
+}
+
+#[test]
+fn what_was_told_before_changes_nothing() {
+    let whole = conversation();
+    for transport in ["xml", "xml-final"] {
+        let fresh = |end: usize| {
+            let mut encoder = XmlTransport::of(&reporting(transport)).unwrap();
+            encoder.plain(&whole[..end]).to_vec()
+        };
+        let mut kept = XmlTransport::of(&reporting(transport)).unwrap();
+        for end in (0..=whole.len()).chain((0..whole.len()).rev()) {
+            assert_eq!(kept.plain(&whole[..end]), fresh(end), "{transport} {end}");
+        }
+    }
+}

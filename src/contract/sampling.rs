@@ -1,0 +1,97 @@
+use super::{
+    BigCount, ModelSpec, ProviderSpec, Sampling, SamplingDefaults, SamplingSpec, Setting,
+    TargetSpec,
+};
+
+/// What the author says of one target's parameters, the most particular first (semantics §4, 001 §6): the target, the model
+/// at its provider, the provider, the file. What the command line says of any of them comes before all that is written.
+pub(super) struct Layers<'a>(Vec<&'a SamplingSpec>);
+
+impl<'a> Layers<'a> {
+    pub(super) fn of(
+        target: &'a TargetSpec,
+        provider: &'a ProviderSpec,
+        file: &'a SamplingSpec,
+    ) -> Self {
+        let model = model_of(target, provider).map(|model| &model.overrides);
+        let written = [
+            Some(&target.sampling),
+            model,
+            Some(&provider.overrides),
+            Some(file),
+        ];
+        let written = written.into_iter().flatten();
+        let commanded = written.clone().filter_map(|l| l.commanded.as_deref());
+        Self(commanded.chain(written).collect())
+    }
+
+    /// The first that says something; `usual` where none does, and None where that one switches it off.
+    fn pick<T: Clone>(
+        &self,
+        key: impl Fn(&SamplingSpec) -> &Setting<T>,
+        usual: Option<T>,
+    ) -> Option<T> {
+        let said = self.0.iter().map(|layer| key(layer));
+        let mut said = said.filter(|said| !matches!(said, Setting::Unset));
+        match said.next() {
+            None | Some(Setting::Unset) => usual,
+            Some(Setting::Off) => None,
+            Some(Setting::Value(value)) => Some(value.clone()),
+        }
+    }
+
+    /// Whether the first that says something switches it off.
+    fn is_off<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
+        let said = self.0.iter().map(|layer| key(layer));
+        let mut said = said.filter(|said| !matches!(said, Setting::Unset));
+        said.next().is_some_and(|said| matches!(said, Setting::Off))
+    }
+
+    /// The parameters, every default filled in.
+    pub(super) fn resolved(
+        &self,
+        target: &TargetSpec,
+        provider: &ProviderSpec,
+        usual: &SamplingDefaults,
+    ) -> Sampling {
+        let mapped = model_of(target, provider)
+            .and_then(|model| model.reasoning.as_ref())
+            .or(provider.reasoning.as_ref());
+        let level = self.pick(|s| &s.reasoning, None);
+        let value = match (&level, mapped) {
+            (Some(level), Some(map)) => Some(map.of(level).cloned()),
+            (None, _) | (_, None) => None,
+        };
+        let longest = usual.max_output_tokens.unwrap_or(4096);
+        Sampling {
+            caching: self
+                .pick(|s| &s.caching, Some("full".to_owned()))
+                .unwrap_or_else(|| "none".to_owned()),
+            max_output_tokens: self
+                .pick(|s| &s.max_output_tokens, Some(longest))
+                .unwrap_or(longest),
+            max_output_tokens_unsent: self.is_off(|s| &s.max_output_tokens),
+            // A level that the map switches off is not asked for at all.
+            reasoning: level.filter(|_| value != Some(None)),
+            reasoning_tokens: self.pick(|s| &s.reasoning_tokens, None),
+            reasoning_value: value.flatten(),
+            repeat_penalty: self.pick(
+                |s| &s.repeat_penalty,
+                Some(usual.repeat_penalty.unwrap_or(1.1)),
+            ),
+            seed: self.pick(|s| &s.seed, Some(0)).map(BigCount),
+            stop: self.pick(|s| &s.stop, None).unwrap_or_default(),
+            stream: self.0.iter().find_map(|s| s.stream).unwrap_or(false),
+            temperature: self.pick(|s| &s.temperature, Some(usual.temperature.unwrap_or(0.7))),
+            top_p: self.pick(|s| &s.top_p, Some(usual.top_p.unwrap_or(1.0))),
+        }
+    }
+}
+
+/// What the provider says of the target's model.
+pub(super) fn model_of<'a>(
+    target: &TargetSpec,
+    provider: &'a ProviderSpec,
+) -> Option<&'a ModelSpec> {
+    provider.models.get(&target.model)
+}

@@ -1,0 +1,287 @@
+//! The tools of the session itself: how a run reports, tells of its progress, and makes several calls in one.
+//!
+//! They are no tools in the sense of 002: nothing is started for them, and they prove nothing (semantics §2).
+
+use serde_json::{Map, Value, json};
+
+use super::execution_contract::canonical;
+use super::{
+    Completion, FinalReportSpec, FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin,
+    ToolPolicy, ToolTerms, ToolTransport,
+};
+use crate::message::estimate_tokens;
+
+/// The tool of the final report.
+pub const FINAL_REPORT: &str = "agent__final_report";
+/// The tool of progress reports.
+pub const PROGRESS_REPORT: &str = "agent__progress_report";
+/// The tool that makes several calls in one.
+pub const BATCH: &str = "agent__batch";
+
+/// What stands for the server of session tools.
+const ORIGIN: &str = "session";
+
+/// One of the session's own tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionTool {
+    /// [`BATCH`].
+    Batch,
+    /// [`FINAL_REPORT`].
+    FinalReport,
+    /// [`PROGRESS_REPORT`].
+    ProgressReport,
+}
+
+impl SessionTool {
+    fn by_name(name: &str) -> Option<Self> {
+        match name {
+            BATCH => Some(Self::Batch),
+            FINAL_REPORT => Some(Self::FinalReport),
+            PROGRESS_REPORT => Some(Self::ProgressReport),
+            _ => None,
+        }
+    }
+}
+
+impl Terms {
+    /// Which of the session's own tools that name is under this contract; none for every other name.
+    #[must_use]
+    pub fn session_tool(&self, name: &str) -> Option<SessionTool> {
+        let offered = self.session_tools.iter().any(|tool| tool.name == name);
+        SessionTool::by_name(name).filter(|_| offered)
+    }
+
+    /// Everything that a request offers, by whatever transport: exposed tools, then the session's own. In the closing turn
+    /// nothing but the final report.
+    pub fn offered_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
+        let exposed = self.exposed_tools().filter(move |_| !closing);
+        let calls = self.exposed_tools().next().is_some();
+        let own =
+            self.session_tools
+                .iter()
+                .filter(move |tool| match SessionTool::by_name(&tool.name) {
+                    Some(SessionTool::FinalReport) => true,
+                    Some(SessionTool::ProgressReport) => !closing,
+                    Some(SessionTool::Batch) => !closing && calls,
+                    None => false,
+                });
+        exposed.chain(own)
+    }
+
+    /// What of [`Self::offered_tools`] the provider is told of as tools of its own protocol.
+    pub fn native_tools(&self, closing: bool) -> impl Iterator<Item = &ToolTerms> {
+        self.offered_tools(closing)
+            .filter(move |tool| match self.tool_transport {
+                ToolTransport::Native => true,
+                ToolTransport::XmlFinal => tool.name != FINAL_REPORT,
+                ToolTransport::Xml => false,
+            })
+    }
+
+    /// These terms as the encoder of one kind of request is to see them: its tools are all that there are.
+    #[must_use]
+    pub fn offering(&self, closing: bool) -> Self {
+        let tools = self.native_tools(closing).cloned().collect();
+        Self {
+            allowed_tools: None,
+            session_tools: Vec::new(),
+            tool_policy: match self.tool_policy {
+                ToolPolicy::Forbidden => ToolPolicy::Optional,
+                policy @ (ToolPolicy::Required | ToolPolicy::Optional) => policy,
+            },
+            tools,
+            ..self.clone()
+        }
+    }
+}
+
+/// What the report must be: as written, Markdown where nothing is. One that stands beside another completion is kept, and
+/// PRECHECK refuses it.
+pub(super) fn report_terms(
+    given: &FinalReportSpec,
+    completion: Completion,
+) -> Option<FinalReportTerms> {
+    let stated = given.format.is_some() || given.schema.is_some();
+    // A schema as its canonical text says it: the same made here and read back.
+    let settled = |schema: &Value| serde_json::from_str(&canonical(schema)).unwrap_or(Value::Null);
+    (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
+        format: given.format.unwrap_or(ReportFormat::Markdown),
+        schema: given.schema.as_ref().map(settled),
+    })
+}
+
+/// The definitions of the session's own tools.
+pub(crate) fn session_tools(
+    report: Option<&FinalReportTerms>,
+    progress: bool,
+    batch: bool,
+) -> Vec<ToolTerms> {
+    let report = report.map(|terms| {
+        let schema = report_schema(terms);
+        let says = format!(
+            "Give your final report, once, when the task is done. Format: {}.",
+            terms.format
+        );
+        define(FINAL_REPORT, &says, &schema)
+    });
+    let progress = progress.then(|| {
+        let schema = json!({
+            "type": "object",
+            "properties": {"progress": {"type": "string", "description": "One sentence."}},
+            "required": ["progress"],
+            "additionalProperties": false,
+        });
+        define(
+            PROGRESS_REPORT,
+            "Tell how far you are, beside other calls.",
+            &schema,
+        )
+    });
+    let batch = batch.then(|| {
+        let schema = json!({
+            "type": "object",
+            "properties": {"calls": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "id": {"type": "string"},
+                        "tool": {"type": "string"},
+                        "arguments": {"type": "object"},
+                    },
+                    "required": ["tool", "arguments"],
+                    "additionalProperties": false,
+                },
+            }},
+            "required": ["calls"],
+            "additionalProperties": false,
+        });
+        define(BATCH, "Call several tools at once.", &schema)
+    });
+    // Sorted by name, as the others are.
+    batch.into_iter().chain(report).chain(progress).collect()
+}
+
+fn define(name: &str, description: &str, input_schema: &Value) -> ToolTerms {
+    let schema = canonical(input_schema);
+    let tokens = estimate_tokens(name) + estimate_tokens(description) + estimate_tokens(&schema);
+    let described = ToolCapability {
+        annotations: Value::Null,
+        description: description.to_owned(),
+        // As its canonical text says it: the same made here and read back.
+        input_schema: serde_json::from_str(&schema).unwrap_or(Value::Null),
+        name: name.to_owned(),
+        schema_tokens: tokens,
+    };
+    ToolTerms {
+        pin: ToolPin::of(ORIGIN, &described).0,
+        annotations: described.annotations,
+        description: described.description,
+        input_schema: described.input_schema,
+        name: described.name,
+        origin: ORIGIN.to_owned(),
+        schema_tokens: tokens,
+    }
+}
+
+/// The schema of the arguments of a final report: the content by format, the format by `const`.
+fn report_schema(terms: &FinalReportTerms) -> Value {
+    let mut definitions = Map::new();
+    let (content, schema) = match terms.format {
+        ReportFormat::Json => {
+            let mut schema = terms
+                .schema
+                .clone()
+                .unwrap_or_else(|| json!({"type": "object"}));
+            // References in the schema are to the root of the whole, so its definitions stand there.
+            if let Some(map) = schema.as_object_mut() {
+                for key in ["$defs", "definitions"] {
+                    if let Some(held) = map.shift_remove(key) {
+                        definitions.insert(key.to_owned(), held);
+                    }
+                }
+                map.shift_remove("$schema");
+            }
+            ("content_json", schema)
+        }
+        ReportFormat::SlackBlockKit => (
+            "messages",
+            json!({"type": "array", "minItems": 1, "items": {"type": "object"}}),
+        ),
+        ReportFormat::Markdown
+        | ReportFormat::MarkdownMermaid
+        | ReportFormat::Pipe
+        | ReportFormat::SubAgent
+        | ReportFormat::Text
+        | ReportFormat::Tty => ("report_content", json!({"type": "string", "minLength": 1})),
+    };
+    let mut properties = json!({
+        "format": {"const": terms.format.as_str()},
+        content: schema,
+        "metadata": {"type": "object"},
+    });
+    if content == "report_content"
+        && let Some(map) = properties.as_object_mut()
+    {
+        map.insert("encoding".to_owned(), json!({"enum": ["raw", "base64"]}));
+    }
+    let mut whole = json!({
+        "type": "object",
+        "properties": properties,
+        "required": ["format", content],
+        "additionalProperties": false,
+    });
+    if let Some(map) = whole.as_object_mut() {
+        map.extend(definitions);
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(format: ReportFormat, schema: Option<Value>) -> ToolTerms {
+        let terms = FinalReportTerms { format, schema };
+        let mut tools = session_tools(Some(&terms), false, false);
+        assert_eq!(tools.len(), 1);
+        tools.remove(0)
+    }
+
+    #[test]
+    fn the_schema_enforces_the_format_by_const() {
+        for format in ReportFormat::ALL {
+            let tool = report(format, None);
+            let at = "/properties/format/const";
+            assert_eq!(tool.input_schema.pointer(at), Some(&json!(format.as_str())));
+        }
+    }
+
+    #[test]
+    fn references_of_the_authors_schema_still_find_their_definitions() {
+        let schema =
+            json!({"$defs": {"x": {"type": "string"}}, "properties": {"a": {"$ref": "#/$defs/x"}}});
+        let tool = report(ReportFormat::Json, Some(schema));
+        assert_eq!(
+            tool.input_schema.pointer("/$defs/x/type"),
+            Some(&json!("string"))
+        );
+        assert_eq!(
+            tool.input_schema.pointer("/properties/content_json/$defs"),
+            None
+        );
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_offered() {
+        assert!(session_tools(None, false, false).is_empty());
+        let names = |tools: Vec<ToolTerms>| -> Vec<String> {
+            tools.into_iter().map(|tool| tool.name).collect()
+        };
+        assert_eq!(
+            names(session_tools(None, true, true)),
+            [BATCH, PROGRESS_REPORT]
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! The session's own tools (semantics §2, internal tools): the final report, progress, and the container of calls. Nothing is
+//! started for them; calls inside a container are calls like any other.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::entry::ReportRecord;
+use super::machine::Machine;
+use super::texts::FailedReason;
+use super::{OutcomeCode, ReportSource};
+use crate::contract::{ArgumentFault, BATCH, FinalReport, SessionTool};
+use crate::message::{AgentMessage, Digest, ObjectText, StopReason, ToolInvocation};
+
+/// What is answered to a progress report.
+pub(super) const PROGRESS_ANSWER: &str = "noted";
+/// The most characters of a progress report that a note shows.
+const PROGRESS_CHARS: usize = 200;
+
+/// One call of a message that is judged and may run: a call of its own, or one inside a container.
+#[derive(Clone, Debug)]
+pub(super) struct Unit<'m> {
+    /// Where its arguments stand in the message.
+    pub(super) arguments_at: String,
+    /// Which call of the message it is, or stands in.
+    pub(super) call: usize,
+    pub(super) invocation: Cow<'m, ToolInvocation>,
+    /// Where its name stands in the message.
+    pub(super) name_at: String,
+    /// What the model calls it, where it stands in a container.
+    pub(super) part: Option<String>,
+    /// What is wrong with the container that it is.
+    pub(super) refused: Option<FailedReason>,
+}
+
+/// The final report of the run so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Report {
+    /// There is none.
+    #[default]
+    None,
+    /// A valid one that waits until the calls beside it have ended.
+    Held(FinalReport),
+    /// One that failed.
+    Broken(FailedReason),
+    /// The report of the run, and how it was given.
+    Accepted(FinalReport, ReportSource),
+}
+
+#[derive(Deserialize)]
+struct BatchArguments<'a> {
+    #[serde(borrow)]
+    calls: Vec<BatchPart<'a>>,
+}
+
+#[derive(Deserialize)]
+struct BatchPart<'a> {
+    #[serde(borrow)]
+    arguments: &'a RawValue,
+    #[serde(default)]
+    id: Option<String>,
+    tool: String,
+}
+
+#[derive(Deserialize)]
+struct Progress {
+    progress: String,
+}
+
+impl Machine {
+    /// The calls of a message that are judged and may run, in its order.
+    pub(super) fn units<'m>(&self, message: &'m AgentMessage) -> Vec<Unit<'m>> {
+        let mut units = Vec::with_capacity(message.tool_calls.len());
+        for (call, invocation) in message.tool_calls.iter().enumerate() {
+            let whole = Unit {
+                arguments_at: format!("/tool_calls/{call}/arguments"),
+                call,
+                invocation: Cow::Borrowed(invocation),
+                name_at: format!("/tool_calls/{call}/name"),
+                part: None,
+                refused: None,
+            };
+            match self.contract.session_tool(&invocation.name) {
+                None => units.push(whole),
+                Some(SessionTool::FinalReport | SessionTool::ProgressReport) => {}
+                Some(SessionTool::Batch) => match self.parts(call, invocation) {
+                    Ok(parts) => units.extend(parts),
+                    Err(reason) => units.push(Unit {
+                        refused: Some(reason),
+                        ..whole
+                    }),
+                },
+            }
+        }
+        units
+    }
+
+    /// The calls inside a container.
+    fn parts(
+        &self,
+        call: usize,
+        container: &ToolInvocation,
+    ) -> Result<Vec<Unit<'static>>, FailedReason> {
+        let invalid = |pointer: String, rule: String| FailedReason::Invalid { pointer, rule };
+        self.validators
+            .validate(BATCH, &container.arguments)
+            .map_err(|fault| invalid(fault.pointer, fault.rule))?;
+        let given: BatchArguments<'_> = serde_json::from_str(container.arguments.as_str())
+            .map_err(|_| invalid(String::new(), "the calls cannot be read".to_owned()))?;
+        let part = |(n, part): (usize, BatchPart<'_>)| {
+            let at = format!("/tool_calls/{call}/arguments/calls/{n}");
+            let arguments = ObjectText::parse(part.arguments.get())
+                .map_err(|fault| invalid(format!("/calls/{n}/arguments"), fault.to_string()))?;
+            let number = n + 1;
+            Ok(Unit {
+                arguments_at: format!("{at}/arguments"),
+                call,
+                invocation: Cow::Owned(ToolInvocation {
+                    arguments,
+                    id: format!("{}/{number}", container.id),
+                    name: part.tool,
+                    raw_payload: None,
+                    source_model: container.source_model.clone(),
+                }),
+                name_at: format!("{at}/tool"),
+                part: Some(part.id.unwrap_or_else(|| number.to_string())),
+                refused: None,
+            })
+        };
+        given.calls.into_iter().enumerate().map(part).collect()
+    }
+
+    /// The final report that a message gives: its last valid one, else why its last one failed.
+    pub(super) fn report_of(&self, message: &AgentMessage) -> Report {
+        let Some(terms) = &self.contract.final_report else {
+            return Report::None;
+        };
+        let mut found = Report::None;
+        for call in &message.tool_calls {
+            if self.contract.session_tool(&call.name) != Some(SessionTool::FinalReport) {
+                continue;
+            }
+            match terms.read(&call.arguments, &self.validators) {
+                Ok(report) => found = Report::Held(report),
+                Err(_) if matches!(found, Report::Held(_)) => {}
+                Err(fault) => {
+                    found = Report::Broken(FailedReason::Invalid {
+                        pointer: fault.pointer,
+                        rule: fault.rule,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a message calls `agent__final_report`.
+    pub(super) fn reports(&self, message: &AgentMessage) -> bool {
+        let is_report = |call: &ToolInvocation| {
+            self.contract.session_tool(&call.name) == Some(SessionTool::FinalReport)
+        };
+        message.tool_calls.iter().any(is_report)
+    }
+
+    /// What is answered to a progress report, and what a note says of it.
+    pub(super) fn progress_of(&self, call: &ToolInvocation) -> Result<String, FailedReason> {
+        self.validators
+            .validate(&call.name, &call.arguments)
+            .map_err(|fault| FailedReason::Invalid {
+                pointer: fault.pointer,
+                rule: fault.rule,
+            })?;
+        let given = serde_json::from_str::<Progress>(call.arguments.as_str());
+        let text = given.map_or_else(|_| String::new(), |given| given.progress);
+        Ok(text.chars().take(PROGRESS_CHARS).collect())
+    }
+
+    /// Takes text in the place of a report: only the closing turn does (000 §5).
+    pub(super) fn take_text(&mut self, text: &str) -> Result<(), ArgumentFault> {
+        if let Some(terms) = &self.contract.final_report {
+            let report = terms.read_text(text, &self.validators)?;
+            self.report = Report::Accepted(report, ReportSource::Text);
+        }
+        Ok(())
+    }
+
+    /// Whether a terminal response is a final report and not a message.
+    pub(super) fn wants_report(&self) -> bool {
+        self.contract.final_report.is_some()
+    }
+
+    /// The code of a success.
+    pub(super) fn success_code(&self) -> OutcomeCode {
+        match &self.report {
+            Report::Accepted(_, ReportSource::Tool) => OutcomeCode::FinalReport,
+            Report::Accepted(_, ReportSource::Text) => OutcomeCode::TextFallback,
+            Report::None | Report::Held(_) | Report::Broken(_) if self.closing.is_some() => {
+                OutcomeCode::Synthesis
+            }
+            Report::None | Report::Held(_) | Report::Broken(_) => OutcomeCode::FinalMessage,
+        }
+    }
+
+    /// What the entry that ends the run says of its report.
+    pub(super) fn report_record(&self) -> Option<ReportRecord> {
+        let Report::Accepted(report, source) = &self.report else {
+            return None;
+        };
+        let text = report.text();
+        Some(ReportRecord {
+            bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
+            format: report.format,
+            hash: Digest::of(text.as_bytes()),
+            source: *source,
+            warnings: report.warnings.clone(),
+        })
+    }
+
+    /// Whether a final report cannot count yet: under `required` nothing proves the use of a tool.
+    pub(super) fn report_unproven(&self, message: &AgentMessage) -> bool {
+        self.required_unproven() && self.reports(message)
+    }
+
+    /// Whether the output was cut and a report is in it: half an answer is none (§12).
+    pub(super) fn report_cut(&self, message: &AgentMessage, stop: StopReason) -> bool {
+        stop == StopReason::Length && self.reports(message)
+    }
+}
+
+impl Report {
+    /// What of it a decision can depend on.
+    pub(super) const fn key(&self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Held(_) => 1,
+            Self::Broken(_) => 2,
+            Self::Accepted(_, ReportSource::Tool) => 3,
+            Self::Accepted(_, ReportSource::Text) => 4,
+        }
+    }
+}
