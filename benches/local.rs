@@ -119,13 +119,16 @@ async fn ask(
 ) -> Answer {
     let mut encoder = RequestEncoder::new(contract, 0).expect("an encoder");
     let shape = RequestShape {
+        closing: false,
         notices: &[],
         tools,
+        xml: None,
     };
     let body = encoder.encode(conversation, &shape);
     let mut body: Value = serde_json::from_slice(&body).expect("a request");
     if let Some(most) = most {
-        body["max_tokens"] = most.into();
+        let fields = body.as_object_mut().expect("an object");
+        fields.insert("max_tokens".to_owned(), most.into());
     }
     let patience = Patience {
         cancel: CancellationToken::new(),
@@ -282,8 +285,11 @@ impl Server {
             .body(asked.to_string());
         let answer = answer.send().await.expect("an answer").text().await;
         let answer: Value = serde_json::from_str(&answer.expect("a body")).expect("JSON");
-        let speed = |key: &str| answer["timings"][key].as_f64().expect("a speed");
-        (speed("prompt_per_second"), speed("predicted_per_second"))
+        let speed = |place: &str| answer.pointer(place).and_then(Value::as_f64);
+        (
+            speed("/timings/prompt_per_second").expect("the prompt's speed"),
+            speed("/timings/predicted_per_second").expect("the speed of decoding"),
+        )
     }
 }
 

@@ -179,23 +179,6 @@ impl Expect {
         found.0
     }
 
-    fn accounting(&self, played: &Played, found: &mut Differences) {
-        let Some(expected) = &self.accounting else {
-            return;
-        };
-        let ledger = played.ledger();
-        let lines: Vec<String> = ledger.lines().iter().map(account_of).collect();
-        let same = lines.len() == expected.len()
-            && lines.iter().zip(expected).all(|(line, expected)| {
-                expected
-                    .strip_suffix('…')
-                    .map_or(line == expected, |beginning| line.starts_with(beginning))
-            });
-        if !same {
-            found.compare("accounting", Some(expected), &lines);
-        }
-    }
-
     /// What the requests hold, and what they were expected to weigh.
     fn asked(&self, played: &Played, found: &mut Differences) {
         let genesis = genesis(played.contract.contract_hash(), played.run_id());
@@ -236,6 +219,23 @@ impl Expect {
                 let what = format!("request {}: {what}", n + 1);
                 found.compare(&what, expected.as_ref(), &got);
             }
+        }
+    }
+
+    fn accounting(&self, played: &Played, found: &mut Differences) {
+        let Some(expected) = &self.accounting else {
+            return;
+        };
+        let ledger = played.ledger();
+        let lines: Vec<String> = ledger.lines().iter().map(account_of).collect();
+        let same = lines.len() == expected.len()
+            && lines.iter().zip(expected).all(|(line, expected)| {
+                expected
+                    .strip_suffix('…')
+                    .map_or(line == expected, |beginning| line.starts_with(beginning))
+            });
+        if !same {
+            found.compare("accounting", Some(expected), &lines);
         }
     }
 

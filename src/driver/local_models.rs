@@ -69,10 +69,11 @@ impl LocalModel {
         }
     }
 
-    /// A model that is not there, and why.
+    /// A model that is not there, and why. The window is not its own: the run shall end for the lack of the model, not for a
+    /// window that nobody could know.
     pub(super) fn missing(fault: String) -> Self {
         Self {
-            context_window: None,
+            context_window: Some(USUAL_WINDOW),
             fingerprint: None,
             made_for: None,
             path: PathBuf::new(),

@@ -13,6 +13,10 @@ const MAX_ITEMS: u64 = 1 << 22;
 const MAX_HEADER_BYTES: u64 = 256 << 20;
 /// The most dimensions of a tensor.
 const MAX_DIMENSIONS: u32 = 4;
+/// The most layers that llama.cpp has room for. It aborts the process on more, and on none.
+const MAX_LAYERS: u64 = 512;
+/// The most experts that it has room for; it aborts on more.
+const MAX_EXPERTS: u64 = 1024;
 
 /// What is known of a model from its file's header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,7 +120,9 @@ impl ModelHeader {
         let mut alignment = 32;
         for _ in 0..pairs {
             let key = reader.text(MAX_NAME_BYTES)?;
+            let at = reader.at;
             let value = reader.value()?;
+            check_size(&key, &value, at)?;
             match (key.as_str(), value) {
                 ("general.architecture", Kept::Text(text)) => header.architecture = text,
                 ("general.license", Kept::Text(text)) => header.license = Some(text),
@@ -154,6 +160,26 @@ impl ModelHeader {
         }
         Ok(header)
     }
+}
+
+/// Refuses what a file says of its model's size where llama.cpp would abort on it.
+fn check_size(key: &str, value: &Kept, at: u64) -> Result<(), HeaderFault> {
+    let Kept::Number(got) = *value else {
+        return Ok(());
+    };
+    let (what, max) = match key.split_once('.').map_or("", |(_, rest)| rest) {
+        "block_count" if got == 0 => {
+            let rule = "a model without layers";
+            return Err(HeaderFault::Broken { at, rule });
+        }
+        "block_count" => ("the number of layers", MAX_LAYERS),
+        "expert_count" => ("the number of experts", MAX_EXPERTS),
+        _ => return Ok(()),
+    };
+    if got > max {
+        return Err(HeaderFault::TooLarge { at, got, max, what });
+    }
+    Ok(())
 }
 
 /// What of a value is of use here.
@@ -446,6 +472,37 @@ mod tests {
         let at = bytes.windows(6).position(|w| w == b"weight").unwrap() + 6 + 4;
         bytes[at..at + 8].copy_from_slice(&huge);
         assert!(matches!(parse(&bytes), Err(HeaderFault::CutOff { .. })));
+    }
+
+    /// llama.cpp asserts these, and an assertion there ends the process.
+    #[test]
+    fn sizes_that_would_abort_the_engine_are_refused_by_name() {
+        let check = |rest: &str, number: u32, expect: Option<&str>| {
+            let mut bytes = b"GGUF".to_vec();
+            bytes.extend(3_u32.to_le_bytes());
+            bytes.extend(0_u64.to_le_bytes());
+            bytes.extend(1_u64.to_le_bytes());
+            text(&mut bytes, &format!("llama.{rest}"));
+            bytes.extend(4_u32.to_le_bytes());
+            bytes.extend(number.to_le_bytes());
+            let fault = parse(&bytes).err().map(|fault| fault.to_string());
+            assert_eq!(fault.as_deref(), expect);
+        };
+        check("block_count", 1, None);
+        check("block_count", 512, None);
+        check("block_count", 0, Some("at byte 49: a model without layers"));
+        check(
+            "block_count",
+            u32::MAX,
+            Some("the number of layers at byte 49 is 4294967295, more than 512"),
+        );
+        check("expert_count", 1024, None);
+        check(
+            "expert_count",
+            1025,
+            Some("the number of experts at byte 50 is 1025, more than 1024"),
+        );
+        check("block_count.more", u32::MAX, None);
     }
 
     #[test]

@@ -131,16 +131,6 @@ const DEAR: &[Letter] = &[
     SaysAtCost(Said::ReadWrite, 6),
     Letter::FailsFor(Fault::Network, 200),
 ];
-const PRICED: &[Letter] = &[
-    SaysFor(Said::Text, 396),
-    SaysFor(Said::Read, 100),
-    SaysFor(Said::Read, 140),
-    SaysFor(Said::ReadWrite, 200),
-    SaysFor(Said::Blank, 140),
-    SaysAtCost(Said::Text, 5),
-    SaysAtCost(Said::ReadWrite, 0),
-    Letter::FailsFor(Fault::Network, 200),
-];
 const REPORTS: &[Letter] = &[
     Says(Said::Report),
     Says(Said::ReportBad),
@@ -151,6 +141,16 @@ const REPORTS: &[Letter] = &[
     Says(Said::ReadProgress),
     Says(Said::Batch),
     Says(Said::BatchUnknown),
+];
+const PRICED: &[Letter] = &[
+    SaysFor(Said::Text, 396),
+    SaysFor(Said::Read, 100),
+    SaysFor(Said::Read, 140),
+    SaysFor(Said::ReadWrite, 200),
+    SaysFor(Said::Blank, 140),
+    SaysAtCost(Said::Text, 5),
+    SaysAtCost(Said::ReadWrite, 0),
+    Letter::FailsFor(Fault::Network, 200),
 ];
 const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
 

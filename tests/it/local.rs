@@ -140,6 +140,14 @@ fn files_that_are_no_model_and_names_that_are_not_stored_end_before_the_first_in
     fs::write(folder.path().join("m.gguf"), &whole[..20]).unwrap();
     check(&[file], "m.gguf: it is cut off");
     fs::write(folder.path().join("m.gguf"), &whole).unwrap();
+    // Where nobody states a window and the file cannot tell it, the file is still what is wrong.
+    let unstated = CONTRACT.replace(", context_window: 2048", "");
+    assert_ne!(unstated, CONTRACT);
+    fs::write(folder.path().join("contract.yaml"), unstated).unwrap();
+    fs::write(folder.path().join("m.gguf"), &whole[..20]).unwrap();
+    check(&[file], "m.gguf: it is cut off");
+    fs::write(folder.path().join("contract.yaml"), CONTRACT).unwrap();
+    fs::write(folder.path().join("m.gguf"), &whole).unwrap();
     // By its header it is a model: now it is the engine's turn, where there is one.
     let expect = if cfg!(feature = "local") {
         "llama.cpp does not load it"

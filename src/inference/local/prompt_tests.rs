@@ -72,8 +72,10 @@ fn what_a_template_puts_around_a_tools_result_is_control_and_the_result_is_not()
     ];
     let conversation: Vec<_> = conversation.into_iter().map(Arc::new).collect();
     let shape = RequestShape {
+        closing: false,
         notices: &[],
         tools: ToolExposure::Auto,
+        xml: None,
     };
     let body: Value = serde_json::from_slice(&encoder.encode(&conversation, &shape)).unwrap();
     let messages = body["messages"].as_array().unwrap();
