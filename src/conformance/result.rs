@@ -105,13 +105,14 @@ fn in_order(run: &Run, opening: usize, success: bool) -> bool {
         before = Some(message);
     }
     let native = contract.tool_transport == ToolTransport::Native;
-    // Withheld tools that were called beside the answer are answered after it.
+    // Calls beside a report run before it counts, and those of withheld tools are refused: both are answered behind it.
     let spoke = added.iter().rposition(|message| message.role != Role::Tool);
     let (spoken, withheld) = added.split_at(spoke.map_or(0, |at| at + 1));
     let answered = spoken
         .last()
         .is_some_and(|last| last.role == Role::Assistant)
-        && withheld.iter().all(|message| message.content == WITHHELD);
+        && (run.final_report().is_some()
+            || withheld.iter().all(|message| message.content == WITHHELD));
     systems_first && task && (!success || !native || answered)
 }
 
