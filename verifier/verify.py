@@ -4,13 +4,13 @@ import base64, decimal, hashlib, json, re, sys
 from blake3 import blake3
 
 # The keys of every object, `?` for those that may be left out. A row is named by the key that its object stands under, or by its kind.
-ROWS = """action: adapter_version attempt checks? closing? context? conversation_digest counters effects? from kind length? model_fingerprint model_profile_id
-note? outcome? policy? predicate? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: calls cost_micro_usd executed
+ROWS = """action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters effects? from kind length? model_fingerprint model_profile_id
+note? outcome? policy? predicate? report? seq state_digest step_id target to; reasoning_trace: adapter_version model parts; counters: calls cost_micro_usd executed
 executed_ok format_retries inferences resumes tokens_cache_read tokens_in tokens_out turns; wait: until_ms; probe cancel finish inference call text interrupted
 effect_lost timer_fired stop_requested timed_out cancelled tool_changed:; tombstone: tombstone; result: adapter_version canonical_message? failure_code?
 pointer? raw_hash repair? status stop usage? withheld?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: bring_up contract_hash intent_words messages parent? run_id
-started_unix_ms workspace?; infer: attempt inference notices target tools; messages canonical_message: content reasoning? reasoning_trace? role tokens
+started_unix_ms workspace?; infer: attempt inference notices target tools; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
 tool_call_id? tool_calls?; usage: cache_read cache_write? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
 result usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments id name raw_payload? source_model; fault: class message raw_hash?
@@ -18,7 +18,7 @@ retry_after_ms? status?; header: contract format run_id; decision: grounds polic
 bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash;
 malformed: detail raw_hash; bring_up: detail server; connection_lost: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
-signature?"""
+signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; report: bytes format hash source warnings?; observed: duration_ms status"""
 ROWS = {name: keys.split() for names, keys in (row.split(":") for row in ROWS.split(";")) for name in names.split()}
 
 def hold(condition, text):
@@ -49,8 +49,8 @@ def dump(value, depth=1):  # the canonical text of RFC 8785
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return json.dumps(value, ensure_ascii=False)
     text = repr(float(value))  # a number, as ECMAScript writes it
-    short = value != 0 and not 1e-6 <= abs(value) < 1e21
-    return re.sub("e([+-])0*", r"e\1", text) if short else format(decimal.Decimal(re.sub(r"\.0$", "", text)), "f")
+    plain = value == 0 or 1e-6 <= abs(value) < 1e21
+    return format(decimal.Decimal(re.sub(r"\.0$", "", text)), "f") if plain else re.sub("e([+-])0*", r"e\1", text)
 
 def keyed(what, *fields):
     return blake3(b"".join(len(field).to_bytes(8, "little") + field for field in fields), derive_key_context="monolith transcript v1 " + what).digest()

@@ -375,5 +375,4 @@ const fn block(kind: u32) -> Option<(u64, u64)> {
 }
 
 #[cfg(test)]
-#[path = "gguf_tests.rs"]
 mod tests;

@@ -7,8 +7,8 @@ const transcript = (() => {
   const ROWS = new Map(`
     header: contract format run_id; entry: action event hash seq; blob_line: blob bytes; checkpoint: checkpoint;
     tombstone: tombstone;
-    action: adapter_version attempt checks? closing? context? conversation_digest counters effects? from kind length?
-      model_fingerprint model_profile_id note? outcome? policy? predicate? seq state_digest step_id target to;
+    action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters effects? from kind length?
+      model_fingerprint model_profile_id note? outcome? policy? predicate? report? seq state_digest step_id target to;
     counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
       tokens_out turns;
     checks: detail name ok; context: blocked? ctx expected limit pending projected remaining schema;
@@ -21,7 +21,7 @@ const transcript = (() => {
     event: at_ms event;
     run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail responsive;
-    messages canonical_message: content reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
+    messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
     inference_returned: gate_breached gated? inference redacted? request_hash result usage;
@@ -31,6 +31,8 @@ const transcript = (() => {
     fault: class message raw_hash? retry_after_ms? status?; tool_returned: call outcome;
     returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost: detail;
+    blocked: dropped? limit projected reason remaining target; dropped: original replacement;
+    report: bytes format hash source warnings?; observed: duration_ms status;
     resumed: contract_hash tools_changed`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
