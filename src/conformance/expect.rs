@@ -1,13 +1,15 @@
 use std::fmt::Debug;
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::model::with_nonce;
+use super::asked::AskText;
+use super::part_of::part_of;
 use super::played::Played;
 use crate::contract::FinalReport;
 use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
 use crate::message::{AgentMessage, Role, genesis};
-use crate::telemetry::{AccountingLine, AccountingStatus, CostSource, ExitTag};
+use crate::telemetry::{AccountingLine, AccountingStatus, AgentResult, CostSource, ExitTag};
 use crate::transcript::{VerifyOptions, verify_lines};
 
 /// What a case expects. What it leaves out is not compared.
@@ -37,6 +39,8 @@ pub(super) struct Expect {
     exit_tag: Option<String>,
     format_retries: Option<u32>,
     inferences: Option<u64>,
+    /// The accounting as other programs read it, a part of each entry.
+    ledger: Option<Value>,
     /// Texts that may stand in no entry and in no message.
     never: Vec<String>,
     /// The notices of all requests, in order.
@@ -45,6 +49,8 @@ pub(super) struct Expect {
     predicate: Option<PredicateText>,
     /// The text of the final report; one that ends in `…` is a beginning.
     report: Option<String>,
+    /// Part of the result document, as other programs read it.
+    result: Option<Value>,
     /// The accounts of the first requests, in order.
     context: Vec<ContextText>,
     /// The targets that were asked, in order.
@@ -65,14 +71,6 @@ struct PredicateText {
     name: PredicateName,
 }
 
-/// What the body of one request holds. `NONCE` stands for the nonce of the run.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct AskText {
-    contains: Vec<String>,
-    never: Vec<String>,
-}
-
 /// The account of one request; what is left out is not compared.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -91,9 +89,11 @@ impl Expect {
             .then(|| "`expect` says either `outcome` or `refused`".to_owned())
     }
 
-    /// Leaves out what says the same in other words where another protocol carries the messages: pointers into a body.
+    /// Leaves out what says the same in other words where another protocol carries the messages: pointers into a body, and
+    /// the bodies of requests.
     pub(super) fn forget_wording(&mut self) {
         self.notices = None;
+        self.asks.clear();
     }
 
     /// The end of a run whose contract its profile cannot serve: before the first request, whatever the case expected.
@@ -133,6 +133,7 @@ impl Expect {
         let tag = outcome.map(|outcome| ExitTag::of(outcome).to_string());
         found.compare("exit_tag", self.exit_tag.as_ref(), &tag.unwrap_or_default());
         self.accounting(played, &mut found);
+        self.documents(played, &mut found);
         found.compare("calls", self.calls.as_ref(), &counters.calls);
         found.compare("cancels", self.cancels.as_ref(), &played.cancels);
         found.compare("executed", self.executed.as_ref(), &counters.executed);
@@ -184,19 +185,11 @@ impl Expect {
         let genesis = genesis(played.contract.contract_hash(), played.run_id());
         for (n, ask) in self.asks.iter().enumerate() {
             let body = played.bodies.get(n).and_then(|hash| played.blobs.get(hash));
-            let Some(body) = body.map(|body| String::from_utf8_lossy(body)) else {
+            let Some(body) = body else {
                 found.0.push(format!("there is no request {}", n + 1));
                 continue;
             };
-            let holds = |text: &&String| body.contains(&with_nonce(text, &genesis));
-            for text in ask.contains.iter().filter(|text| !holds(text)) {
-                found
-                    .0
-                    .push(format!("request {} holds no {text:?}: {body}", n + 1));
-            }
-            for text in ask.never.iter().filter(holds) {
-                found.0.push(format!("request {} holds {text:?}", n + 1));
-            }
+            found.0.extend(ask.differences(n + 1, body, &genesis));
         }
         let asks = |draft: &&EntryDraft| {
             let mut effects = draft.action.effects.iter();
@@ -236,6 +229,24 @@ impl Expect {
             });
         if !same {
             found.compare("accounting", Some(expected), &lines);
+        }
+    }
+
+    /// The result document, and the accounting in it, as other programs read them.
+    fn documents(&self, played: &Played, found: &mut Differences) {
+        if self.result.is_none() && self.ledger.is_none() {
+            return;
+        }
+        let result = AgentResult::of_run(&played.run, &played.ledger());
+        let result = serde_json::to_value(&result).unwrap_or_default();
+        for (expected, got, at) in [
+            (&self.result, &result, "result: "),
+            (&self.ledger, &result["accounting"], "ledger: "),
+        ] {
+            let expected = expected.iter();
+            found
+                .0
+                .extend(expected.flat_map(|expected| part_of(expected, got, at)));
         }
     }
 

@@ -10,6 +10,7 @@
 //!                                                            └────▶ golden transcript
 //! ```
 
+mod asked;
 mod bring_up;
 mod case;
 mod cases;
@@ -23,6 +24,7 @@ mod invariants;
 mod live;
 mod metrics;
 mod model;
+mod part_of;
 mod played;
 mod profiles;
 mod records;
