@@ -33,6 +33,8 @@ pub(super) struct Expect {
     elapsed_ms: Option<u64>,
     /// Texts that must stand in an entry.
     entries_contain: Vec<String>,
+    /// Texts that must stand in a blob that the transcript names.
+    evidence: Vec<String>,
     executed: Option<u64>,
     cost_micro_usd: Option<u64>,
     /// The tag that the run ends with.
@@ -238,7 +240,10 @@ impl Expect {
             return;
         }
         let result = AgentResult::of_run(&played.run, &played.ledger());
-        let result = serde_json::to_value(&result).unwrap_or_default();
+        let result = match serde_json::to_value(&result) {
+            Ok(result) => result,
+            Err(fault) => return found.0.push(format!("the result is no document: {fault}")),
+        };
         for (expected, got, at) in [
             (&self.result, &result, "result: "),
             (&self.ledger, &result["accounting"], "ledger: "),
@@ -294,6 +299,13 @@ impl Expect {
         };
         for text in self.entries_contain.iter().filter(|text| !stands(text)) {
             found.0.push(format!("no entry contains {text:?}"));
+        }
+        let kept = |text: &String| {
+            let mut blobs = played.evidence();
+            blobs.any(|(_, bytes)| String::from_utf8_lossy(bytes).contains(text.as_str()))
+        };
+        for text in self.evidence.iter().filter(|text| !kept(text)) {
+            found.0.push(format!("no evidence contains {text:?}"));
         }
         let said = |text: &&String| {
             let mut messages = played.run.conversation().iter();
