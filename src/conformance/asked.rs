@@ -44,25 +44,25 @@ impl AskText {
                 ));
             }
         };
-        let offers = texts(&document["tools"], &["/function/name", "/name"]);
+        let offers = texts(document.get("tools"), &["/function/name", "/name"]);
         compare("offers", self.offers.as_ref(), offers);
         compare(
             "roles",
             self.roles.as_ref(),
-            texts(&document["messages"], &["/role"]),
+            texts(document.get("messages"), &["/role"]),
         );
         found
     }
 }
 
 /// The text at the first of `pointers` that leads to one, for each item of a list.
-fn texts(list: &Value, pointers: &[&str]) -> Vec<String> {
-    let items = list.as_array().map_or(&[][..], Vec::as_slice);
+fn texts(list: Option<&Value>, pointers: &[&str]) -> Vec<String> {
+    let items = list.and_then(Value::as_array).into_iter().flatten();
     let text = |item: &Value| {
         let mut found = pointers.iter().filter_map(|at| item.pointer(at)?.as_str());
         found.next().unwrap_or_default().to_owned()
     };
-    items.iter().map(text).collect()
+    items.map(text).collect()
 }
 
 #[cfg(test)]

@@ -121,9 +121,22 @@ impl Expect {
 
     /// Everything in which the run differs; empty is good.
     pub(super) fn differences(&self, played: &Played) -> Vec<String> {
+        let mut found = self.compared(played);
+        self.stored(played, &mut found);
+        found.0
+    }
+
+    /// What differs from the expectations that say something of the run, not of its transcript.
+    fn compared(&self, played: &Played) -> Differences {
         let mut found = Differences::default();
         let counters = played.run.counters();
         let outcome = played.run.outcome();
+        if let Some(reason) = &self.refused {
+            let end = played.end();
+            found.0.push(format!(
+                "a contract was made, and its run ended {end}; expected no contract: {reason}"
+            ));
+        }
         found.compare("outcome", self.outcome.as_ref(), &played.end());
         found.compare(
             "exit",
@@ -176,10 +189,9 @@ impl Expect {
             }
         }
         self.asked(played, &mut found);
-        self.stored(played, &mut found);
         self.conversation(played, &mut found);
         self.texts(played, &mut found);
-        found.0
+        found
     }
 
     /// What the requests hold, and what they were expected to weigh.
@@ -244,9 +256,10 @@ impl Expect {
             Ok(result) => result,
             Err(fault) => return found.0.push(format!("the result is no document: {fault}")),
         };
+        let accounting = result.get("accounting").unwrap_or(&Value::Null);
         for (expected, got, at) in [
             (&self.result, &result, "result: "),
-            (&self.ledger, &result["accounting"], "ledger: "),
+            (&self.ledger, accounting, "ledger: "),
         ] {
             let expected = expected.iter();
             found
@@ -400,3 +413,7 @@ fn account_of(line: &AccountingLine) -> String {
     }
     text
 }
+
+#[cfg(test)]
+#[path = "expect_tests.rs"]
+mod tests;

@@ -8,9 +8,12 @@ use serde_json::Value;
 /// `…` is a beginning.
 pub(super) fn part_of(expected: &Value, got: &Value, at: &str) -> Vec<String> {
     match (expected, got) {
-        (Value::Object(members), Value::Object(_)) => members
+        (Value::Object(members), Value::Object(others)) => members
             .iter()
-            .flat_map(|(key, expected)| part_of(expected, &got[key], &format!("{at}/{key}")))
+            .flat_map(|(key, expected)| {
+                let got = others.get(key).unwrap_or(&Value::Null);
+                part_of(expected, got, &format!("{at}/{key}"))
+            })
             .collect(),
         (Value::Array(items), Value::Array(others)) if items.len() == others.len() => items
             .iter()

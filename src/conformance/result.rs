@@ -210,6 +210,7 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
+        /// 000/2.output.1, 000/9.violations.4, 000/9.violations.5
         #[test]
         fn whatever_a_model_says_the_result_and_the_conversation_are_in_order(
             script in prop::collection::vec(line(), 1..9),
