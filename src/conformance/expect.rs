@@ -121,13 +121,13 @@ impl Expect {
 
     /// Everything in which the run differs; empty is good.
     pub(super) fn differences(&self, played: &Played) -> Vec<String> {
-        let mut found = self.compared(played);
+        let mut found = Differences(self.compared(played));
         self.stored(played, &mut found);
         found.0
     }
 
     /// What differs from the expectations that say something of the run, not of its transcript.
-    fn compared(&self, played: &Played) -> Differences {
+    pub(super) fn compared(&self, played: &Played) -> Vec<String> {
         let mut found = Differences::default();
         let counters = played.run.counters();
         let outcome = played.run.outcome();
@@ -191,7 +191,7 @@ impl Expect {
         self.asked(played, &mut found);
         self.conversation(played, &mut found);
         self.texts(played, &mut found);
-        found
+        found.0
     }
 
     /// What the requests hold, and what they were expected to weigh.
@@ -413,7 +413,3 @@ fn account_of(line: &AccountingLine) -> String {
     }
     text
 }
-
-#[cfg(test)]
-#[path = "expect_tests.rs"]
-mod tests;

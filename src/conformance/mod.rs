@@ -19,6 +19,8 @@ mod control;
 mod drive;
 mod error;
 mod expect;
+#[cfg(test)]
+mod expect_tests;
 mod gate_proof;
 mod invariants;
 mod live;

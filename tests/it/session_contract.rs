@@ -20,7 +20,8 @@ const TABLE: &str = "| section | sentences | shown by | not shown |\n|---|---|--
 #[serde(deny_unknown_fields)]
 struct Subject {
     /// `<section of 000>.<subject>`.
-    subject: String,
+    #[serde(rename = "subject")]
+    name: String,
     title: String,
     sentences: Vec<Sentence>,
 }
@@ -150,7 +151,7 @@ fn flaws(subjects: &[Subject], shown: &Shown) -> Vec<String> {
                 }
             };
             must(
-                *id == format!("000/{}.{n}", subject.subject),
+                *id == format!("000/{}.{n}", subject.name),
                 "is not the next id of its subject",
             );
             must(sentence.says.ends_with(['.', ';']), "says no sentence");
@@ -186,7 +187,7 @@ fn flaws(subjects: &[Subject], shown: &Shown) -> Vec<String> {
 fn table(subjects: &[Subject], shown: &Shown) -> String {
     let mut table = TABLE.to_owned();
     for Subject {
-        subject,
+        name: subject,
         title,
         sentences,
     } in subjects
