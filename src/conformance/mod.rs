@@ -22,6 +22,8 @@ mod expect;
 #[cfg(test)]
 mod expect_tests;
 mod gate_proof;
+#[cfg(test)]
+mod guard_tests;
 mod invariants;
 mod live;
 mod metrics;
