@@ -72,8 +72,9 @@ fn each_guard_of_the_machine_is_needed_by_a_case() {
         let case = Case::parse(id, &source.text);
         row_of(&base, id, case, &mut Tally::default()).ok
     };
-    let told: Vec<Guard> = TELLING.iter().map(|(guard, _)| *guard).collect();
-    assert_eq!(told, Guard::ALL);
+    let told = |guard: &Guard| TELLING.iter().any(|(telling, _)| telling == guard);
+    let untold: Vec<&Guard> = Guard::ALL.iter().filter(|guard| !told(guard)).collect();
+    assert!(untold.is_empty(), "no case is named for {untold:?}");
     for (guard, id) in TELLING {
         assert!(ends_as_it_says(id), "{id}");
         let kept = without(&[*guard], || ends_as_it_says(id));

@@ -1,6 +1,5 @@
 use serde::Serialize;
 
-use crate::kernel::DroppedResult;
 use crate::message::{RunId, StopReason, Usage};
 
 /// One line of the accounting (000 §4): one for each request and one for each started call.
@@ -134,9 +133,6 @@ pub struct ToolLine {
     pub characters_in: u64,
     /// Size of the whole result in bytes of UTF-8.
     pub characters_out: u64,
-    /// What the result would have weighed, and what stands in its place, where it did not fit the context.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dropped_tokens: Option<DroppedResult>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -177,7 +177,6 @@ mod tests {
             timestamp: 0,
             characters_in: 1,
             characters_out: 1,
-            dropped_tokens: None,
             error: Some("line\nfeed".to_owned()),
         })
     }

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use super::accounting::{AccountingLine, AccountingStatus, AccountingTokens, LlmLine, ToolLine};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Action, AgentOutcome, CheckName, Counters, DroppedResult, EffectRecord, Event, EventKind,
-    InferenceReturned, LostEffect, Outcome, OutcomeCode, Probed,
+    Action, AgentOutcome, CheckName, Counters, EffectRecord, Event, EventKind, InferenceReturned,
+    LostEffect, Outcome, OutcomeCode, Probed,
 };
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, InferenceSeq, ProviderFault, RunId, ToolOutcome, Usage,
@@ -73,10 +73,6 @@ impl Ledger {
         if let Some(event) = event {
             self.at_ms = event.at_ms;
             self.event(contract, &event.event);
-            if let EventKind::ToolReturned(returned) = &event.event {
-                let dropped = action.blocked.as_ref().and_then(|block| block.dropped);
-                self.tool_dropped(returned.call, dropped);
-            }
             if let EventKind::Probed(probed) = &event.event {
                 self.silent = silent(contract, probed);
             }
@@ -248,7 +244,6 @@ impl Ledger {
                     timestamp: self.unix_ms(),
                     characters_in: self.message.get(id).copied().unwrap_or_default(),
                     characters_out: 0,
-                    dropped_tokens: None,
                     error: Some(UNANSWERED.to_owned()),
                 });
                 let slot = self.open(line, None);
@@ -425,15 +420,6 @@ impl Ledger {
             ToolOutcome::Cancelled => Some("cancelled".to_owned()),
             ToolOutcome::ToolChanged => Some("the server no longer offers this tool".to_owned()),
         };
-    }
-
-    /// The result of a call did not fit the context, and is not what the model sees.
-    fn tool_dropped(&mut self, call: CallSeq, dropped: Option<DroppedResult>) {
-        let slot = self.calls.get(&call);
-        let line = slot.and_then(|slot| self.lines.get_mut(slot.line));
-        if let (Some(AccountingLine::Tool(line)), Some(_)) = (line, dropped) {
-            line.dropped_tokens = dropped;
-        }
     }
 
     /// The line of a request, and whether its answer was still awaited; it no longer is.
