@@ -23,7 +23,7 @@ const TELLING: &[(Guard, &str)] = &[
     (Guard::MaxResumes, "resume/too_often"),
     (Guard::ForbiddenCall, "core/forbidden_call"),
     (Guard::ToolNotAllowed, "format/outside_name_strict"),
-    (Guard::CycleForbidden, "session/batch_cycle"),
+    (Guard::CycleForbidden, "cycle/within_a_batch"),
     (Guard::RequiredProof, "session/batch_is_no_proof"),
     (Guard::MalformedEnvelope, "batch/envelope_of_another_call"),
     (Guard::FatalProviderFault, "session/key_refused"),
