@@ -50,8 +50,10 @@ impl<'a> Approver<'a> {
             self.live.ask(&how);
             return;
         }
+        // What was typed before the question is no answer to it, whether it has been read or not.
+        #[cfg(unix)]
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         let lines = self.lines.get_or_insert_with(typed);
-        // What was typed before the question is no answer to it.
         while lines.try_recv().is_ok() {}
         self.live.ask(&format!("{call}  allow it? [y/N] "));
     }
