@@ -2,7 +2,7 @@
 
 use super::testing::*;
 use crate::contract::{Terms, ToolPolicy};
-use crate::message::{AdapterStatus, AgentMessage, ProtocolAdapterResult};
+use crate::message::{AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult};
 
 fn mode(strict_mode: bool) -> Harness {
     Harness::inferring(Terms {
@@ -91,6 +91,29 @@ fn invalid_arguments_reject_the_whole_message_under_strict() {
     let said = h.observations();
     assert_eq!(said[0], "MIT");
     assert!(said[1].starts_with("(tool failed: TOOL_VALIDATION_ERROR: /path: "));
+}
+
+/// The adapter keeps a call that it cannot read only beside one that it can, and says so by a recovered message.
+#[test]
+fn a_call_that_cannot_be_read_is_answered_and_the_others_run_but_under_strict() {
+    let unreadable = || {
+        let mut message = calls(&["read", "write"]);
+        message.tool_calls[1].fault = Some(FailureCode::ArgsNotObject);
+        recovered(message)
+    };
+    check(true, unreadable(), 0, &[], "INFER");
+    let said = ["(tool failed: arguments are not valid JSON)"];
+    check(false, unreadable(), 1, &said, "INFER");
+    // A name says more than what stands beside it.
+    let mut unknown = unreadable();
+    unknown.canonical_message.as_mut().unwrap().tool_calls[1].name = "fly".to_owned();
+    check(
+        false,
+        unknown,
+        1,
+        &["(tool failed: TOOL_NOT_FOUND: fly)"],
+        "INFER",
+    );
 }
 
 #[test]
