@@ -3,7 +3,7 @@ use crate::adapter::calls::GatheredCall;
 
 /// A call that stood whole between its tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlCall {
+pub(crate) struct XmlCall {
     /// What stood between the tags, byte for byte.
     pub payload: String,
     /// The number of its slot.
@@ -14,7 +14,7 @@ pub struct XmlCall {
 
 /// A final report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlFinalReport {
+pub(crate) struct XmlFinalReport {
     /// Whether its closing tag was there.
     pub closed: bool,
     /// The attribute `format`, where the tag has it.
@@ -25,7 +25,7 @@ pub struct XmlFinalReport {
 
 /// Why a tag of this session counts for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum XmlFlaw {
+pub(crate) enum XmlFlaw {
     /// What stands after the slot is not `name="value"`, or names one twice.
     Attributes,
     /// It has no attribute `tool`, or an empty one.
@@ -44,7 +44,7 @@ pub enum XmlFlaw {
 
 /// A tag that counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlIgnored {
+pub(crate) struct XmlIgnored {
     /// Why.
     pub flaw: XmlFlaw,
     /// What stands where a slot should, cut to 32 characters.
@@ -53,7 +53,7 @@ pub struct XmlIgnored {
 
 /// What became of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct XmlReading {
+pub(crate) struct XmlReading {
     /// Calls in the order of their tags.
     pub calls: Vec<XmlCall>,
     /// The last valid final report.
