@@ -60,8 +60,8 @@ pub(super) fn function(text: &str, base: usize, types: &ParameterTypes) -> Resul
             return Err(shape());
         }
         let from = base + text.len() - inside.len();
-        let bare = without_line_breaks(value);
-        let json = typed(bare, types.kinds(name, key)).map_err(|fix| {
+        let plain = without_line_breaks(value);
+        let json = typed(plain, types.kinds(name, key)).map_err(|fix| {
             let (step, text) = fix;
             cut().repaired_by(Fix {
                 range: from..from + length,
@@ -121,23 +121,23 @@ fn without_line_breaks(value: &str) -> &str {
 
 /// The JSON of a value of one of these kinds; else what would repair it, under its name.
 fn typed(value: &str, kinds: &[Kind]) -> Result<String, (&'static str, String)> {
-    let bare = value.trim();
+    let trimmed = value.trim();
     let as_string = || serde_json::Value::from(value).to_string();
-    let found = Kind::of_text(bare);
+    let found = Kind::of_text(trimmed);
     if kinds.is_empty() || kinds.contains(&Kind::String) {
         let is_null = found == Some(Kind::Null) && kinds.contains(&Kind::Null);
         return Ok(if is_null {
-            bare.to_owned()
+            trimmed.to_owned()
         } else {
             as_string()
         });
     }
     match found {
-        Some(kind) if kinds.contains(&kind) => Ok(bare.to_owned()),
+        Some(kind) if kinds.contains(&kind) => Ok(trimmed.to_owned()),
         Some(_) => Ok(as_string()),
         None => {
-            let literal = match bare {
-                "True" | "False" if kinds.contains(&Kind::Boolean) => Some(bare.to_lowercase()),
+            let literal = match trimmed {
+                "True" | "False" if kinds.contains(&Kind::Boolean) => Some(trimmed.to_lowercase()),
                 "None" if kinds.contains(&Kind::Null) => Some("null".to_owned()),
                 _ => None,
             };
@@ -145,7 +145,7 @@ fn typed(value: &str, kinds: &[Kind]) -> Result<String, (&'static str, String)> 
                 return Err(("literal_replaced", literal));
             }
             if kinds.contains(&Kind::Object)
-                && let Some(mended) = repair(bare)
+                && let Some(mended) = repair(trimmed)
                 && let Some(step) = mended.steps.first()
             {
                 return Err((step, mended.object.as_str().to_owned()));

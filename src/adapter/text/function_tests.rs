@@ -1,12 +1,14 @@
 //! Calls in the form of Qwen3-Coder: values are bare text, and the tool's schema says what they are.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::adapter::fixture::{terms, verdict};
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::Terms;
-use crate::message::{AdapterStatus, ProtocolAdapterResult};
+use crate::message::{AdapterStatus, FailureCode, ProtocolAdapterResult};
 
 const VERSION: &str = "openai-chat+qwen/2";
 
@@ -70,11 +72,11 @@ fn check_repaired(text: &str, expect: &str, steps: &[&str]) {
 }
 
 fn written(parameters: &[(&str, &str)]) -> String {
-    let parameters: String = parameters
-        .iter()
-        .map(|(key, value)| format!("<parameter={key}>\n{value}\n</parameter>\n"))
-        .collect();
-    format!("<tool_call>\n<function=f>\n{parameters}</function>\n</tool_call>")
+    let mut text = String::from("<tool_call>\n<function=f>\n");
+    for (key, value) in parameters {
+        let _ = writeln!(text, "<parameter={key}>\n{value}\n</parameter>");
+    }
+    text + "</function>\n</tool_call>"
 }
 
 const SHAPE: &str = "CALL_SHAPE /choices/0/message/content";
@@ -224,10 +226,10 @@ fn other_families_and_the_first_edition_do_not_read_it() {
     let text = written(&[("text", "a")]);
     for version in ["openai-chat+qwen/1", "openai-chat+hermes/2"] {
         let found = match decode(version, &text, usize::MAX) {
-            Decoded::Message(result) => result.failure_code.map(|code| code.as_str()),
+            Decoded::Message(result) => result.failure_code,
             Decoded::Fault { .. } => continue,
         };
-        assert_eq!(found, Some("ARGS_INVALID_JSON"), "{version}");
+        assert_eq!(found, Some(FailureCode::ArgsInvalidJson), "{version}");
     }
 }
 
