@@ -140,6 +140,7 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
     "format/sibling_not_strict",
     "format/sibling_of_a_malformed_call",
     "format/siblings_that_cannot_run_not_strict",
+    "format/unknown_name_by_a_look_alike",
     "format/unknown_name_by_case",
     "format/unknown_name_strict",
     "format/unreadable_call_of_a_forbidden_tool",
