@@ -1,8 +1,10 @@
 //! What `strict_mode` changes: one row for each effect, strict beside not strict.
 
 use super::testing::*;
-use crate::contract::{Terms, ToolPolicy};
-use crate::message::{AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult};
+use crate::contract::{FINAL_REPORT, Terms, ToolPolicy};
+use crate::message::{
+    AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult, Repair, ToolInvocation,
+};
 
 fn mode(strict_mode: bool) -> Harness {
     Harness::inferring(Terms {
@@ -114,6 +116,35 @@ fn a_call_that_cannot_be_read_is_answered_and_the_others_run_but_under_strict() 
         &["(tool failed: TOOL_NOT_FOUND: fly)"],
         "INFER",
     );
+}
+
+#[test]
+fn what_an_unread_report_would_have_told_is_held_back_with_it() {
+    let terms = Terms {
+        strict_mode: false,
+        token_gate: true,
+        ..reporting(terms(ToolPolicy::Required))
+    };
+    let h = Harness::inferring(terms);
+    let mut message = calls(&["fly"]);
+    message.tool_calls.push(ToolInvocation {
+        fault: Some(FailureCode::ArgsInvalidJson),
+        ..call("f", FINAL_REPORT, "{}")
+    });
+    let said = "{\"report_content\":\"MIT";
+    let result = ProtocolAdapterResult {
+        repair: Some(Repair {
+            original: said.to_owned(),
+            repaired: String::new(),
+            steps: vec!["/tool_calls/1: call_dropped".to_owned()],
+        }),
+        ..recovered(message)
+    };
+    let admitted = h.run.admit(result);
+    assert!(admitted.gated);
+    assert!(admitted.withheld.unwrap().ends_with(said));
+    let recorded = serde_json::to_string(&admitted.result).unwrap();
+    assert!(!recorded.contains("MIT"), "{recorded}");
 }
 
 #[test]
