@@ -60,6 +60,7 @@ const TELLING: &[(Guard, &str)] = &[
     (Guard::ReportAttempts, "session/fallback_fails_to_the_end"),
     (Guard::ReportFailed, "session/failed_report_collapses_turns"),
     (Guard::ReportOnly, "session/prose_is_no_report"),
+    (Guard::UnreadableCall, "session/unparsable_call_alone"),
     (Guard::ReportProof, "session/report_without_proof"),
 ];
 
