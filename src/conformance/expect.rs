@@ -7,7 +7,7 @@ use super::played::Played;
 use crate::contract::FinalReport;
 use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
 use crate::message::{AgentMessage, Role, genesis};
-use crate::telemetry::{AccountingLine, AccountingStatus, CostSource, ExitTag};
+use crate::telemetry::{AccountingLine, AccountingStatus, CallSource, CostSource, ExitTag};
 use crate::transcript::{VerifyOptions, verify_lines};
 
 /// What a case expects. What it leaves out is not compared.
@@ -364,6 +364,12 @@ fn account_of(line: &AccountingLine) -> String {
                 line.characters_in,
                 line.characters_out
             );
+            let source = line.source.map_or("", |CallSource::Xml| " xml");
+            let dropped = line.dropped.map_or_else(String::new, |dropped| {
+                let (was, is) = (dropped.original_tokens, dropped.replacement_tokens);
+                format!(" dropped {was}>{is}")
+            });
+            let text = format!("{text}{source}{dropped}");
             (text, line.status, &line.error)
         }
     };

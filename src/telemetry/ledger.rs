@@ -1,10 +1,14 @@
 use std::collections::BTreeMap;
 
-use super::accounting::{AccountingLine, AccountingStatus, AccountingTokens, LlmLine, ToolLine};
-use crate::contract::ExecutionContract;
+use super::accounting::{
+    AccountingLine, AccountingStatus, AccountingTokens, CallSource, DroppedTokens, LlmLine,
+    ToolLine,
+};
+use super::reports::PendingReport;
+use crate::contract::{ExecutionContract, ToolTransport};
 use crate::kernel::{
-    Action, AgentOutcome, CheckName, Counters, EffectRecord, Event, EventKind, InferenceReturned,
-    LostEffect, Outcome, OutcomeCode, Probed,
+    Action, AgentOutcome, CheckName, Counters, EffectRecord, EntryKind, Event, EventKind,
+    InferenceReturned, LostEffect, Outcome, OutcomeCode, Probed,
 };
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, InferenceSeq, ProviderFault, RunId, ToolOutcome, Usage,
@@ -36,6 +40,8 @@ pub struct Ledger {
     /// The run that the first of this one's parents is, where somebody knows.
     first: Option<RunId>,
     parent: Option<RunId>,
+    /// The final report in a tag that nobody has judged yet.
+    pub(super) report: Option<PendingReport>,
     /// Calls that messages asked for, started or not.
     requested: u64,
     run_id: Option<RunId>,
@@ -73,10 +79,16 @@ impl Ledger {
         if let Some(event) = event {
             self.at_ms = event.at_ms;
             self.event(contract, &event.event);
-            if let EventKind::Probed(probed) = &event.event {
-                self.silent = silent(contract, probed);
+            match &event.event {
+                EventKind::Probed(probed) => self.silent = silent(contract, probed),
+                EventKind::InferenceReturned(returned) if action.kind != EntryKind::Ignored => {
+                    self.report_given(contract, action, returned);
+                }
+                EventKind::ToolReturned(returned) => self.dropped(action, returned.call),
+                _ => {}
             }
         }
+        self.report_settled(action);
         for effect in &action.effects {
             self.effect(contract, action, effect);
         }
@@ -194,7 +206,7 @@ impl Ledger {
     }
 
     fn effect(&mut self, contract: &ExecutionContract, action: &Action, effect: &EffectRecord) {
-        let index = u64::try_from(self.lines.len()).unwrap_or(u64::MAX);
+        let index = self.next_index();
         let turn = action.counters.turns;
         match effect {
             EffectRecord::Infer {
@@ -244,6 +256,9 @@ impl Ledger {
                     timestamp: self.unix_ms(),
                     characters_in: self.message.get(id).copied().unwrap_or_default(),
                     characters_out: 0,
+                    source: (contract.tool_transport == ToolTransport::Xml)
+                        .then_some(CallSource::Xml),
+                    dropped: None,
                     error: Some(UNANSWERED.to_owned()),
                 });
                 let slot = self.open(line, None);
@@ -257,17 +272,55 @@ impl Ledger {
         }
     }
 
+    /// The entry took a result over that did not fit the context.
+    fn dropped(&mut self, action: &Action, call: CallSeq) {
+        let dropped = action.blocked.as_ref().and_then(|block| block.dropped);
+        let slot = self.calls.get(&call).copied();
+        if let (Some(dropped), Some(slot)) = (dropped, slot)
+            && let Some(AccountingLine::Tool(line)) = self.line_mut(slot.line)
+        {
+            line.dropped = Some(DroppedTokens {
+                original_tokens: dropped.original,
+                replacement_tokens: dropped.replacement,
+            });
+        }
+    }
+
+    /// The number of the next entry of the accounting.
+    pub(super) fn next_index(&self) -> u64 {
+        u64::try_from(self.lines.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The run that this one was forked from.
+    pub(super) const fn parent(&self) -> Option<&RunId> {
+        self.parent.as_ref()
+    }
+
+    /// Adds a line; where it stands.
+    pub(super) fn push(&mut self, line: AccountingLine) -> usize {
+        self.lines.push(line);
+        self.lines.len() - 1
+    }
+
+    pub(super) fn line_mut(&mut self, line: usize) -> Option<&mut AccountingLine> {
+        self.lines.get_mut(line)
+    }
+
+    /// Nothing changes that line any more.
+    pub(super) fn close(&mut self, line: usize) {
+        self.closed.push(line);
+    }
+
     /// The first run of the line, where it is known.
-    fn origin(&self) -> Option<RunId> {
+    pub(super) fn origin(&self) -> Option<RunId> {
         let own = || self.run_id.clone().filter(|_| self.parent.is_none());
         self.first.clone().or_else(own)
     }
 
     fn open(&mut self, line: AccountingLine, target: Option<usize>) -> Slot {
-        self.lines.push(line);
         Slot {
             began_ms: self.at_ms,
-            line: self.lines.len() - 1,
+            line: self.push(line),
             open: true,
             target,
         }
@@ -475,6 +528,6 @@ fn silent(contract: &ExecutionContract, probed: &Probed) -> Vec<String> {
         .collect()
 }
 
-fn size(text: &str) -> u64 {
+pub(super) fn size(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }

@@ -18,13 +18,15 @@ mod billing;
 mod exit_tag;
 mod ledger;
 mod reason;
+mod reports;
 mod result;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use accounting::{
-    AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
+    AccountingLine, AccountingStatus, AccountingTokens, CallSource, CostSource, DroppedTokens,
+    FINAL_REPORT_XML, LlmLine, ToolLine,
 };
 pub use atif::{ATIF_VERSION, AtifTrajectory};
 pub use billing::{BillingFault, BillingFile};

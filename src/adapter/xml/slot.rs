@@ -21,6 +21,12 @@ impl Nonce {
     pub fn slot(&self, number: u32) -> String {
         format!("{self}-{}", numbered(number))
     }
+
+    /// The id of the final report's slot, such as `0a1b2c3d-FINAL`.
+    #[must_use]
+    pub fn final_slot(&self) -> String {
+        format!("{self}-{FINAL}")
+    }
 }
 
 impl fmt::Display for Nonce {
