@@ -7,7 +7,9 @@ use super::played::Played;
 use crate::contract::FinalReport;
 use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
 use crate::message::{AgentMessage, Role, genesis};
-use crate::telemetry::{AccountingLine, AccountingStatus, CallSource, CostSource, ExitTag};
+use crate::telemetry::{
+    AccountingLine, AccountingStatus, CallSource, CostSource, ExitTag, Purpose,
+};
 use crate::transcript::{VerifyOptions, verify_lines};
 
 /// What a case expects. What it leaves out is not compared.
@@ -348,8 +350,9 @@ fn account_of(line: &AccountingLine) -> String {
                 (Some(cost), _) => format!(" {cost} said"),
                 (None, _) => String::new(),
             };
+            let purpose = line.purpose.map_or("", |Purpose::Summary| " summary");
             let text = format!(
-                "llm {}/{} {}.{}{used}{cost}",
+                "llm {}/{} {}.{}{used}{cost}{purpose}",
                 line.provider, line.model, line.turn, line.attempt
             );
             (text, line.status, &line.error)

@@ -42,12 +42,15 @@ mod proof;
 mod run;
 mod session;
 mod state;
+mod summary;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests_alphabet;
 #[cfg(test)]
 mod tests_explore;
+#[cfg(test)]
+mod tests_letters;
 #[cfg(test)]
 mod tests_monitors;
 #[cfg(test)]
@@ -90,3 +93,4 @@ pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub use predicate::{Predicate, PredicateName};
 pub use run::Run;
 pub use state::State;
+pub use summary::SummaryRequest;

@@ -35,6 +35,14 @@ pub enum CostSource {
     Prices,
 }
 
+/// What a request was for that was no attempt of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To summarise a result that was too large.
+    Summary,
+}
+
 /// A request to a model (000 §4).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -55,6 +63,9 @@ pub struct LlmLine {
     pub turn: u32,
     /// The attempt in that turn, from 1.
     pub attempt: u32,
+    /// What it was for, where it was no attempt of a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
     /// The run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txn_id: Option<RunId>,

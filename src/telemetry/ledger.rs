@@ -1,21 +1,15 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::accounting::{
-    AccountingLine, AccountingStatus, AccountingTokens, CallSource, DroppedTokens, LlmLine,
-    ToolLine,
-};
+use super::accounting::{AccountingLine, AccountingStatus, DroppedTokens, LlmLine, ToolLine};
 use super::reports::PendingReport;
-use crate::contract::{ExecutionContract, ToolTransport};
+use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Action, AgentOutcome, CheckName, Counters, EffectRecord, EntryKind, Event, EventKind,
-    InferenceReturned, LostEffect, Outcome, OutcomeCode, Probed,
+    Action, AgentOutcome, CheckName, Counters, EntryKind, Event, EventKind, InferenceReturned,
+    LostEffect, Outcome, OutcomeCode, Probed,
 };
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, InferenceSeq, ProviderFault, RunId, ToolOutcome, Usage,
 };
-
-/// What stands in a line until the answer is there.
-const UNANSWERED: &str = "no answer was recorded";
 
 /// Follows a run entry by entry, and keeps what its result document needs beside the conversation.
 ///
@@ -48,6 +42,8 @@ pub struct Ledger {
     /// The targets that did not answer the probe, each with what was seen.
     silent: Vec<String>,
     started_unix_ms: u64,
+    /// Requests for summaries: what comes back calls nothing.
+    summaries: BTreeSet<InferenceSeq>,
 }
 
 /// A line, and whether its answer is still awaited.
@@ -59,6 +55,8 @@ struct Slot {
     /// Index of the target, for a request.
     target: Option<usize>,
 }
+
+mod effects;
 
 impl Ledger {
     /// A ledger before entry 0.
@@ -205,73 +203,6 @@ impl Ledger {
         self.run_id.as_ref()
     }
 
-    fn effect(&mut self, contract: &ExecutionContract, action: &Action, effect: &EffectRecord) {
-        let index = self.next_index();
-        let turn = action.counters.turns;
-        match effect {
-            EffectRecord::Infer {
-                attempt,
-                inference,
-                target,
-                ..
-            } => {
-                let asked = usize::try_from(*target).ok();
-                let target = asked.and_then(|index| contract.targets.get(index));
-                let line = AccountingLine::Llm(LlmLine {
-                    provider: target.map(|t| t.provider.clone()).unwrap_or_default(),
-                    model: target.map(|t| t.model.clone()).unwrap_or_default(),
-                    status: AccountingStatus::Failed,
-                    latency: 0,
-                    tokens: AccountingTokens::default(),
-                    index,
-                    turn,
-                    attempt: *attempt,
-                    txn_id: self.run_id.clone(),
-                    parent_txn_id: self.parent.clone(),
-                    origin_txn_id: self.origin(),
-                    timestamp: self.unix_ms(),
-                    error: Some(UNANSWERED.to_owned()),
-                    cost_usd: None,
-                    cost_micro_usd: None,
-                    cost_source: None,
-                    stop_reason: None,
-                });
-                let slot = self.open(line, asked);
-                self.inferences.insert(*inference, slot);
-            }
-            EffectRecord::Execute { call, id, name, .. } => {
-                let origin = contract.tool(name).map(|tool| tool.origin.as_str());
-                let origin = origin.unwrap_or_default();
-                let line = AccountingLine::Tool(ToolLine {
-                    mcp_server: origin.strip_prefix("mcp:").unwrap_or(origin).to_owned(),
-                    command: name.clone(),
-                    status: AccountingStatus::Failed,
-                    latency: 0,
-                    index,
-                    turn,
-                    attempt: action.attempt,
-                    txn_id: self.run_id.clone(),
-                    parent_txn_id: self.parent.clone(),
-                    origin_txn_id: self.origin(),
-                    timestamp: self.unix_ms(),
-                    characters_in: self.message.get(id).copied().unwrap_or_default(),
-                    characters_out: 0,
-                    source: (contract.tool_transport == ToolTransport::Xml)
-                        .then_some(CallSource::Xml),
-                    dropped: None,
-                    error: Some(UNANSWERED.to_owned()),
-                });
-                let slot = self.open(line, None);
-                self.calls.insert(*call, slot);
-            }
-            EffectRecord::Cancel => self.cancel(),
-            EffectRecord::Probe
-            | EffectRecord::AwaitApproval { .. }
-            | EffectRecord::Wait { .. }
-            | EffectRecord::Finish => {}
-        }
-    }
-
     /// The entry took a result over that did not fit the context.
     fn dropped(&mut self, action: &Action, call: CallSeq) {
         let dropped = action.blocked.as_ref().and_then(|block| block.dropped);
@@ -315,38 +246,6 @@ impl Ledger {
     pub(super) fn origin(&self) -> Option<RunId> {
         let own = || self.run_id.clone().filter(|_| self.parent.is_none());
         self.first.clone().or_else(own)
-    }
-
-    fn open(&mut self, line: AccountingLine, target: Option<usize>) -> Slot {
-        Slot {
-            began_ms: self.at_ms,
-            line: self.push(line),
-            open: true,
-            target,
-        }
-    }
-
-    /// Whatever is in flight is given up.
-    fn cancel(&mut self) {
-        let at_ms = self.at_ms;
-        let slots = self.inferences.values_mut().chain(self.calls.values_mut());
-        for slot in slots.filter(|slot| slot.open) {
-            slot.open = false;
-            self.closed.push(slot.line);
-            let latency_ms = at_ms.saturating_sub(slot.began_ms);
-            let why = Some("cancelled".to_owned());
-            match self.lines.get_mut(slot.line) {
-                Some(AccountingLine::Llm(line)) => {
-                    line.latency = latency_ms;
-                    line.error = why;
-                }
-                Some(AccountingLine::Tool(line)) => {
-                    line.latency = latency_ms;
-                    line.error = why;
-                }
-                None => {}
-            }
-        }
     }
 
     fn event(&mut self, contract: &ExecutionContract, event: &EventKind) {
@@ -393,7 +292,8 @@ impl Ledger {
 
     fn inference_returned(&mut self, contract: &ExecutionContract, returned: &InferenceReturned) {
         let result = &returned.result;
-        if let Some(message) = &result.canonical_message {
+        let of_run = !self.summaries.contains(&returned.inference);
+        if let Some(message) = result.canonical_message.as_ref().filter(|_| of_run) {
             let asked = u64::try_from(message.tool_calls.len()).unwrap_or(u64::MAX);
             self.requested = self.requested.saturating_add(asked);
             self.message = message

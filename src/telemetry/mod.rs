@@ -26,7 +26,7 @@ mod tests;
 
 pub use accounting::{
     AccountingLine, AccountingStatus, AccountingTokens, CallSource, CostSource, DroppedTokens,
-    FINAL_REPORT_XML, LlmLine, ToolLine,
+    FINAL_REPORT_XML, LlmLine, Purpose, ToolLine,
 };
 pub use atif::{ATIF_VERSION, AtifTrajectory};
 pub use billing::{BillingFault, BillingFile};

@@ -116,6 +116,8 @@ pub struct TargetSpec {
     pub provider: String,
     /// What differs from the file's `sampling` for this target.
     pub sampling: SamplingSpec,
+    /// Whether it makes summaries and nothing else.
+    pub summarizer: bool,
     /// How calls stand in the model's text; off: they do not.
     pub text_profile: Setting<TextProfile>,
 }
