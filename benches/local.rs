@@ -16,12 +16,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use monolith::adapter::{LocalLine, LocalUsage, RequestEncoder, RequestShape};
-use monolith::conformance::{GateTrial, gate_contract};
-use monolith::contract::ExecutionContract;
-use monolith::inference::{Backend, GateCost, LocalBackend, LocalOptions, Patience};
-use monolith::kernel::{RunStarted, ToolExposure};
-use monolith::message::{AgentMessage, Role};
+use monolith::{
+    AgentMessage, Backend, ExecutionContract, GateCost, GateTrial, LocalBackend, LocalLine,
+    LocalOptions, LocalUsage, Patience, RequestEncoder, RequestShape, Role, RunStarted,
+    ToolExposure, gate_contract,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

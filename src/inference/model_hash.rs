@@ -10,7 +10,7 @@ const PIECE: usize = 1 << 20;
 
 /// BLAKE3 over a model's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ModelHash(pub Digest);
+pub(crate) struct ModelHash(pub Digest);
 
 impl ModelHash {
     /// The hash of a file: from `cache` where it holds one for this path, size, time of change and inode, else made and kept
@@ -18,7 +18,7 @@ impl ModelHash {
     ///
     /// # Errors
     /// The system could not read the file.
-    pub fn of(path: &Path, cache: Option<&Path>) -> io::Result<Self> {
+    pub(crate) fn of(path: &Path, cache: Option<&Path>) -> io::Result<Self> {
         let mut file = File::open(path)?;
         let metadata = file.metadata()?;
         let kept = cache.map(|cache| cache.join(key(path, &metadata).to_string()));

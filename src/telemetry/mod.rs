@@ -25,14 +25,12 @@ mod summary;
 mod tests;
 
 pub use accounting::{
-    AccountingLine, AccountingStatus, AccountingTokens, CallSource, CostSource, DroppedTokens,
-    FINAL_REPORT_XML, LlmLine, Purpose, ToolLine,
+    AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
 };
-pub use atif::{ATIF_VERSION, AtifTrajectory};
-pub use billing::{BillingFault, BillingFile};
+pub(crate) use accounting::{CallSource, Purpose};
+pub(crate) use atif::AtifTrajectory;
+pub(crate) use billing::{BillingFault, BillingFile};
 pub use exit_tag::ExitTag;
 pub use ledger::Ledger;
-pub use reason::sentence;
-pub use result::{
-    AgentResult, FinalReport, RESULT_FORMAT, ReportStatus, ResultCounters, ResultMessage,
-};
+pub(crate) use reason::sentence;
+pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
