@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::ancestry::by_target;
 use super::backends::{Sources, backends};
 use super::bring_up::{server_specs, workspace, workspace_digest};
 use super::clock::RunClock;
@@ -147,12 +148,7 @@ impl World {
         let environment = &request.environment;
         let guard = Guard::of(&spec, environment, &sources)?;
         let redactor = guard.redactor(&spec, &request.redaction_key, run_id);
-        let mut before = recording.answered_before.clone();
-        let targets = spec.targets.iter();
-        // Scripts count by provider: the first target of each stands for all.
-        let played: Vec<usize> = targets
-            .map(|target| before.remove(&target.provider).unwrap_or(0))
-            .collect();
+        let played = by_target(&spec.targets, recording.answered_before.clone());
         let backends = if scope.inference {
             backends(&spec, contract, sources, environment, true, &played)?
         } else {
