@@ -3,7 +3,7 @@ use serde::Serialize;
 use crate::message::{RunId, StopReason, Usage};
 
 /// What a final report that came as a tag is called here (000 §11). No tool has this name, and no call is meant.
-pub const FINAL_REPORT_XML: &str = "agent__final_report_xml";
+pub(super) const FINAL_REPORT_XML: &str = "agent__final_report_xml";
 
 /// One line of the accounting (000 §4): one for each request and one for each started call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -138,7 +138,7 @@ pub struct DroppedTokens {
 pub struct ToolLine {
     /// The server's name in the contract; `builtin` for tools inside monolith.
     pub mcp_server: String,
-    /// The exposed tool name, as the conversation has it; [`FINAL_REPORT_XML`] for a final report that came as a tag.
+    /// The exposed tool name, as the conversation has it; `agent__final_report_xml` for a final report that came as a tag.
     pub command: String,
     /// Whether the tool reported success.
     pub status: AccountingStatus,

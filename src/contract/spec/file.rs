@@ -14,7 +14,7 @@ use crate::contract::{
 };
 
 /// The queue of every server that names none; it is there by itself.
-const DEFAULT_QUEUE: &str = "default";
+pub(super) const DEFAULT_QUEUE: &str = "default";
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
@@ -134,6 +134,8 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             tool_transport: file.get("tool_transport"),
             tools: file.section("tools", read_tools),
             total_timeout_ms: file.get("total_timeout_ms"),
+            origins: BTreeMap::new(),
+            scopes: BTreeMap::new(),
         }
     })
 }
