@@ -187,13 +187,14 @@ fn lock_alone(file: &File) -> Result<(), TryLockError> {
         if look < LOOKS_AT_ONCE {
             std::thread::yield_now();
         } else {
-            std::thread::sleep(Duration::from_millis(1));
+            // Nobody wakes this thread: it is the pause that ends.
+            std::thread::park_timeout(Duration::from_millis(1));
         }
     }
     Err(TryLockError::WouldBlock)
 }
 
-fn refused(path: &Path, fault: &io::Error) -> StoreError {
+pub(super) fn refused(path: &Path, fault: &io::Error) -> StoreError {
     let path = path.to_owned();
     match fault.kind() {
         io::ErrorKind::StorageFull => StoreError::DiskFull { path },

@@ -157,7 +157,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::TimerFired,
         EventKind::StopRequested,
         EventKind::Interrupted(Interrupter::Shutdown),
-        EventKind::ApprovalGiven(approval.clone()),
+        EventKind::ApprovalGiven(approval),
         EventKind::ApprovalDenied(approval),
         EventKind::EffectLost(LostEffect::Probe),
         EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),
