@@ -229,7 +229,12 @@ impl World {
             idle: Duration::from_millis(self.contract.llm_timeout_ms),
         };
         let path = adapter.path(model);
-        let asked = (adapter, model.model.as_str(), path.as_ref());
+        let asked = perform::Question {
+            adapter,
+            model: &model.model,
+            path: path.as_ref(),
+            terms: &self.contract,
+        };
         let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
         let answer = self.in_time(asking).await.map(|answer| answer.response);
         Asked::Answered(LiveAnswer::Inference(match answer {

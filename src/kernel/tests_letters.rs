@@ -78,6 +78,7 @@ pub(super) const WRONG: &[Letter] = &[
     Says(Said::ReadUnknown),
     Says(Said::ReadOutside),
     Says(Said::ReadInvalid),
+    Says(Said::ReadUnreadable),
     Says(Said::OutsideReadRead),
     Says(Said::Rejected),
 ];
@@ -124,6 +125,7 @@ pub(super) const REPORTS: &[Letter] = &[
     Says(Said::ReportCut),
     Says(Said::ReadReport),
     Says(Said::ReadReportBad),
+    Says(Said::ReadReportUnreadable),
     Says(Said::Progress),
     Says(Said::ReadProgress),
     Says(Said::Batch),
