@@ -11,6 +11,7 @@
 
 mod adapter;
 mod cli;
+mod config;
 mod conformance;
 mod contract;
 mod driver;

@@ -53,6 +53,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     })?;
     let mut home = Home {
         accounting: accounting(&cli.command),
+        config: cli.config,
         cwd,
         environment,
         screen,

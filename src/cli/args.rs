@@ -36,6 +36,9 @@ pub(super) struct Cli {
     /// The file that keeps runs, instead of runs.db in the state folder
     #[arg(long, global = true, value_name = "PATH")]
     pub(super) store: Option<PathBuf>,
+    /// A file of configuration, in the place of .ai-agent.json here and beside the contract
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -9,6 +9,7 @@ use super::escape;
 use super::exit::Exit;
 use super::known;
 use super::model_help::{model_help, pull_help};
+use crate::config::ConfigFault;
 use crate::conformance::CaseError;
 use crate::contract::SpecErrors;
 use crate::driver::{DriverError, KeyFileError};
@@ -28,6 +29,8 @@ pub(super) enum CliError {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     ContractUnreadable { path: PathBuf, reason: String },
+    #[error(transparent)]
+    Config(#[from] ConfigFault),
     /// A run could not be begun or brought to its end.
     #[error(transparent)]
     Driver(#[from] DriverError),
@@ -232,7 +235,7 @@ impl CliError {
     /// A word for programs: what `metadata.reason` says where no run was begun.
     pub(super) const fn reason(&self) -> &'static str {
         match self {
-            Self::Spec(_) | Self::ContractUnreadable { .. } => "contract_invalid",
+            Self::Spec(_) | Self::Config(_) | Self::ContractUnreadable { .. } => "contract_invalid",
             Self::Driver(fault) => match fault {
                 DriverError::Cancelled => "cancelled",
                 DriverError::Store(_) => "store",
@@ -285,9 +288,7 @@ impl CliError {
             Self::Driver(DriverError::ServerDown { .. }) => {
                 "nothing was recorded: resume the run again once the server is there"
             }
-            Self::Driver(DriverError::DoesNotReplay { .. }) => {
-                "monolith replay RUN shows every difference"
-            }
+            Self::Driver(DriverError::DoesNotReplay { .. }) => "monolith replay RUN shows them all",
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::Driver(DriverError::OtherScript { .. }) => {
                 "a run goes on with the script that it was begun with: put that one back"

@@ -89,6 +89,7 @@ impl From<&CliError> for Exit {
     fn from(error: &CliError) -> Self {
         match error {
             CliError::Spec(_)
+            | CliError::Config(_)
             | CliError::ContractUnreadable { .. }
             | CliError::TranscriptUnreadable { .. }
             | CliError::NoSuchEntry { .. }

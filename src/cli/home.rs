@@ -11,6 +11,7 @@ use super::error::CliError;
 use super::live::Live;
 use super::recorded::Source;
 use super::screen::Screen;
+use crate::config::{Layers, Places};
 use crate::driver::{Environment, KeyFolder, RedactionKey};
 use crate::message::RunId;
 use crate::store::{Durability, Store, StoreError, StoreReader};
@@ -27,6 +28,8 @@ const MAX_TRUST_BYTES: u64 = 16 << 20;
 /// What a command stands in: the folder, the environment, the streams, and where runs are kept.
 #[derive(Debug)]
 pub(super) struct Home {
+    /// The file of configuration that the caller names.
+    pub(super) config: Option<PathBuf>,
     /// What is told of a run beside its result.
     pub(super) accounting: AccountingArgs,
     pub(super) cwd: PathBuf,
@@ -45,6 +48,21 @@ impl Home {
             return Ok(self.cwd.join(path));
         }
         Ok(self.state_folder()?.join("runs.db"))
+    }
+
+    /// What a contract in that folder may name without defining it, for a caller who stands in `base` (000 §7).
+    pub(super) fn layers(&self, base: &Path, contract_dir: &Path) -> Result<Layers, CliError> {
+        let folder = |name: &str| self.environment.get(name).map(PathBuf::from);
+        let program = std::env::current_exe().ok();
+        let places = Places {
+            config: self.config.as_ref().map(|path| self.cwd.join(path)),
+            cwd: base.to_owned(),
+            contract_dir: contract_dir.to_owned(),
+            binary_dir: program.and_then(|program| program.parent().map(Path::to_owned)),
+            home: folder("HOME"),
+            system: cfg!(unix).then(|| PathBuf::from("/etc")),
+        };
+        Ok(Layers::at(places, self.environment.clone())?)
     }
 
     /// `MONOLITH_HOME`, else the platform's state folder.

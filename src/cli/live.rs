@@ -244,6 +244,10 @@ fn waiting(draft: &EntryDraft, run: &Run) -> Option<String> {
                 ));
             }
             EffectRecord::Execute { name, .. } => calls.push(super::escape::line(name)),
+            EffectRecord::Summarise { target, .. } => {
+                let model = target_name(run.contract(), *target);
+                waiting = Some(format!("waiting for a summary by {model}"));
+            }
             EffectRecord::AwaitApproval { .. } => {
                 waiting = Some("waiting for an approval".to_owned());
             }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::escape::{brief, line};
 use super::numbers::{counted, grouped, seconds};
@@ -7,7 +7,7 @@ use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
     InferenceReturned, Interrupter, LostEffect, State, ToolReturned,
 };
-use crate::message::{CallSeq, EnvelopeStatus, ToolOutcome};
+use crate::message::{CallSeq, EnvelopeStatus, InferenceSeq, ToolOutcome};
 
 /// Turns entries into lines for people, one for each transition. Everything in a line is escaped.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(super) struct Narrator {
     heard: String,
     /// What the calls of the batch came to, in the order in which they ended.
     results: Vec<String>,
+    /// Requests for summaries.
+    summaries: BTreeSet<InferenceSeq>,
 }
 
 /// What there is to say of a transition.
@@ -64,6 +66,11 @@ impl Narrator {
             _ => None,
         });
         self.calls.extend(started);
+        let asked = action.effects.iter().filter_map(|effect| match effect {
+            EffectRecord::Summarise { inference, .. } => Some(*inference),
+            _ => None,
+        });
+        self.summaries.extend(asked);
         if action.kind != EntryKind::Transition {
             return None;
         }
@@ -82,9 +89,17 @@ impl Narrator {
 
     fn hear(&mut self, event: &EventKind) {
         self.heard = match event {
+            EventKind::InferenceReturned(returned)
+                if self.summaries.contains(&returned.inference) =>
+            {
+                "a summary came".to_owned()
+            }
             EventKind::InferenceReturned(returned) => {
                 self.arguments = arguments(returned);
                 message(returned)
+            }
+            EventKind::InferenceFailed(failed) if self.summaries.contains(&failed.inference) => {
+                format!("no summary: {}", fault(failed))
             }
             EventKind::InferenceFailed(failed) => fault(failed),
             EventKind::ToolReturned(returned) => {

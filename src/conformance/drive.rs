@@ -12,6 +12,7 @@ use crate::adapter::{RequestEncoder, RequestShape};
 use crate::contract::Validators;
 use crate::kernel::{
     CallOrder, Effect, Event, EventKind, InferRequest, Probed, ProbedTarget, Run, State,
+    SummaryRequest,
 };
 use crate::message::Digest;
 use crate::transcript::Chain;
@@ -194,6 +195,7 @@ impl Drive {
                 _ if place == 0 => return Err("an effect stands before its entries".to_owned()),
                 Effect::Probe => self.flight.probe = true,
                 Effect::Infer(request) => self.infer(request)?,
+                Effect::Summarise(asked) => self.summarise(asked)?,
                 Effect::Execute(order) => {
                     self.flight.awaiting = None;
                     self.flight.calls.push(Running {
@@ -237,6 +239,25 @@ impl Drive {
             }),
             ..Flight::default()
         };
+        Ok(())
+    }
+
+    fn summarise(&mut self, asked: SummaryRequest) -> Result<(), String> {
+        if self.flight.inference.is_some() {
+            return Err("two summaries are asked for at once".to_owned());
+        }
+        let encoder = RequestEncoder::new(&self.played.contract, asked.request.target);
+        let mut encoder = encoder.map_err(|fault| fault.to_string())?;
+        let whole = self.played.blobs.get(&asked.full).cloned();
+        let said = asked.conversation(&String::from_utf8_lossy(&whole.unwrap_or_default()));
+        let body = encoder.encode(&said, &RequestShape::from(&asked.request));
+        let request_hash = self.keep(body);
+        self.played.bodies.push(request_hash);
+        self.played.requests.push(asked.request.clone());
+        self.flight.inference = Some(Asked {
+            request: asked.request,
+            request_hash,
+        });
         Ok(())
     }
 

@@ -9,7 +9,9 @@ use super::played::Played;
 use crate::contract::FinalReport;
 use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
 use crate::message::{AgentMessage, Role, genesis};
-use crate::telemetry::{AccountingLine, AccountingStatus, AgentResult, CostSource, ExitTag};
+use crate::telemetry::{
+    AccountingLine, AccountingStatus, AgentResult, CallSource, CostSource, ExitTag, Purpose,
+};
 use crate::transcript::{VerifyOptions, verify_lines};
 
 /// What a case expects. What it leaves out is not compared.
@@ -384,8 +386,9 @@ fn account_of(line: &AccountingLine) -> String {
                 (Some(cost), _) => format!(" {cost} said"),
                 (None, _) => String::new(),
             };
+            let purpose = line.purpose.map_or("", |Purpose::Summary| " summary");
             let text = format!(
-                "llm {}/{} {}.{}{used}{cost}",
+                "llm {}/{} {}.{}{used}{cost}{purpose}",
                 line.provider, line.model, line.turn, line.attempt
             );
             (text, line.status, &line.error)
@@ -400,6 +403,12 @@ fn account_of(line: &AccountingLine) -> String {
                 line.characters_in,
                 line.characters_out
             );
+            let source = line.source.map_or("", |CallSource::Xml| " xml");
+            let dropped = line.dropped.map_or_else(String::new, |dropped| {
+                let (was, is) = (dropped.original_tokens, dropped.replacement_tokens);
+                format!(" dropped {was}>{is}")
+            });
+            let text = format!("{text}{source}{dropped}");
             (text, line.status, &line.error)
         }
     };

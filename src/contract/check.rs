@@ -87,6 +87,12 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
             ),
         );
     }
+    let attempted = terms.targets.iter().take(terms.attempt_targets());
+    rule(
+        terms.attempt_targets() == 0 && !terms.targets.is_empty()
+            || attempted.into_iter().any(|target| target.summarizer),
+        "a target that only makes summaries is the last of several".to_owned(),
+    );
     if let Some(first) = terms.targets.first() {
         rule(
             first.adapter_version != terms.adapter_version,
@@ -227,8 +233,8 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
         "speculative_exec true: not built yet".to_owned(),
     );
     rule(
-        terms.tool_output_budget.summarizer_model.is_some(),
-        "tool_output_budget.summarizer_model: not built yet".to_owned(),
+        terms.tool_output_budget.summarizer_model.is_some() && terms.summarizer().is_none(),
+        "tool_output_budget.summarizer_model names no target".to_owned(),
     );
     rule(
         terms.grammar.is_some() && terms.grammar_profile.is_none(),

@@ -280,6 +280,7 @@ fn targets(
             prompt_layout: found.and_then(|t| t.prompt_layout),
             provider: provider.clone(),
             sampling,
+            summarizer: target.summarizer,
             vocabulary: found.and_then(|t| t.vocabulary),
         })
     };
@@ -289,7 +290,8 @@ fn targets(
 fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget {
     let given = &spec.context_budget;
     let first_window = targets.first().map_or(0, |t| t.context_window);
-    let longest_output = targets.iter().map(|t| t.sampling.max_output_tokens).max();
+    let attempted = targets.iter().filter(|target| !target.summarizer);
+    let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
     ContextBudget {
         buffer: given.buffer.unwrap_or(256),
         context_window: given.context_window.unwrap_or(first_window),

@@ -65,8 +65,8 @@ pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
-    FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec, SamplingSpec, Setting,
-    TargetSpec,
+    Definition, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,
+    SamplingSpec, Setting, TargetSpec, VariableScope, Wanted,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};

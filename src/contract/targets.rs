@@ -195,9 +195,22 @@ pub struct TargetTerms {
     pub provider: String,
     /// Parameters for this target.
     pub sampling: Sampling,
+    /// Whether it makes summaries and nothing else: no attempt goes to it. Such a target is the last one; left out where false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub summarizer: bool,
     /// Tokens of an embedded model's vocabulary; left out where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vocabulary: Option<u64>,
+}
+
+impl TargetTerms {
+    /// Whether that is what it is called: `provider/model`, or the model's name alone.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        let rest = name.strip_prefix(&self.provider);
+        let whole = rest.and_then(|rest| rest.strip_prefix('/'));
+        name == self.model || whole == Some(&self.model)
+    }
 }
 
 /// How a provider is reached; never a secret.

@@ -160,7 +160,7 @@ impl ContextBudget {
 pub struct ToolOutputBudget {
     /// Bytes of one observation, the marker included.
     pub max_bytes_per_call: u64,
-    /// Model that summarises oversized results; not built yet, so only null is compatible.
+    /// Model that summarises oversized results, as `provider/model` or by its name alone; null: they are cut.
     pub summarizer_model: Option<String>,
     /// Text put before a cut result; `{original}` and `{kept}` are replaced.
     pub truncation_marker: String,
@@ -429,6 +429,24 @@ pub struct Terms {
 }
 
 impl Terms {
+    /// How many of the targets attempts go to: all but the one that only makes summaries.
+    #[must_use]
+    pub fn attempt_targets(&self) -> usize {
+        self.targets
+            .iter()
+            .filter(|target| !target.summarizer)
+            .count()
+    }
+
+    /// The target that makes summaries of results; none where there is to be none.
+    #[must_use]
+    pub fn summarizer(&self) -> Option<usize> {
+        let named = self.tool_output_budget.summarizer_model.as_deref()?;
+        self.targets
+            .iter()
+            .position(|target| target.is_named(named))
+    }
+
     /// The pinned tool of that exposed name.
     #[must_use]
     pub fn tool(&self, name: &str) -> Option<&ToolTerms> {

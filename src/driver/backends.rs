@@ -126,6 +126,7 @@ pub(super) fn backends(
         models,
         mut scripts,
     } = sources;
+    let environment = &environment.over(spec);
     let mut by_provider: BTreeMap<&str, Arc<Backend>> = BTreeMap::new();
     for (name, provider) in used_providers(spec) {
         let backend = if let Some(ScriptFile { script, .. }) = scripts.remove(name) {
@@ -178,11 +179,12 @@ fn http_target(
             headers.push((header, Secret::new(value)));
         }
         let variable = terms.and_then(|terms| terms.api_key_env.as_deref());
-        key = variable.and_then(|variable| environment.get(variable));
+        let place = format!("providers.{name}.api_key_env");
+        key = variable.and_then(|variable| environment.get_at(variable, &place));
         if let (None, Some(named)) = (&key, &provider.api_key_env) {
             return Err(DriverError::MissingVariable {
                 name: named.clone(),
-                place: format!("providers.{name}.api_key_env"),
+                place: environment.told(&place),
             });
         }
     }

@@ -216,6 +216,7 @@ pub(super) fn server_specs(
     spec: &ContractSpec,
     environment: &Environment,
 ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
+    let environment = &environment.over(spec);
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
         servers.insert(

@@ -1,4 +1,4 @@
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -6,19 +6,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::bring_up::Start;
 use super::clock::RunClock;
-use super::perform::{self, Answer, InferenceAnswer};
+use super::perform::{self, Answer};
 use super::queues::Queues;
 use super::recorder::Recorder;
 use super::redaction::Redactor;
 use super::tasks::{Ended, Performed, Tasks};
 use super::{DriverError, Prepared};
-use crate::adapter::xml::transported;
-use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
+use crate::adapter::{Adapter, RequestEncoder};
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
 use crate::kernel::{
-    Approval, Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed,
-    InferenceReturned, Interrupter, Run, ToolReturned,
+    Approval, Effect, EntryDraft, Event, EventKind, Interrupter, Run, ToolReturned,
 };
 use crate::message::{Digest, RunId, ToolOutcome};
 use crate::store::{NewRun, RunLock, Store, StoreError};
@@ -225,8 +223,15 @@ struct Workers {
     redactor: Arc<Redactor>,
     run_id: RunId,
     servers: Option<Arc<ToolServers>>,
+    started_unix_ms: u64,
+    /// Whole results of the step under way, of which a summary may be asked for.
+    summable: BTreeMap<Digest, Vec<u8>>,
     tasks: Tasks,
 }
+
+mod asking;
+
+use asking::inference_event;
 
 impl Workers {
     fn new(
@@ -253,6 +258,8 @@ impl Workers {
             redactor,
             run_id: run_id.clone(),
             servers: Some(servers),
+            started_unix_ms,
+            summable: BTreeMap::new(),
             tasks: Tasks::default(),
         })
     }
@@ -302,7 +309,7 @@ impl Workers {
                     }
                 },
                 Some(ended) = self.tasks.next() => match ended {
-                    Ended::Answered(answer) => Self::event_of(*answer, &run, &mut recorder),
+                    Ended::Answered(answer) => self.event_of(*answer, &run, &mut recorder),
                     Ended::Panicked(event) => event,
                 },
                 () = sleep_until(&self.clock, deadline) => EventKind::TimerFired,
@@ -338,6 +345,7 @@ impl Workers {
                         .spawn(probe, perform::probe(backends, redactor, cancel));
                 }
                 Effect::Infer(request) => self.infer(request, run),
+                Effect::Summarise(asked) => self.summarise(asked)?,
                 Effect::Execute(order) => {
                     if let Some(servers) = &self.servers {
                         let call = Performed::Call(order.call);
@@ -383,28 +391,8 @@ impl Workers {
         Ok(false)
     }
 
-    fn infer(&mut self, request: InferRequest, run: &Run) {
-        let backend = self.backends.get(request.target).cloned();
-        let adapter = self.adapters.get_mut(request.target);
-        // The machine's target is an index of the contract's targets, and there is one of each for every target.
-        if let (Some(backend), Some((adapter, encoder))) = (backend, adapter) {
-            let body = encoder.encode(run.conversation(), &RequestShape::from(&request));
-            let inference = Performed::Inference(request.inference);
-            let asking = perform::infer(
-                backend,
-                *adapter,
-                Arc::clone(&self.contract),
-                Arc::clone(&self.redactor),
-                request,
-                body,
-                self.cancel.child_token(),
-            );
-            self.tasks.spawn(inference, asking);
-        }
-    }
-
     /// Turns a task's answer into the event that it is, and keeps the bytes that the event names.
-    fn event_of(answer: Answer, run: &Run, recorder: &mut Recorder<'_>) -> EventKind {
+    fn event_of(&mut self, answer: Answer, run: &Run, recorder: &mut Recorder<'_>) -> EventKind {
         match answer {
             Answer::Probed(probed) => EventKind::Probed(probed),
             Answer::Inference(answer) => inference_event(answer, run, recorder),
@@ -413,7 +401,18 @@ impl Workers {
                 order,
                 outcome,
             } => {
+                self.summable.clear();
+                let full = match &outcome {
+                    ToolOutcome::Returned(envelope) => envelope.full,
+                    _ => None,
+                };
+                let full = full.filter(|_| self.contract.summarizer().is_some());
                 for blob in blobs {
+                    if let Some(hash) = full
+                        && Digest::of(&blob) == hash
+                    {
+                        self.summable.insert(hash, blob.clone());
+                    }
                     recorder.keep(blob);
                 }
                 EventKind::ToolReturned(Box::new(ToolReturned {
@@ -437,49 +436,4 @@ async fn sleep_until(clock: &RunClock, deadline: Option<u64>) {
         Some(at_ms) => tokio::time::sleep_until(clock.instant_of(at_ms)).await,
         None => std::future::pending().await,
     }
-}
-
-fn inference_event(answer: InferenceAnswer, run: &Run, recorder: &mut Recorder<'_>) -> EventKind {
-    let raw_hash = answer.raw_hash;
-    let redacted = raw_hash.is_some() && answer.raw.is_none();
-    let (mut fault, usage) = match answer.response {
-        Ok(Decoded::Message(result)) => {
-            let (xml, target) = (answer.xml.as_ref(), answer.target);
-            let result = transported(*result, xml, run.contract(), target);
-            let usage = result.usage_or_estimate(answer.expected_tokens);
-            let is_message = result.canonical_message.is_some();
-            let admitted = run.admit(result);
-            // A message without a valid call, through a mask that allows nothing else.
-            let gate_breached = is_message && admitted.gated;
-            if let Some(raw) = answer.raw {
-                recorder.keep(raw);
-            }
-            if let Some(text) = admitted.withheld {
-                recorder.keep(text.into_bytes());
-            }
-            return EventKind::InferenceReturned(Box::new(InferenceReturned {
-                gate_breached: answer.closed && gate_breached,
-                gated: admitted.gated,
-                inference: answer.inference,
-                redacted,
-                request_hash: answer.request_hash,
-                result: admitted.result,
-                usage,
-            }));
-        }
-        Ok(Decoded::Fault { fault, usage }) => (fault, usage),
-        Err(fault) => (fault.into_provider_fault(), None),
-    };
-    fault.raw_hash = raw_hash;
-    if let Some(raw) = answer.raw {
-        recorder.keep(raw);
-    }
-    EventKind::InferenceFailed(InferenceFailed {
-        fault,
-        gated: raw_hash.is_some() && run.holds_back(),
-        inference: answer.inference,
-        redacted,
-        request_hash: Some(answer.request_hash),
-        usage,
-    })
 }

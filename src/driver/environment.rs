@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::DriverError;
+use crate::contract::{ContractSpec, VariableScope};
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map.
@@ -12,6 +13,8 @@ pub struct Environment {
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
     program: Option<PathBuf>,
+    /// What values at some places see before the variables of the process.
+    scopes: Arc<BTreeMap<String, VariableScope>>,
 }
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -23,6 +26,7 @@ impl Environment {
             lookup: Arc::new(lookup),
             models: None,
             program: None,
+            scopes: Arc::default(),
         }
     }
 
@@ -54,6 +58,39 @@ impl Environment {
         self.models.as_deref()
     }
 
+    /// The same for the values of a file, some of which are from elsewhere and see the variables there first.
+    pub(super) fn over(&self, spec: &ContractSpec) -> Self {
+        Self {
+            scopes: Arc::new(spec.scopes.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// The value of a variable, empty or not; none where it is not set.
+    pub(crate) fn raw(&self, name: &str) -> Option<String> {
+        (self.lookup)(name)
+    }
+
+    /// The value of a variable as it is at that place of a file, empty or not; none where it is not set.
+    fn raw_at(&self, name: &str, place: &str) -> Option<String> {
+        let scope = self.scopes.get(place);
+        let beside = scope.and_then(|scope| scope.variables.get(name).cloned());
+        beside.or_else(|| self.raw(name))
+    }
+
+    /// The value of a variable as it is at that place of a file; none where it is not set or empty.
+    pub(super) fn get_at(&self, name: &str, place: &str) -> Option<String> {
+        self.raw_at(name, place).filter(|value| !value.is_empty())
+    }
+
+    /// A place as messages name it: with the file, where that is not the contract's own.
+    pub(super) fn told(&self, place: &str) -> String {
+        match self.scopes.get(place) {
+            Some(scope) => format!("{place} (in {})", scope.origin),
+            None => place.to_owned(),
+        }
+    }
+
     /// The value of a variable; none where it is not set or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
@@ -70,11 +107,12 @@ impl Environment {
                 .split_once('}')
                 .filter(|(name, _)| is_name(name))
                 .ok_or_else(|| DriverError::Placeholder {
-                    place: place.to_owned(),
+                    place: self.told(place),
                 })?;
-            let value = (self.lookup)(name).ok_or_else(|| DriverError::MissingVariable {
+            let value = self.raw_at(name, place);
+            let value = value.ok_or_else(|| DriverError::MissingVariable {
                 name: name.to_owned(),
-                place: place.to_owned(),
+                place: self.told(place),
             })?;
             out.push_str(&value);
             rest = tail;

@@ -43,6 +43,8 @@ mod tests_protocols;
 #[cfg(test)]
 mod tests_resume;
 #[cfg(test)]
+mod tests_summary;
+#[cfg(test)]
 mod tests_time;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use tokio_util::sync::CancellationToken;
 
 use super::backends::Sources;
@@ -30,6 +32,8 @@ pub(crate) struct Preview {
     pub faults: Vec<BringUpFault>,
     /// Secrets that are too short to be told from ordinary text, and so are not taken out.
     pub unmatched: Vec<Unmatched>,
+    /// Which file each value is from that the contract's own does not hold, by its dotted path.
+    pub(crate) origins: BTreeMap<String, String>,
     /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
     pub not_started: Vec<String>,
 }
@@ -141,6 +145,7 @@ async fn found(
         unmatched: guard.unmatched(),
         faults,
         not_started,
+        origins: spec.origins.clone(),
     };
     Ok((preview, manifest))
 }

@@ -28,25 +28,25 @@ impl Observer for Silent {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}
 }
 
-fn run_id() -> RunId {
+pub(super) fn run_id() -> RunId {
     RunId::try_from("r1".to_owned()).expect("an id")
 }
 
-fn stored(path: &Path) -> Vec<SealedEntry> {
+pub(super) fn stored(path: &Path) -> Vec<SealedEntry> {
     let mut reader = StoreReader::open(path).expect("a reader");
     let run = reader.read_run(&run_id()).expect("the run");
     run.map(|entry| entry.expect("an entry")).collect()
 }
 
 /// The entries batch by batch: the first entry of each carries the event.
-fn batches(entries: &[SealedEntry]) -> Vec<&[SealedEntry]> {
+pub(super) fn batches(entries: &[SealedEntry]) -> Vec<&[SealedEntry]> {
     entries
         .chunk_by(|_, next| next.event == "null")
         .collect::<Vec<_>>()
 }
 
 /// A store that holds what was durable when a process died after its batch `kept`.
-async fn cut(from: &Path, to: &Path, kept: usize) -> Vec<SealedEntry> {
+pub(super) async fn cut(from: &Path, to: &Path, kept: usize) -> Vec<SealedEntry> {
     let entries = stored(from);
     let mut reader = StoreReader::open(from).expect("a reader");
     let run = reader.read_run(&run_id()).expect("the run");
@@ -64,7 +64,7 @@ async fn cut(from: &Path, to: &Path, kept: usize) -> Vec<SealedEntry> {
     kept
 }
 
-fn request(folder: &Path, sets: &[&str]) -> RunRequest {
+pub(super) fn request(folder: &Path, sets: &[&str]) -> RunRequest {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
     RunRequest {
         spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).expect("a contract"),
@@ -77,7 +77,7 @@ fn request(folder: &Path, sets: &[&str]) -> RunRequest {
     }
 }
 
-async fn resume(db: &Path, request: RunRequest) -> Result<Finished, DriverError> {
+pub(super) async fn resume(db: &Path, request: RunRequest) -> Result<Finished, DriverError> {
     let store = Store::open(db, Durability::Normal).expect("a store");
     let reopened = reopen(&store, &run_id())?;
     let prepared = prepare_resume(reopened, request, &CancellationToken::new()).await?;
@@ -85,7 +85,7 @@ async fn resume(db: &Path, request: RunRequest) -> Result<Finished, DriverError>
     drive(prepared, &store, control, &mut Silent).await
 }
 
-fn replays(db: &Path) -> bool {
+pub(super) fn replays(db: &Path) -> bool {
     let blobs = Blobs(StoreReader::open(db).expect("a reader"));
     let mut reader = StoreReader::open(db).expect("a reader");
     let contract = reader.read_run(&run_id()).expect("the run").contract();
@@ -115,7 +115,7 @@ fn told(finished: &Finished) -> Vec<(Role, String)> {
 }
 
 /// What the resumed process handed in as lost.
-fn lost(entries: &[SealedEntry]) -> Vec<LostEffect> {
+pub(super) fn lost(entries: &[SealedEntry]) -> Vec<LostEffect> {
     let events = entries.iter().filter_map(|entry| {
         let event = entry.decode_event().expect("an event");
         event.map(|event| event.event)

@@ -1,6 +1,7 @@
 //! The calls of one accepted message, from authorisation to observation.
 
 use super::CallOrder;
+use super::summary::Summary;
 use super::texts::FailedReason;
 use crate::message::{CallSeq, Digest, ToolInvocation, ToolOutcome};
 
@@ -19,11 +20,12 @@ pub(super) enum Slot {
     Awaiting(CallSeq),
     /// Started.
     Running(CallSeq),
-    /// Ended; `dropped` where its result did not fit the context.
+    /// Ended; `dropped` where its result did not fit the context, `summary` what is made of it where it is too large.
     Ended {
         call: CallSeq,
         outcome: Box<ToolOutcome>,
         dropped: bool,
+        summary: Summary,
     },
 }
 
@@ -110,8 +112,14 @@ impl Batch {
         }
     }
 
+    /// Whether something that was begun has not ended: a call, or a summary of its result.
+    pub(super) fn is_busy(&self) -> bool {
+        self.running() > 0 || self.summaries().next().is_some()
+    }
+
     /// Ends the batch now: what runs has an unknown effect, what does not is not started.
     pub(super) fn cut_short(&mut self) {
+        self.summarise_no_more();
         self.start_no_more(&FailedReason::NotStartedCutShort);
         for call in &mut self.calls {
             if matches!(call.slot, Slot::Running(_)) {

@@ -14,7 +14,7 @@ impl Machine {
         self.context.flush();
         if let Verdict::Failed(failure) = &self.verdict {
             let failure = failure.clone();
-            self.turn.record(&failure, self.contract.targets.len());
+            self.turn.record(&failure, self.contract.attempt_targets());
         }
         let decision = self.decide();
         let ended = self.apply(&decision, outbox);
@@ -47,7 +47,7 @@ impl Machine {
         let wait = match next {
             Next::Again => None,
             Next::Retry => {
-                let wait = self.turn.take_wait(self.contract.targets.len());
+                let wait = self.turn.take_wait(self.contract.attempt_targets());
                 self.turn.attempt = self.turn.attempt.saturating_add(1);
                 wait
             }

@@ -58,7 +58,7 @@ pub(super) fn limit(terms: &Terms, target: usize) -> u64 {
 
 /// The smallest limit of all targets: what a tool result is judged against.
 pub(super) fn smallest_limit(terms: &Terms) -> u64 {
-    (0..terms.targets.len())
+    (0..terms.attempt_targets())
         .map(|target| limit(terms, target))
         .min()
         .unwrap_or(0)

@@ -8,6 +8,7 @@ use super::batch::Slot;
 use super::context::ContextLedger;
 use super::judge::CallHistory;
 use super::machine::{Machine, Phase, Verdict};
+use super::summary::Summary;
 use super::turn::Turn;
 use super::{ClosingReason, Counters, Interrupter, Outcome, Run, State};
 use crate::message::{CallSeq, Digest, EnvelopeStatus, ToolOutcome, estimate_tokens, framed};
@@ -69,10 +70,18 @@ impl Machine {
                         call,
                         outcome,
                         dropped,
-                    } => {
-                        let (stands, tokens) = ended_key(outcome, *dropped);
-                        (stands, *call, tokens)
-                    }
+                        summary,
+                    } => match summary {
+                        Summary::None => {
+                            let (stands, tokens) = ended_key(outcome, *dropped);
+                            (stands, *call, tokens)
+                        }
+                        Summary::Asked(inference) => {
+                            let (_, tokens) = ended_key(outcome, *dropped);
+                            (15, CallSeq(inference.0), tokens)
+                        }
+                        Summary::Made { tokens, .. } => (16, *call, *tokens),
+                    },
                 };
                 (call.invocation.name.clone(), stands, seq, tokens)
             })

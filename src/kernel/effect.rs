@@ -1,4 +1,4 @@
-use super::{ClosingReason, EntryDraft, Outcome};
+use super::{ClosingReason, EntryDraft, Outcome, SummaryRequest};
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ToolInvocation};
 
 /// What the driver has to do, in the order in which the machine gives it.
@@ -14,6 +14,8 @@ pub enum Effect {
     Infer(InferRequest),
     /// Start a call; raise `ToolReturned`.
     Execute(CallOrder),
+    /// Ask for a summary of a result; raise `InferenceReturned` or `InferenceFailed`.
+    Summarise(SummaryRequest),
     /// Ask a person; raise `ApprovalGiven` or `ApprovalDenied`.
     AwaitApproval(CallOrder),
     /// Raise nothing but `TimerFired` at [`Run::next_deadline`](super::Run::next_deadline).

@@ -320,6 +320,15 @@ pub enum EffectRecord {
         /// The exposed tool name.
         name: String,
     },
+    /// A summary of a result is asked for.
+    Summarise {
+        /// The call whose result it is.
+        call: CallSeq,
+        /// Which inference.
+        inference: InferenceSeq,
+        /// Index of the target.
+        target: u32,
+    },
     /// An approval is asked for.
     AwaitApproval {
         /// BLAKE3 over the argument text that must be approved.

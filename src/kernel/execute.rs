@@ -7,6 +7,7 @@ use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Phase, Verdict};
 use super::outbox::Outbox;
+use super::summary::Summary;
 use super::texts::FailedReason;
 use super::{
     Approval, BlockReason, CallOrder, ContextBlock, DroppedResult, EventKind, LostEffect, State,
@@ -30,12 +31,27 @@ impl Machine {
                 self.deny_awaiting();
                 self.go_on(outbox, "the approval came too late")
             }
-            EventKind::StopRequested if !self.stop_requested && self.batch.running() == 0 => {
+            EventKind::StopRequested if !self.stop_requested && !self.batch.is_busy() => {
                 self.stop_requested = true;
                 self.unpark();
                 self.go_on(outbox, "stop requested")
             }
             EventKind::EffectLost(LostEffect::Call(call)) => self.call_lost(*call, outbox),
+            EventKind::InferenceReturned(returned) if self.awaits_summary(returned.inference) => {
+                self.take_summary(returned);
+                self.go_on(outbox, "a summary came")
+            }
+            EventKind::InferenceFailed(failed) if self.awaits_summary(failed.inference) => {
+                if let Some(usage) = &failed.usage {
+                    self.count_usage(failed.inference, usage);
+                }
+                self.give_up_summary(failed.inference);
+                self.go_on(outbox, "no summary came")
+            }
+            EventKind::EffectLost(LostEffect::Inference(lost)) if self.awaits_summary(*lost) => {
+                self.give_up_summary(*lost);
+                self.go_on(outbox, "a summary was lost")
+            }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
             | EventKind::InferenceReturned(_)
@@ -96,6 +112,7 @@ impl Machine {
                 call: returned.call,
                 outcome: Box::new(outcome),
                 dropped,
+                summary: Summary::None,
             }
         };
         if dropped {
@@ -124,6 +141,12 @@ impl Machine {
         if holds(Guard::MalformedEnvelope, malformed) {
             self.verdict = Verdict::EnvelopeMalformed;
             self.batch.start_no_more(&FailedReason::NotStartedCutShort);
+        }
+        if let ToolOutcome::Returned(envelope) = &returned.outcome
+            && !dropped
+            && !malformed
+        {
+            self.summarise(returned.call, envelope, outbox);
         }
         self.go_on(outbox, "a call returned")
     }
@@ -182,7 +205,7 @@ impl Machine {
     }
 
     /// Whether no further call may start in this step.
-    fn nothing_starts(&self) -> bool {
+    pub(super) fn nothing_starts(&self) -> bool {
         self.head_decides()
             || holds(Guard::StopStartsNothing, self.stop_requested)
             || self.context_tripped.is_some()
@@ -210,16 +233,16 @@ impl Machine {
 
     /// After something ended: wait for the rest, start what is next, or leave.
     fn go_on(&mut self, outbox: &mut Outbox, note: &str) -> Reply<FromExecute> {
-        if self.head_decides() && self.batch.running() == 0 {
+        if self.head_decides() && !self.batch.is_busy() {
             self.batch.start_no_more(&FailedReason::NotStartedCutShort);
         } else if holds(Guard::StopStartsNothing, self.stop_requested) {
             self.batch.start_no_more(&FailedReason::NotStartedStop);
         } else if self.context_tripped.is_some() {
             self.batch.start_no_more(&FailedReason::NotStartedContext);
-        } else if self.batch.running() == 0 && self.batch.has_pending() {
+        } else if !self.batch.is_busy() && self.batch.has_pending() {
             self.start_next(outbox);
         }
-        if self.batch.running() > 0 || self.batch.is_awaiting() {
+        if self.batch.is_busy() || self.batch.is_awaiting() {
             outbox.note(self, State::Execute, note);
             return Reply::Stay;
         }
@@ -264,7 +287,7 @@ impl Machine {
 
     /// `provider/model` of the target whose limit is the smallest.
     fn smallest_target(&self) -> String {
-        let targets = 0..self.contract.targets.len();
+        let targets = 0..self.contract.attempt_targets();
         let smallest = targets.min_by_key(|target| super::context::limit(&self.contract, *target));
         super::context::target_name(&self.contract, smallest.unwrap_or(0))
     }

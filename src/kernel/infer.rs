@@ -97,7 +97,7 @@ impl Machine {
 
     /// Sends the running attempt's request: counted when issued, its account recorded in the same entry.
     pub(super) fn issue_inference(&mut self, outbox: &mut Outbox) {
-        let target = self.turn.target(self.contract.targets.len());
+        let target = self.turn.target(self.contract.attempt_targets());
         let schema = schema_tokens(&self.contract, self.closing.is_some());
         let mut ledger = self.context;
         for notice in &self.notices {

@@ -200,7 +200,11 @@ impl Machine {
             Phase::Probe => vec![LostEffect::Probe],
             Phase::Inference(awaited) => vec![LostEffect::Inference(awaited)],
             Phase::Wait { .. } => vec![LostEffect::Wait],
-            Phase::Calls => self.batch.running_calls().map(LostEffect::Call).collect(),
+            Phase::Calls => {
+                let calls = self.batch.running_calls().map(LostEffect::Call);
+                let summaries = self.batch.summaries().map(LostEffect::Inference);
+                calls.chain(summaries).collect()
+            }
             Phase::Nothing => Vec::new(),
         }
     }

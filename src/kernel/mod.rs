@@ -42,12 +42,15 @@ mod proof;
 mod run;
 mod session;
 mod state;
+mod summary;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests_alphabet;
 #[cfg(test)]
 mod tests_explore;
+#[cfg(test)]
+mod tests_letters;
 #[cfg(test)]
 mod tests_monitors;
 #[cfg(test)]
@@ -94,3 +97,4 @@ pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;
 pub(crate) use state::State;
+pub(crate) use summary::SummaryRequest;

@@ -9,6 +9,7 @@ use super::guard::{Guard, holds};
 use super::machine::{Machine, Phase, Verdict};
 use super::proof::Proof;
 use super::session::Report;
+use super::summary::Summary;
 use super::texts::FailedReason;
 use crate::contract::ToolTransport;
 use crate::message::{
@@ -43,8 +44,17 @@ impl Machine {
                     counted(FailedReason::EffectUnknown.observation())
                 }
                 Slot::Ended {
-                    outcome, dropped, ..
-                } => self.observe_outcome(&outcome, &name, dropped),
+                    outcome,
+                    dropped,
+                    summary,
+                    ..
+                } => {
+                    let (text, tokens) = self.observe_outcome(&outcome, &name, dropped);
+                    match summary {
+                        Summary::Made { text, tokens } => (text, Counted::Already(tokens)),
+                        Summary::None | Summary::Asked(_) => (text, tokens),
+                    }
+                }
             };
             seen.push(Seen {
                 id: call.invocation.id,

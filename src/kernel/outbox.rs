@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::{
     Action, CallOrder, Check, ContextAccount, ContextBlock, Effect, EffectRecord, EntryDraft,
     EntryKind, Event, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, State,
-    ToolExposure,
+    SummaryRequest, ToolExposure,
 };
 use crate::message::Digest;
 
@@ -67,6 +67,15 @@ impl Outbox {
             name: order.invocation.name.clone(),
         };
         self.issue(record, Effect::Execute(order));
+    }
+
+    pub(super) fn summarise(&mut self, asked: SummaryRequest) {
+        let record = EffectRecord::Summarise {
+            call: asked.call,
+            inference: asked.request.inference,
+            target: u32::try_from(asked.request.target).unwrap_or(u32::MAX),
+        };
+        self.issue(record, Effect::Summarise(asked));
     }
 
     pub(super) fn await_approval(&mut self, order: CallOrder) {
@@ -141,7 +150,7 @@ impl Outbox {
         to: State,
         length: Option<u64>,
     ) {
-        let target_index = machine.turn.target(machine.contract.targets.len());
+        let target_index = machine.turn.target(machine.contract.attempt_targets());
         let target = machine.contract.targets.get(target_index);
         let action = Action {
             adapter_version: target.map_or_else(String::new, |t| t.adapter_version.clone()),

@@ -104,7 +104,8 @@ impl Machine {
 
     fn judge_precheck(&mut self, probed: &Probed, outbox: &mut Outbox) -> Reply<FromPrecheck> {
         self.phase = Phase::Nothing;
-        let responsive = probed.targets.iter().any(|target| target.responsive);
+        let asked = self.contract.attempt_targets();
+        let responsive = probed.targets.iter().take(asked).any(|t| t.responsive);
         let details: Vec<&str> = probed.targets.iter().map(|t| t.detail.as_str()).collect();
         let mut checks = std::mem::take(&mut self.checks);
         checks.push(Check {

@@ -179,7 +179,9 @@ impl Machine {
         }
         let used_up = self.attempts_used_up();
         if let Failure::Refused(code) = failure {
-            let refused = self.turn.every_target_refused(self.contract.targets.len())
+            let refused = self
+                .turn
+                .every_target_refused(self.contract.attempt_targets())
                 || (used_up && self.turn.only_refusals());
             if holds(Guard::Refused, refused) {
                 return end(
@@ -375,7 +377,7 @@ impl Machine {
             return self.context_tripped.clone();
         }
         let terms = &self.contract;
-        let targets = terms.targets.len();
+        let targets = terms.attempt_targets();
         let projected = self.projected(wish);
         let block = |reason, limit: u64, target| ContextBlock {
             dropped: None,
@@ -402,23 +404,7 @@ impl Machine {
 
     /// Item 7, the budgets: the request is judged before it is issued.
     fn within_budgets(&self, item: u8, name: PredicateName, next: Next) -> Decision {
-        let terms = &self.contract;
-        let inference_over = self.counters.inferences.saturating_add(1) > terms.max_inferences;
-        let prompt = self.projected(next);
-        let tokens = self.counters.tokens().saturating_add(prompt);
-        let least = terms.least_cost_micro_usd(self.next_target(next), prompt);
-        let cost = self.counters.cost_micro_usd.saturating_add(least);
-        let cost_over = terms.max_cost_micro_usd.is_some_and(|max| cost > max.0);
-        let over = if holds(Guard::NextInference, inference_over) {
-            Some(OutcomeCode::MaxInferences)
-        } else if holds(Guard::NextTokens, tokens > terms.max_tokens_consumed.0) {
-            Some(OutcomeCode::MaxTokens)
-        } else if holds(Guard::NextCost, cost_over) {
-            Some(OutcomeCode::MaxCost)
-        } else {
-            None
-        };
-        match over {
+        match self.request_over(self.next_target(next), self.projected(next)) {
             Some(code) => Decision::end(
                 7,
                 PredicateName::NextExceedsBudget,
@@ -428,6 +414,25 @@ impl Machine {
                 predicate: Predicate { item, name },
                 next,
             },
+        }
+    }
+
+    /// The budget that a request of so many prompt tokens to that target would put over its limit.
+    pub(super) fn request_over(&self, target: usize, prompt: u64) -> Option<OutcomeCode> {
+        let terms = &self.contract;
+        let inference_over = self.counters.inferences.saturating_add(1) > terms.max_inferences;
+        let tokens = self.counters.tokens().saturating_add(prompt);
+        let least = terms.least_cost_micro_usd(target, prompt);
+        let cost = self.counters.cost_micro_usd.saturating_add(least);
+        let cost_over = terms.max_cost_micro_usd.is_some_and(|max| cost > max.0);
+        if holds(Guard::NextInference, inference_over) {
+            Some(OutcomeCode::MaxInferences)
+        } else if holds(Guard::NextTokens, tokens > terms.max_tokens_consumed.0) {
+            Some(OutcomeCode::MaxTokens)
+        } else if holds(Guard::NextCost, cost_over) {
+            Some(OutcomeCode::MaxCost)
+        } else {
+            None
         }
     }
 
@@ -459,7 +464,7 @@ impl Machine {
             Next::Retry => self.turn.attempt.saturating_add(1),
             Next::Turn | Next::Closing(_) => 1,
         };
-        target_of(attempt, self.contract.targets.len())
+        target_of(attempt, self.contract.attempt_targets())
     }
 }
 

@@ -178,6 +178,7 @@ pub(super) fn target(model: &str) -> TargetTerms {
             temperature: None,
             top_p: None,
         },
+        summarizer: false,
         vocabulary: None,
     }
 }

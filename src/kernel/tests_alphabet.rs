@@ -59,6 +59,7 @@ pub(super) enum Does {
     Ok,
     Error,
     Large,
+    TooLong,
     Malformed,
     WrongId,
     Contradicts,
@@ -219,6 +220,12 @@ fn does(does: Does, c: &OpenCall) -> ToolOutcome {
             tokens: 90_000,
             ..ok()
         }),
+        Does::TooLong => ToolOutcome::Returned(crate::message::ToolEnvelope {
+            bytes_out: 400,
+            full: Some(Digest::of(b"the whole")),
+            tokens: 50,
+            ..ok()
+        }),
         Does::Malformed => ToolOutcome::Malformed {
             detail: "no".to_owned(),
             raw_hash: None,
@@ -289,16 +296,16 @@ impl Letter {
             Self::Probed | Self::ProbedLate => probed(),
             Self::ProbeDead => dead(),
             Self::Says(said) | Self::SaysAt(said, _) => {
-                says_event(said, run, ledger.inflight?, 10, None)
+                says_event(said, run, ledger.asked()?, 10, None)
             }
-            Self::SaysFor(said, tokens) => says_event(said, run, ledger.inflight?, tokens, None),
-            Self::SaysAtCost(said, cost) => says_event(said, run, ledger.inflight?, 10, Some(cost)),
-            Self::Fails(class) => failed(ledger.inflight?, class),
-            Self::FailsFor(class, tokens) => fails(failed(ledger.inflight?, class), |f| {
+            Self::SaysFor(said, tokens) => says_event(said, run, ledger.asked()?, tokens, None),
+            Self::SaysAtCost(said, cost) => says_event(said, run, ledger.asked()?, 10, Some(cost)),
+            Self::Fails(class) => failed(ledger.asked()?, class),
+            Self::FailsFor(class, tokens) => fails(failed(ledger.asked()?, class), |f| {
                 f.usage = Some(usage(tokens, None));
             }),
             Self::LimitedFor(ms) => fails(
-                failed(ledger.inflight?, ProviderFaultClass::RateLimit),
+                failed(ledger.asked()?, ProviderFaultClass::RateLimit),
                 |f| f.fault.retry_after_ms = Some(ms),
             ),
             Self::Tool(d) | Self::ToolAt(d, _) => {
@@ -313,7 +320,7 @@ impl Letter {
             Self::ApprovedOther => EventKind::ApprovalGiven(approval(true)?),
             Self::Denied => EventKind::ApprovalDenied(approval(false)?),
             Self::LostProbe => EventKind::EffectLost(LostEffect::Probe),
-            Self::LostInference => EventKind::EffectLost(LostEffect::Inference(ledger.inflight?)),
+            Self::LostInference => EventKind::EffectLost(LostEffect::Inference(ledger.asked()?)),
             Self::LostWait => EventKind::EffectLost(LostEffect::Wait),
             Self::LostCall => EventKind::EffectLost(LostEffect::Call(ledger.running.first()?.call)),
             Self::StaleApproval => EventKind::ApprovalGiven(stale_approval()),

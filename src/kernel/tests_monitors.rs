@@ -29,6 +29,7 @@ pub(super) struct OpenCall {
 pub(super) struct Ledger {
     pub(super) at_ms: u64,
     pub(super) inflight: Option<InferenceSeq>,
+    pub(super) summaries: Vec<InferenceSeq>,
     pub(super) waiting_until: Option<u64>,
     pub(super) running: Vec<OpenCall>,
     pub(super) awaiting: Option<OpenCall>,
@@ -70,6 +71,7 @@ impl Ledger {
         Self {
             at_ms: 0,
             inflight: None,
+            summaries: Vec::new(),
             waiting_until: None,
             running: Vec::new(),
             awaiting: None,
@@ -93,6 +95,11 @@ impl Ledger {
             entries,
             place: State::Precheck,
         }
+    }
+
+    /// The request whose answer is waited for: an attempt's, or the first for a summary.
+    pub(super) fn asked(&self) -> Option<InferenceSeq> {
+        self.inflight.or(self.summaries.first().copied())
     }
 
     fn run_ms(&self) -> u64 {
@@ -140,7 +147,7 @@ impl Ledger {
             hold(is, || {
                 format!("interrupted, and the step ended {:?}", self.ended)
             })?;
-            let busy = self.inflight.is_some() || !self.running.is_empty();
+            let busy = self.asked().is_some() || !self.running.is_empty();
             hold(!busy || rest.first() == Some(&Effect::Cancel), || {
                 "nothing was cancelled".to_owned()
             })?;
@@ -167,6 +174,7 @@ impl Ledger {
         match event {
             EventKind::InferenceReturned(r) => {
                 self.count(terms, r.inference, &r.usage);
+                self.summaries.retain(|asked| *asked != r.inference);
                 if self.inflight != Some(r.inference) {
                     return false;
                 }
@@ -186,6 +194,7 @@ impl Ledger {
                 if let Some(usage) = &f.usage {
                     self.count(terms, f.inference, usage);
                 }
+                self.summaries.retain(|asked| *asked != f.inference);
                 false
             }
             EventKind::ToolReturned(r) => {
@@ -201,6 +210,10 @@ impl Ledger {
                     self.executed += 1;
                     self.executed_ok += u64::from(envelope.status == EnvelopeStatus::Ok);
                 }
+                false
+            }
+            EventKind::EffectLost(LostEffect::Inference(lost)) => {
+                self.summaries.retain(|asked| asked != lost);
                 false
             }
             EventKind::EffectLost(LostEffect::Call(call)) => {
@@ -290,7 +303,30 @@ impl Ledger {
                 self.inflight = None;
                 self.waiting_until = Some(*until_ms);
             }
+            Effect::Summarise(asked) => {
+                let r = &asked.request;
+                self.inferences += 1;
+                self.summaries.push(r.inference);
+                hold(
+                    r.inference.0 == self.inferences && self.inferences <= terms.max_inferences,
+                    || "too many inferences".to_owned(),
+                )?;
+                let tokens = self.tokens + r.expected_tokens;
+                hold(tokens <= terms.max_tokens_consumed.0, || {
+                    format!("a summary for {tokens} tokens")
+                })?;
+                hold(!self.late(terms) && !self.stopped, || {
+                    "a summary after a deadline or a stop".to_owned()
+                })?;
+                hold(
+                    r.tools == ToolExposure::Withheld && r.notices.is_empty(),
+                    || "a summary is asked for with more than the result".to_owned(),
+                )?;
+            }
             Effect::Infer(r) => {
+                hold(self.summaries.is_empty(), || {
+                    "a request while a summary is waited for".to_owned()
+                })?;
                 self.waiting_until = None;
                 self.inferences += 1;
                 self.inflight = Some(r.inference);

@@ -34,6 +34,7 @@ pub(super) enum Reaction {
     Asks(Ask),
     Waits(u64),
     Starts(Vec<u64>),
+    Summarises(u64),
     AwaitsApproval(u64),
     Ends(Outcome),
 }
@@ -71,6 +72,9 @@ impl Reaction {
                     }));
                 }
                 Effect::Execute(order) => calls.push(order.call.0),
+                Effect::Summarise(asked) => {
+                    seen = Some(Self::Summarises(asked.request.inference.0));
+                }
                 Effect::AwaitApproval(order) => seen = Some(Self::AwaitsApproval(order.call.0)),
                 Effect::Wait { until_ms } => seen = Some(Self::Waits(*until_ms)),
                 Effect::Finish(outcome) => seen = Some(Self::Ends(*outcome)),
@@ -120,6 +124,8 @@ enum Slot {
     Pending(u64),
     Asked(u64),
     Running(u64),
+    /// A summary by that inference is waited for; the cut weighs so much, the whole has so many bytes.
+    Told(u64, u64, u64),
     Result(u64),
 }
 
@@ -297,7 +303,13 @@ impl Oracle {
                 if let Some(end) = self.out_of_time() {
                     return end;
                 }
-                if !self.facts.stop && !probed.targets.iter().any(|t| t.responsive) {
+                if !self.facts.stop
+                    && !probed
+                        .targets
+                        .iter()
+                        .take(self.targets())
+                        .any(|t| t.responsive)
+                {
                     return self.end(Class::FailedPreflight, Code::BackendUnavailable);
                 }
                 self.go_on(Wish::Turn, false)
@@ -308,14 +320,14 @@ impl Oracle {
                     self.facts.notices = 0;
                     return self.answered(r);
                 }
-                Reaction::Ignored
+                self.told(r.inference.0, Some(r))
             }
             EventKind::InferenceFailed(f) => {
                 if let Some(usage) = &f.usage {
                     self.count(f.inference.0, usage);
                 }
                 if place != Place::Inference(f.inference.0) {
-                    return Reaction::Ignored;
+                    return self.told(f.inference.0, None);
                 }
                 self.facts.notices = 0;
                 let why =

@@ -136,6 +136,9 @@ fn brief(effect: &Effect) -> String {
             )
         }
         Effect::Execute(order) => format!("Execute {}", order.call),
+        Effect::Summarise(asked) => {
+            format!("Summarise {} ({})", asked.call, asked.request.inference)
+        }
         Effect::AwaitApproval(order) => format!("AwaitApproval {}", order.call),
         Effect::Wait { until_ms } => format!("Wait until {until_ms}"),
         Effect::Cancel => "Cancel".to_owned(),

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::Interrupter;
 use super::testing::{reporting, target, terms};
 use super::tests_alphabet::{Does, Letter, Said, When};
+use super::tests_letters::*;
 use crate::contract::{
-    BigCount, CycleException, ModelPrice, PriceTable, Terms, ToolPolicy, ToolProof,
+    BigCount, CycleException, ModelPrice, PriceTable, TargetTerms, Terms, ToolPolicy, ToolProof,
 };
 use crate::message::ProviderFaultClass as Fault;
 
-use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysAtCost, SaysFor, Timer, Tool, ToolAt};
+use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysFor, Timer, Tool, ToolAt};
 
 /// A contract with the letters that are tried in each of its states.
 pub(super) struct Variant {
@@ -18,143 +19,6 @@ pub(super) struct Variant {
     pub(super) terms: fn() -> Terms,
     pub(super) letters: &'static [&'static [Letter]],
 }
-
-const BASE: &[Letter] = &[
-    Letter::Probed,
-    Says(Said::Text),
-    Says(Said::Read),
-    Fails(Fault::Network),
-    Tool(Does::Ok),
-    Timer(When::AtDeadline),
-];
-const LIFE: &[Letter] = &[
-    Letter::ProbeDead,
-    Letter::ProbedLate,
-    Letter::Stop,
-    Interrupt(Interrupter::Abort),
-    Interrupt(Interrupter::Shutdown),
-    Interrupt(Interrupter::Parent),
-    Timer(When::Now),
-    Timer(When::PastStep),
-    Timer(When::PastTotal),
-    Letter::Resumed,
-    Letter::ResumedOther,
-    Letter::ResumedWithout,
-    Letter::LostProbe,
-    Letter::LostInference,
-    Letter::LostWait,
-    Letter::LostCall,
-    Letter::LostOther,
-    Letter::StaleTool,
-    Letter::StaleApproval,
-    Letter::StaleDenial,
-    Letter::LostOtherInference,
-    Letter::StaleAnswer,
-    Letter::StaleFailure,
-    Letter::Started,
-];
-const LATE: &[Letter] = &[
-    SaysAt(Said::Text, When::PastStep),
-    SaysAt(Said::Text, When::PastTotal),
-    SaysAt(Said::Read, When::PastStep),
-    SaysAt(Said::ReadWrite, When::PastTotal),
-    SaysAt(Said::Rejected, When::PastStep),
-    ToolAt(Does::Ok, When::PastStep),
-    ToolAt(Does::Ok, When::PastTotal),
-    ToolAt(Does::Malformed, When::PastStep),
-];
-const PROSE: &[Letter] = &[
-    Says(Said::Blank),
-    Says(Said::Reasoning),
-    Says(Said::Cut),
-    Says(Said::Refused),
-    Says(Said::Filtered),
-    Says(Said::Breached),
-    Says(Said::RecoveredText),
-];
-const CALLS: &[Letter] = &[
-    Says(Said::ReadB),
-    Says(Said::Write),
-    Says(Said::CutRead),
-    Says(Said::ReadWrite),
-    Says(Said::ReadRead),
-    Says(Said::WriteRead),
-    Says(Said::Three),
-    Says(Said::TextRead),
-    Says(Said::RefusedRead),
-    Says(Said::RecoveredRead),
-];
-const WRONG: &[Letter] = &[
-    Says(Said::Unknown),
-    Says(Said::Outside),
-    Says(Said::Invalid),
-    Says(Said::ReadUnknown),
-    Says(Said::ReadOutside),
-    Says(Said::ReadInvalid),
-    Says(Said::ReadUnreadable),
-    Says(Said::OutsideReadRead),
-    Says(Said::Rejected),
-];
-const FAULTS: &[Letter] = &[
-    Fails(Fault::RateLimit),
-    Letter::LimitedFor(7_000),
-    Fails(Fault::Auth),
-    Fails(Fault::Quota),
-    Fails(Fault::Timeout),
-    Fails(Fault::Model),
-    Fails(Fault::ContextOverflow),
-    Fails(Fault::InvalidResponse),
-    Fails(Fault::Refusal),
-    Fails(Fault::ContentFilter),
-];
-const TOOLS: &[Letter] = &[
-    Tool(Does::Error),
-    Tool(Does::Malformed),
-    Tool(Does::WrongId),
-    Tool(Does::Contradicts),
-    Tool(Does::TimesOut),
-    Tool(Does::Disconnects),
-    Tool(Does::Cancelled),
-    Tool(Does::Changed),
-    Tool(Does::Large),
-    LastTool(Does::Ok),
-    LastTool(Does::TimesOut),
-];
-const DEAR: &[Letter] = &[
-    SaysFor(Said::Text, 395),
-    SaysFor(Said::Text, 396),
-    SaysFor(Said::Read, 300),
-    SaysFor(Said::ReadWrite, 396),
-    SaysFor(Said::Blank, 200),
-    SaysFor(Said::Rejected, 200),
-    SaysAtCost(Said::Text, 5),
-    SaysAtCost(Said::Text, 6),
-    SaysAtCost(Said::ReadWrite, 6),
-    Letter::FailsFor(Fault::Network, 200),
-];
-const REPORTS: &[Letter] = &[
-    Says(Said::Report),
-    Says(Said::ReportBad),
-    Says(Said::ReportCut),
-    Says(Said::ReadReport),
-    Says(Said::ReadReportBad),
-    Says(Said::ReadReportUnreadable),
-    Says(Said::Progress),
-    Says(Said::ReadProgress),
-    Says(Said::Batch),
-    Says(Said::BatchUnknown),
-];
-const PRICED: &[Letter] = &[
-    SaysFor(Said::Text, 396),
-    SaysFor(Said::Read, 100),
-    SaysFor(Said::Read, 140),
-    SaysFor(Said::ReadWrite, 200),
-    SaysFor(Said::Blank, 140),
-    SaysAtCost(Said::Text, 5),
-    SaysAtCost(Said::ReadWrite, 0),
-    Letter::FailsFor(Fault::Network, 200),
-];
-const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];
 
 /// `MONOLITH_EXPLORE_MORE=n` lets every variant make n inferences more; the number of states multiplies with each.
 fn more() -> u64 {
@@ -474,6 +338,42 @@ pub(super) const VARIANTS: &[Variant] = &[
                 Interrupt(Interrupter::Parent),
                 Timer(When::PastTotal),
                 ToolAt(Does::Ok, When::PastStep),
+            ],
+        ],
+    },
+    Variant {
+        name: "optional: summaries",
+        terms: || {
+            let mut terms = loose(ToolPolicy::Optional);
+            terms.targets.push(TargetTerms {
+                summarizer: true,
+                ..target("small")
+            });
+            terms.tool_output_budget.summarizer_model = Some("small".to_owned());
+            terms.tool_output_budget.max_bytes_per_call = 200;
+            Terms {
+                max_inferences: 4,
+                max_tokens_consumed: BigCount(400),
+                parallel_tool_calls: true,
+                parallel_safe: vec!["read".to_owned()],
+                idempotent: vec!["read".to_owned()],
+                ..terms
+            }
+        },
+        letters: &[
+            BASE,
+            PROSE,
+            LIFE,
+            &[
+                Tool(Does::TooLong),
+                Tool(Does::Large),
+                LastTool(Does::TooLong),
+                Says(Said::ReadRead),
+                Says(Said::ReadWrite),
+                Says(Said::Rejected),
+                SaysFor(Said::Text, 400),
+                SaysAt(Said::Text, When::PastStep),
+                ToolAt(Does::TooLong, When::PastStep),
             ],
         ],
     },

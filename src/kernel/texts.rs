@@ -51,6 +51,11 @@ pub(super) fn rejection_notice(code: &str, pointer: &str) -> AgentMessage {
     ))
 }
 
+/// What stands before a summary (§12).
+pub(super) fn summary_head(original: u64, kept: u64) -> String {
+    format!("[SUMMARY] Original size {original} bytes; summarized to {kept} bytes.")
+}
+
 /// Why a call was answered by monolith and not by a tool: the closed list of semantics §6.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FailedReason {

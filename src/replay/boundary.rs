@@ -5,7 +5,9 @@ use super::replayer::{Replayer, text_of};
 use super::{Attribution, BlobSource};
 use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
-use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned, Run, XmlOffer};
+use crate::kernel::{
+    Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Run, XmlOffer,
+};
 use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult};
 use crate::transcript::{SealedEntry, blob_references};
 
@@ -18,6 +20,18 @@ pub(super) struct Issued {
     pub(super) target: usize,
     /// The tags that it offered.
     pub(super) xml: Option<XmlOffer>,
+}
+
+impl Issued {
+    pub(super) fn of(request: &InferRequest, body: Vec<u8>) -> Self {
+        Self {
+            body: Digest::of(&body),
+            bytes: body,
+            expected_tokens: request.expected_tokens,
+            target: request.target,
+            xml: request.xml,
+        }
+    }
 }
 
 impl Replayer {

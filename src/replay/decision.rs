@@ -79,6 +79,9 @@ pub(super) fn effect_in_words(effect: &EffectRecord, contract: &ExecutionContrac
             format!("sends request {inference} to {name}{tools}")
         }
         EffectRecord::Execute { call, name, .. } => format!("starts call {call} of {name}"),
+        EffectRecord::Summarise {
+            call, inference, ..
+        } => format!("asks for a summary of call {call} by request {inference}"),
         EffectRecord::AwaitApproval { call, .. } => format!("waits for an approval of call {call}"),
         EffectRecord::Wait { until_ms } => format!("waits until {until_ms} ms"),
         EffectRecord::Cancel => "gives up what is in flight".to_owned(),

@@ -8,9 +8,9 @@ use crate::adapter::{RequestEncoder, RequestShape};
 use crate::contract::{CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION, Validators};
 use crate::kernel::{
     CallOrder, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run,
-    State,
+    State, SummaryRequest,
 };
-use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
+use crate::message::{CallSeq, InferenceSeq, RunId};
 use crate::transcript::{Chain, Link, SealedEntry};
 
 /// Differences beyond this many are not kept: by then the recording and the replay have parted.
@@ -39,6 +39,7 @@ pub struct Replayer {
     pub(super) requests: BTreeMap<InferenceSeq, Issued>,
     pub(super) run: Option<Run>,
     sealed: bool,
+    started_unix_ms: u64,
     validators: Arc<Validators>,
 }
 
@@ -63,6 +64,7 @@ impl Replayer {
             requests: BTreeMap::new(),
             run: None,
             sealed: false,
+            started_unix_ms: 0,
             validators,
             contract: Arc::new(contract),
         };
@@ -171,7 +173,7 @@ impl Replayer {
                 self.differ_at(entry, "/event/at_ms", &at, &before, Attribution::Tampered);
             }
             self.check_boundary(entry, &event, blobs);
-            self.step(event);
+            self.step(event, blobs);
         }
         let cause = if whole {
             Attribution::Kernel
@@ -285,17 +287,20 @@ impl Replayer {
             self.check_versions();
         }
         let issued = action.effects.iter().filter_map(|effect| match effect {
-            EffectRecord::Infer { inference, .. } => Some(*inference),
+            EffectRecord::Infer { inference, .. } | EffectRecord::Summarise { inference, .. } => {
+                Some(*inference)
+            }
             _ => None,
         });
         self.recorded_requests.extend(issued);
     }
 
-    fn step(&mut self, event: Event) {
+    fn step(&mut self, event: Event, blobs: &dyn BlobSource) {
         self.at_ms = self.at_ms.max(event.at_ms);
         let effects = match (&mut self.run, event.event) {
             (None, EventKind::RunStarted(started)) => {
                 let begun = started.started_unix_ms;
+                self.started_unix_ms = begun;
                 for encoder in &mut self.encoders {
                     *encoder = encoder.take().map(|encoder| encoder.begun_at(begun));
                 }
@@ -315,6 +320,7 @@ impl Replayer {
             match effect {
                 Effect::Append(drafts) => self.expected.extend(drafts),
                 Effect::Infer(request) => self.note_request(&request),
+                Effect::Summarise(asked) => self.note_summary(&asked, blobs),
                 Effect::Execute(order) => {
                     self.orders.insert(order.call, order);
                 }
@@ -334,16 +340,20 @@ impl Replayer {
             return;
         };
         let body = encoder.encode(run.conversation(), &RequestShape::from(request));
-        self.requests.insert(
-            request.inference,
-            Issued {
-                body: Digest::of(&body),
-                bytes: body,
-                expected_tokens: request.expected_tokens,
-                target: request.target,
-                xml: request.xml,
-            },
-        );
+        self.requests
+            .insert(request.inference, Issued::of(request, body));
+    }
+
+    /// A summary is asked for in a conversation of its own, made of the whole result.
+    fn note_summary(&mut self, asked: &SummaryRequest, blobs: &dyn BlobSource) {
+        let request = &asked.request;
+        self.issued.insert(request.inference);
+        let begun = self.started_unix_ms;
+        let body = summary_body(&self.contract, asked, begun, blobs);
+        if let Some(body) = body {
+            self.requests
+                .insert(request.inference, Issued::of(request, body));
+        }
     }
 
     fn compare(&mut self, entry: &SealedEntry, draft: &EntryDraft, cause: Attribution) {
@@ -379,6 +389,20 @@ impl Replayer {
             self.differences.push(difference);
         }
     }
+}
+
+/// The body of a request for a summary; none where this build has no adapter for it, or the result is not there.
+pub(super) fn summary_body(
+    contract: &ExecutionContract,
+    asked: &SummaryRequest,
+    begun_unix_ms: u64,
+    blobs: &dyn BlobSource,
+) -> Option<Vec<u8>> {
+    let encoder = RequestEncoder::new(contract, asked.request.target).ok()?;
+    let whole = blobs.blob(asked.full)?;
+    let said = asked.conversation(&String::from_utf8_lossy(&whole));
+    let shape = RequestShape::from(&asked.request);
+    Some(encoder.begun_at(begun_unix_ms).encode(&said, &shape))
 }
 
 /// The stored form of a recorded value.

@@ -1,8 +1,9 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::decision::{decision, effect_in_words, in_words, same_effect};
 use super::pointer::{differences, first_difference};
-use super::replayer::text_of;
+use super::replayer::{summary_body, text_of};
 use super::what_if_event::{Answers, Unfit};
 use super::{BlobSource, NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};
 use crate::adapter::{RequestEncoder, RequestShape};
@@ -20,6 +21,7 @@ const MAX_DIFFERENCES: usize = 1_000;
 /// answer what it asks. No model and no tool is asked.
 pub struct WhatIf {
     answers: Answers,
+    begun_unix_ms: u64,
     encoders: Vec<Option<RequestEncoder>>,
     fits: Option<NoLongerFits>,
     first_other: Option<OtherDecision>,
@@ -49,6 +51,7 @@ impl WhatIf {
         let encoders = (0..other.targets.len()).map(|target| RequestEncoder::new(&other, target));
         Self {
             answers: Answers::new(Arc::clone(&recorded), Arc::clone(&other)),
+            begun_unix_ms: 0,
             encoders: encoders.map(Result::ok).collect(),
             fits: None,
             first_other: None,
@@ -132,15 +135,13 @@ impl WhatIf {
         };
         if let Some(at_ms) = run.next_deadline().filter(passed) {
             let unfit = Unfit::times_out(at_ms, event.at_ms);
-            self.decide(Event {
-                at_ms,
-                event: EventKind::TimerFired,
-            });
+            let event = EventKind::TimerFired;
+            self.decide(Event { at_ms, event }, &BTreeMap::new());
             self.unfit(seq, unfit);
             return;
         }
         match self.answers.fitted(event, run, blobs) {
-            Ok(event) => self.decide(event),
+            Ok(event) => self.decide(event, blobs),
             Err(unfit) => self.unfit(seq, unfit),
         }
     }
@@ -169,23 +170,30 @@ impl WhatIf {
         let started = self.answers.started(*started);
         for encoder in &mut self.encoders {
             let begun = started.started_unix_ms;
+            self.begun_unix_ms = begun;
             *encoder = encoder.take().map(|encoder| encoder.begun_at(begun));
         }
         let (run, effects) = Run::start(Arc::clone(&self.other), validators, started);
         self.run = Some(run);
-        self.note(effects);
+        self.note(effects, &BTreeMap::new());
     }
 
-    fn decide(&mut self, event: Event) {
+    fn decide(&mut self, event: Event, blobs: &dyn BlobSource) {
         let effects = self.run.as_mut().map(|run| run.step(event));
-        self.note(effects.unwrap_or_default());
+        self.note(effects.unwrap_or_default(), blobs);
     }
 
-    fn note(&mut self, effects: Vec<Effect>) {
+    fn note(&mut self, effects: Vec<Effect>, blobs: &dyn BlobSource) {
         for effect in effects {
             match effect {
                 Effect::Append(drafts) => self.step.decided.extend(drafts),
                 Effect::Infer(request) => self.note_request(&request),
+                Effect::Summarise(asked) => {
+                    if let Some(body) = summary_body(&self.other, &asked, self.begun_unix_ms, blobs)
+                    {
+                        self.answers.issued(&asked.request, Digest::of(&body));
+                    }
+                }
                 Effect::Probe
                 | Effect::Execute(_)
                 | Effect::AwaitApproval(_)

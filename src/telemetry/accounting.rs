@@ -2,6 +2,9 @@ use serde::Serialize;
 
 use crate::message::{RunId, StopReason, Usage};
 
+/// What a final report that came as a tag is called here (000 §11). No tool has this name, and no call is meant.
+pub(super) const FINAL_REPORT_XML: &str = "agent__final_report_xml";
+
 /// One line of the accounting (000 §4): one for each request and one for each started call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -32,6 +35,14 @@ pub enum CostSource {
     Prices,
 }
 
+/// What a request was for that was no attempt of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// To summarise a result that was too large.
+    Summary,
+}
+
 /// A request to a model (000 §4).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,6 +63,9 @@ pub struct LlmLine {
     pub turn: u32,
     /// The attempt in that turn, from 1.
     pub attempt: u32,
+    /// What it was for, where it was no attempt of a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<Purpose>,
     /// The run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txn_id: Option<RunId>,
@@ -100,13 +114,31 @@ pub struct AccountingTokens {
     pub estimated: bool,
 }
 
-/// A tool call (000 §4).
+/// How a call travelled where it was not the provider's own form (000 §11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallSource {
+    /// As a tag of the XML tool transport.
+    Xml,
+}
+
+/// A result that did not fit the context, and what stands in its place (000 §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DroppedTokens {
+    /// Tokens of the result.
+    pub original_tokens: u64,
+    /// Tokens of the stub.
+    pub replacement_tokens: u64,
+}
+
+/// A tool call, or a final report that came as a tag (000 §4, §11).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolLine {
     /// The server's name in the contract; `builtin` for tools inside monolith.
     pub mcp_server: String,
-    /// The exposed tool name, as the conversation has it.
+    /// The exposed tool name, as the conversation has it; `agent__final_report_xml` for a final report that came as a tag.
     pub command: String,
     /// Whether the tool reported success.
     pub status: AccountingStatus,
@@ -133,6 +165,12 @@ pub struct ToolLine {
     pub characters_in: u64,
     /// Size of the whole result in bytes of UTF-8.
     pub characters_out: u64,
+    /// How the call travelled, where it was not the provider's own form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<CallSource>,
+    /// What its result would have weighed, where it did not fit the context and was dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<DroppedTokens>,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -168,6 +206,14 @@ impl AccountingLine {
             Self::Llm(line) => line.error.as_deref(),
             Self::Tool(line) => line.error.as_deref(),
         }
+    }
+}
+
+impl ToolLine {
+    /// Whether a tool was called: every line but that of a final report.
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        self.command != FINAL_REPORT_XML
     }
 }
 

@@ -13,7 +13,9 @@ use crate::kernel::{
     Action, EffectRecord, EntryKind, Event, EventKind, InferenceReturned, Interrupter, LostEffect,
     Outcome, RunStarted, ToolReturned,
 };
-use crate::message::{AgentMessage, CallSeq, Digest, Role, RunId, ToolOutcome, Usage, rfc3339};
+use crate::message::{
+    AgentMessage, CallSeq, Digest, InferenceSeq, Role, RunId, ToolOutcome, Usage, rfc3339,
+};
 use crate::transcript::Tombstone;
 
 /// The version of the format, as a trajectory names it.
@@ -37,6 +39,8 @@ pub(crate) struct AtifTrajectory {
     run_id: Option<RunId>,
     started_unix_ms: u64,
     steps: Vec<Map<String, Value>>,
+    /// Requests for summaries: of which call, and to which target.
+    summaries: BTreeMap<InferenceSeq, (CallSeq, u32)>,
     totals: Usage,
 }
 
@@ -58,10 +62,36 @@ impl AtifTrajectory {
     ) {
         if let Some(event) = event {
             self.at_ms = event.at_ms;
-            self.event(contract, action, &event.event, hash);
+            let inference = match &event.event {
+                EventKind::InferenceReturned(returned) => Some(returned.inference),
+                EventKind::InferenceFailed(failed) => Some(failed.inference),
+                _ => None,
+            };
+            let summary = inference.and_then(|inference| self.summaries.get(&inference).copied());
+            if let Some((call, target)) = summary {
+                // Not the attempt's target was asked, but the one that makes summaries.
+                let asked = Action {
+                    target,
+                    ..action.clone()
+                };
+                self.event(contract, &asked, &event.event, hash);
+                if let Some(step) = self.steps.last_mut() {
+                    extra(step, "summary_of_call", json!(call));
+                }
+            } else {
+                self.event(contract, action, &event.event, hash);
+            }
         }
         for effect in &action.effects {
             // A call may start long after it was asked for: when it was approved, or again after a process died.
+            if let EffectRecord::Summarise {
+                call,
+                inference,
+                target,
+            } = effect
+            {
+                self.summaries.insert(*inference, (*call, *target));
+            }
             if let EffectRecord::Execute { call, id, .. } = effect
                 && let Some(step) = self.asked.get(id)
             {

@@ -177,6 +177,8 @@ mod tests {
             timestamp: 0,
             characters_in: 1,
             characters_out: 1,
+            source: None,
+            dropped: None,
             error: Some("line\nfeed".to_owned()),
         })
     }

@@ -1,17 +1,15 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::accounting::{AccountingLine, AccountingStatus, AccountingTokens, LlmLine, ToolLine};
+use super::accounting::{AccountingLine, AccountingStatus, DroppedTokens, LlmLine, ToolLine};
+use super::reports::PendingReport;
 use crate::contract::ExecutionContract;
 use crate::kernel::{
-    Action, AgentOutcome, CheckName, Counters, EffectRecord, Event, EventKind, InferenceReturned,
+    Action, AgentOutcome, CheckName, Counters, EntryKind, Event, EventKind, InferenceReturned,
     LostEffect, Outcome, OutcomeCode, Probed,
 };
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, InferenceSeq, ProviderFault, RunId, ToolOutcome, Usage,
 };
-
-/// What stands in a line until the answer is there.
-const UNANSWERED: &str = "no answer was recorded";
 
 /// Follows a run entry by entry, and keeps what its result document needs beside the conversation.
 ///
@@ -36,12 +34,16 @@ pub struct Ledger {
     /// The run that the first of this one's parents is, where somebody knows.
     first: Option<RunId>,
     parent: Option<RunId>,
+    /// The final report in a tag that nobody has judged yet.
+    pub(super) report: Option<PendingReport>,
     /// Calls that messages asked for, started or not.
     requested: u64,
     run_id: Option<RunId>,
     /// The targets that did not answer the probe, each with what was seen.
     silent: Vec<String>,
     started_unix_ms: u64,
+    /// Requests for summaries: what comes back calls nothing.
+    summaries: BTreeSet<InferenceSeq>,
 }
 
 /// A line, and whether its answer is still awaited.
@@ -53,6 +55,8 @@ struct Slot {
     /// Index of the target, for a request.
     target: Option<usize>,
 }
+
+mod effects;
 
 impl Ledger {
     /// A ledger before entry 0.
@@ -73,10 +77,16 @@ impl Ledger {
         if let Some(event) = event {
             self.at_ms = event.at_ms;
             self.event(contract, &event.event);
-            if let EventKind::Probed(probed) = &event.event {
-                self.silent = silent(contract, probed);
+            match &event.event {
+                EventKind::Probed(probed) => self.silent = silent(contract, probed),
+                EventKind::InferenceReturned(returned) if action.kind != EntryKind::Ignored => {
+                    self.report_given(contract, action, returned);
+                }
+                EventKind::ToolReturned(returned) => self.dropped(action, returned.call),
+                _ => {}
             }
         }
+        self.report_settled(action);
         for effect in &action.effects {
             self.effect(contract, action, effect);
         }
@@ -193,107 +203,49 @@ impl Ledger {
         self.run_id.as_ref()
     }
 
-    fn effect(&mut self, contract: &ExecutionContract, action: &Action, effect: &EffectRecord) {
-        let index = u64::try_from(self.lines.len()).unwrap_or(u64::MAX);
-        let turn = action.counters.turns;
-        match effect {
-            EffectRecord::Infer {
-                attempt,
-                inference,
-                target,
-                ..
-            } => {
-                let asked = usize::try_from(*target).ok();
-                let target = asked.and_then(|index| contract.targets.get(index));
-                let line = AccountingLine::Llm(LlmLine {
-                    provider: target.map(|t| t.provider.clone()).unwrap_or_default(),
-                    model: target.map(|t| t.model.clone()).unwrap_or_default(),
-                    status: AccountingStatus::Failed,
-                    latency: 0,
-                    tokens: AccountingTokens::default(),
-                    index,
-                    turn,
-                    attempt: *attempt,
-                    txn_id: self.run_id.clone(),
-                    parent_txn_id: self.parent.clone(),
-                    origin_txn_id: self.origin(),
-                    timestamp: self.unix_ms(),
-                    error: Some(UNANSWERED.to_owned()),
-                    cost_usd: None,
-                    cost_micro_usd: None,
-                    cost_source: None,
-                    stop_reason: None,
-                });
-                let slot = self.open(line, asked);
-                self.inferences.insert(*inference, slot);
-            }
-            EffectRecord::Execute { call, id, name, .. } => {
-                let origin = contract.tool(name).map(|tool| tool.origin.as_str());
-                let origin = origin.unwrap_or_default();
-                let line = AccountingLine::Tool(ToolLine {
-                    mcp_server: origin.strip_prefix("mcp:").unwrap_or(origin).to_owned(),
-                    command: name.clone(),
-                    status: AccountingStatus::Failed,
-                    latency: 0,
-                    index,
-                    turn,
-                    attempt: action.attempt,
-                    txn_id: self.run_id.clone(),
-                    parent_txn_id: self.parent.clone(),
-                    origin_txn_id: self.origin(),
-                    timestamp: self.unix_ms(),
-                    characters_in: self.message.get(id).copied().unwrap_or_default(),
-                    characters_out: 0,
-                    error: Some(UNANSWERED.to_owned()),
-                });
-                let slot = self.open(line, None);
-                self.calls.insert(*call, slot);
-            }
-            EffectRecord::Cancel => self.cancel(),
-            EffectRecord::Probe
-            | EffectRecord::AwaitApproval { .. }
-            | EffectRecord::Wait { .. }
-            | EffectRecord::Finish => {}
+    /// The entry took a result over that did not fit the context.
+    fn dropped(&mut self, action: &Action, call: CallSeq) {
+        let dropped = action.blocked.as_ref().and_then(|block| block.dropped);
+        let slot = self.calls.get(&call).copied();
+        if let (Some(dropped), Some(slot)) = (dropped, slot)
+            && let Some(AccountingLine::Tool(line)) = self.line_mut(slot.line)
+        {
+            line.dropped = Some(DroppedTokens {
+                original_tokens: dropped.original,
+                replacement_tokens: dropped.replacement,
+            });
         }
+    }
+
+    /// The number of the next entry of the accounting.
+    pub(super) fn next_index(&self) -> u64 {
+        u64::try_from(self.lines.len()).unwrap_or(u64::MAX)
+    }
+
+    /// The run that this one was forked from.
+    pub(super) const fn parent(&self) -> Option<&RunId> {
+        self.parent.as_ref()
+    }
+
+    /// Adds a line; where it stands.
+    pub(super) fn push(&mut self, line: AccountingLine) -> usize {
+        self.lines.push(line);
+        self.lines.len() - 1
+    }
+
+    pub(super) fn line_mut(&mut self, line: usize) -> Option<&mut AccountingLine> {
+        self.lines.get_mut(line)
+    }
+
+    /// Nothing changes that line any more.
+    pub(super) fn close(&mut self, line: usize) {
+        self.closed.push(line);
     }
 
     /// The first run of the line, where it is known.
-    fn origin(&self) -> Option<RunId> {
+    pub(super) fn origin(&self) -> Option<RunId> {
         let own = || self.run_id.clone().filter(|_| self.parent.is_none());
         self.first.clone().or_else(own)
-    }
-
-    fn open(&mut self, line: AccountingLine, target: Option<usize>) -> Slot {
-        self.lines.push(line);
-        Slot {
-            began_ms: self.at_ms,
-            line: self.lines.len() - 1,
-            open: true,
-            target,
-        }
-    }
-
-    /// Whatever is in flight is given up.
-    fn cancel(&mut self) {
-        let at_ms = self.at_ms;
-        let slots = self.inferences.values_mut().chain(self.calls.values_mut());
-        for slot in slots.filter(|slot| slot.open) {
-            slot.open = false;
-            self.closed.push(slot.line);
-            let latency_ms = at_ms.saturating_sub(slot.began_ms);
-            let why = Some("cancelled".to_owned());
-            match self.lines.get_mut(slot.line) {
-                Some(AccountingLine::Llm(line)) => {
-                    line.latency = latency_ms;
-                    line.error = why;
-                }
-                Some(AccountingLine::Tool(line)) => {
-                    line.latency = latency_ms;
-                    line.error = why;
-                }
-                None => {}
-            }
-        }
     }
 
     fn event(&mut self, contract: &ExecutionContract, event: &EventKind) {
@@ -340,7 +292,8 @@ impl Ledger {
 
     fn inference_returned(&mut self, contract: &ExecutionContract, returned: &InferenceReturned) {
         let result = &returned.result;
-        if let Some(message) = &result.canonical_message {
+        let of_run = !self.summaries.contains(&returned.inference);
+        if let Some(message) = result.canonical_message.as_ref().filter(|_| of_run) {
             let asked = u64::try_from(message.tool_calls.len()).unwrap_or(u64::MAX);
             self.requested = self.requested.saturating_add(asked);
             self.message = message
@@ -475,6 +428,6 @@ fn silent(contract: &ExecutionContract, probed: &Probed) -> Vec<String> {
         .collect()
 }
 
-fn size(text: &str) -> u64 {
+pub(super) fn size(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }

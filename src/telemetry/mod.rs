@@ -18,6 +18,7 @@ mod billing;
 mod exit_tag;
 mod ledger;
 mod reason;
+mod reports;
 mod result;
 mod summary;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod tests;
 pub use accounting::{
     AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
 };
+pub(crate) use accounting::{CallSource, Purpose};
 pub(crate) use atif::AtifTrajectory;
 pub(crate) use billing::{BillingFault, BillingFile};
 pub use exit_tag::ExitTag;

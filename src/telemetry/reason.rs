@@ -27,7 +27,7 @@ impl Ledger {
     /// How many of the calls that were started did not succeed, those without an answer yet included.
     #[must_use]
     pub fn failed_calls_count(&self) -> usize {
-        let failed = |line: &&AccountingLine| matches!(line, AccountingLine::Tool(call) if call.status == AccountingStatus::Failed);
+        let failed = |line: &&AccountingLine| matches!(line, AccountingLine::Tool(call) if call.is_call() && call.status == AccountingStatus::Failed);
         self.lines().iter().filter(failed).count()
     }
 
@@ -45,7 +45,11 @@ impl Ledger {
 
     /// Why the requests at the end failed, each text once, with its model where several were asked.
     fn failed_attempts(&self) -> Option<String> {
-        let attempts = self.lines().iter().rev().map_while(|line| match line {
+        // What a report came to is told beside the request that brought it.
+        let is_report =
+            |line: &&AccountingLine| matches!(line, AccountingLine::Tool(line) if !line.is_call());
+        let lines = self.lines().iter().rev().filter(|line| !is_report(line));
+        let attempts = lines.map_while(|line| match line {
             AccountingLine::Llm(line) if line.status == AccountingStatus::Failed => Some(line),
             AccountingLine::Llm(_) | AccountingLine::Tool(_) => None,
         });
@@ -76,8 +80,10 @@ impl Ledger {
     /// Every call that was started: the tool, and its error where it has one.
     fn tool_errors(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
         self.lines().iter().filter_map(|line| match line {
-            AccountingLine::Tool(call) => Some((call.command.as_str(), line.error())),
-            AccountingLine::Llm(_) => None,
+            AccountingLine::Tool(call) if call.is_call() => {
+                Some((call.command.as_str(), line.error()))
+            }
+            AccountingLine::Tool(_) | AccountingLine::Llm(_) => None,
         })
     }
 }

@@ -218,6 +218,11 @@ pub(crate) fn full_action() -> Action {
                 id: "call_1".to_owned(),
                 name: "read_file".to_owned(),
             },
+            EffectRecord::Summarise {
+                call: CallSeq(1),
+                inference: InferenceSeq(2),
+                target: 0,
+            },
             EffectRecord::AwaitApproval {
                 arguments_hash: digest,
                 call: CallSeq(1),

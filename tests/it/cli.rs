@@ -6,6 +6,9 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[cfg(unix)]
+mod signals;
+
 /// A folder to stand in, with a state folder of its own.
 struct Desk(TempDir);
 
@@ -562,78 +565,4 @@ fn foreign_text_is_passed_on_unchanged_into_a_pipe_and_shown_escaped() {
     let shown = desk.run(&["show", "last"]);
     assert!(shown.stdout.contains("x\\u{1b}[31my"), "{}", shown.stdout);
     assert!(!shown.stdout.contains('\u{1b}'));
-}
-
-#[cfg(unix)]
-mod signals {
-    use std::process::{Child, Stdio};
-
-    use super::*;
-
-    /// Starts a run whose model never answers, and waits until it has been asked.
-    fn hanging(desk: &Desk) -> Child {
-        desk.script("", &["{\"fault\":\"hang\"}"]);
-        let child = std::process::Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(["run", "--contract", "c.yaml", "--run-id", "r", "--json"])
-            .current_dir(desk.path())
-            .env("MONOLITH_HOME", desk.path().join("home"))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        entries(desk, 2);
-        child
-    }
-
-    /// Asks until the run has that many entries.
-    fn entries(desk: &Desk, wanted: u64) {
-        for _ in 0..2_000 {
-            let left = desk.run(&["show", "r", "--json"]);
-            let result: Value = serde_json::from_str(&left.stdout).unwrap_or_default();
-            if result["entries"].as_u64() >= Some(wanted) {
-                return;
-            }
-        }
-        panic!("the run never had {wanted} entries");
-    }
-
-    fn signal(child: &Child, name: &str) {
-        let sent = std::process::Command::new("kill")
-            .args([&format!("-{name}"), &child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(sent.success());
-    }
-
-    fn end(child: Child) -> (i32, Value) {
-        let output = child.wait_with_output().unwrap();
-        let result = serde_json::from_slice(&output.stdout).unwrap();
-        (output.status.code().unwrap(), result)
-    }
-
-    #[test]
-    fn the_end_of_the_process_ends_the_run_with_a_seal() {
-        let desk = Desk::new();
-        let child = hanging(&desk);
-        signal(&child, "TERM");
-        let (code, result) = end(child);
-        assert_eq!(code, 1);
-        assert_eq!(result["outcome"]["class"], "INTERRUPTED");
-        assert_eq!(result["outcome"]["code"], "shutdown");
-        assert_eq!(desk.run(&["verify", "r"]).code, 0);
-    }
-
-    #[test]
-    fn asking_once_is_a_stop_and_twice_an_abort() {
-        let desk = Desk::new();
-        let child = hanging(&desk);
-        signal(&child, "INT");
-        // The request in flight may finish, and this one never does: only the entry of the stop is added.
-        entries(&desk, 3);
-        signal(&child, "INT");
-        let (code, result) = end(child);
-        assert_eq!(code, 1);
-        assert_eq!(result["outcome"]["code"], "abort");
-        assert_eq!(result["accounting"][0]["error"], "cancelled");
-    }
 }

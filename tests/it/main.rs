@@ -17,6 +17,8 @@ mod canary;
 #[cfg(test)]
 mod cli;
 #[cfg(test)]
+mod config_layers;
+#[cfg(test)]
 mod contract_file;
 #[cfg(test)]
 mod corpus;

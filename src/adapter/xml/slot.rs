@@ -21,6 +21,12 @@ impl Nonce {
     pub(crate) fn slot(&self, number: u32) -> String {
         format!("{self}-{}", numbered(number))
     }
+
+    /// The id of the final report's slot, such as `0a1b2c3d-FINAL`.
+    #[must_use]
+    pub(crate) fn final_slot(&self) -> String {
+        format!("{self}-{FINAL}")
+    }
 }
 
 impl fmt::Display for Nonce {

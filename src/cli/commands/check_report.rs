@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::contract::dry_precheck;
@@ -24,6 +26,8 @@ pub(super) struct CheckReport {
     pub(super) checks: Vec<Checked>,
     /// What is wrong with the file, in its order.
     errors: Vec<Wrong>,
+    /// Which file each value is from that the contract's own does not hold.
+    origins: BTreeMap<String, String>,
     /// Tool servers that were not started, whose pins the contract lacks.
     not_started: Vec<String>,
     /// For each target that has one, the parameters that its protocol has no field for.
@@ -95,6 +99,7 @@ impl CheckReport {
             checks,
             errors: Vec::new(),
             not_started: preview.not_started.clone(),
+            origins: preview.origins.clone(),
             unsent: unsent(&preview.contract),
             unmatched: preview.unmatched.iter().map(|u| u.place.clone()).collect(),
         }
@@ -133,6 +138,7 @@ impl CheckReport {
             checks: Vec::new(),
             errors,
             not_started: Vec::new(),
+            origins: BTreeMap::new(),
             unsent: Vec::new(),
             unmatched: Vec::new(),
         }

@@ -416,7 +416,8 @@ fn contract(home: &Home, file: &Path) -> Vec<Finding> {
     let name = "contract";
     let path = home.cwd.join(file);
     let folder = path.parent().unwrap_or(&home.cwd).to_owned();
-    let preview = read_spec(file, &path, &[]).and_then(|spec| preview_of(home, spec, folder, true));
+    let preview = read_spec(home, (file, &path), &[], &home.cwd)
+        .and_then(|spec| preview_of(home, spec, folder, true));
     let preview = match preview {
         Ok(preview) => preview,
         Err(fault) => {

@@ -44,7 +44,7 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
 
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
     let path = home.cwd.join(&args.file);
-    let spec = read_spec(&args.file, &path, &args.sets)?;
+    let spec = read_spec(home, (&args.file, &path), &args.sets, &home.cwd)?;
     let folder = path.parent().unwrap_or(&home.cwd).to_owned();
     preview_of(home, spec, folder, args.start_servers)
 }
@@ -92,8 +92,13 @@ pub(super) fn preview_of(
     Ok(preview)
 }
 
-/// Says which pins the contract lacks: a run's contract will have them, and so another hash.
+/// Says what is from elsewhere, and which pins the contract lacks: a run's contract will have them, and so another hash.
 fn tell_unpinned(home: &Home, preview: &Preview) {
+    for (path, origin) in &preview.origins {
+        let (path, origin) = (line(path), line(origin));
+        home.screen
+            .write_err(&format!("note: {path} is from {origin}\n"));
+    }
     if !preview.not_started.is_empty() {
         let servers = line(&preview.not_started.join(", "));
         let text = format!(

@@ -45,7 +45,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
     let run_id = demo_id()?;
     let folder = folder(home, &run_id)?;
     let contract = folder.join(CONTRACT);
-    let spec = read_spec(Path::new(CONTRACT), &contract, &[])?;
+    let spec = read_spec(home, (Path::new(CONTRACT), &contract), &[], &home.cwd)?;
     let task = spec.task.clone().unwrap_or_default();
     let job = Job {
         spec,

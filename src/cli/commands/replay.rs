@@ -118,7 +118,7 @@ impl Origin {
     /// What a driver needs to know of it.
     pub(super) fn request(&self, home: &Home) -> Result<RunRequest, CliError> {
         Ok(RunRequest {
-            spec: read_spec(&self.file, &self.path, &self.sets)?,
+            spec: read_spec(home, (&self.file, &self.path), &self.sets, &self.base_dir)?,
             contract_dir: self.path.parent().unwrap_or(&home.cwd).to_owned(),
             base_dir: self.base_dir.clone(),
             environment: home.environment.clone(),

@@ -35,7 +35,7 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
     let file = file.ok_or(CliError::NoContractFile { run_id })?;
     sets.extend(args.sets);
     let path = home.cwd.join(&file);
-    let spec = read_spec(&file, &path, &sets)?;
+    let spec = read_spec(home, (&file, &path), &sets, &base_dir)?;
     known::learn(&spec, &home.environment);
     let request = RunRequest {
         spec,

@@ -140,7 +140,7 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
     // The command line has exactly one of them.
     let file = args.contract.or(args.given).unwrap_or_default();
     let path = home.cwd.join(&file);
-    let mut spec = read_spec(&file, &path, &args.sets)?;
+    let mut spec = read_spec(home, (&file, &path), &args.sets, &home.cwd)?;
     if args.task.is_some() {
         spec.task = args.task;
     }
@@ -178,11 +178,13 @@ impl From<DurabilityArg> for Durability {
     }
 }
 
-/// Reads a contract file; `name` is what messages call it.
+/// Reads a contract file; `name` is what messages call it. What it names and does not define is taken from the layers of
+/// configuration, as they are for who stands in `base`.
 pub(super) fn read_spec(
-    name: &Path,
-    path: &Path,
+    home: &Home,
+    (name, path): (&Path, &Path),
     sets: &[String],
+    base: &Path,
 ) -> Result<ContractSpec, CliError> {
     let refuse = |reason: String| CliError::ContractUnreadable {
         path: name.to_owned(),
@@ -207,11 +209,9 @@ pub(super) fn read_spec(
             "it is not UTF-8 at line {line}, column {column} (byte {at})"
         ))
     })?;
-    Ok(ContractSpec::parse(
-        &name.display().to_string(),
-        &text,
-        sets,
-    )?)
+    let layers = home.layers(base, path.parent().unwrap_or(base))?;
+    let name = name.display().to_string();
+    Ok(ContractSpec::parse_with(&name, &text, sets, &layers)?)
 }
 
 /// How long a finished run waits for file operations that it gave up.

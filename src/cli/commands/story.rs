@@ -10,7 +10,9 @@ use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::{Screen, Style};
 use crate::cli::standing::Standing;
 use crate::contract::ExecutionContract;
-use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind, LostEffect, RunStarted};
+use crate::kernel::{
+    Action, EffectRecord, EntryKind, Event, EventKind, LostEffect, RunStarted, State,
+};
 use crate::message::{CallSeq, Digest, RunId};
 use crate::store::Lineage;
 use crate::telemetry::Ledger;
@@ -118,7 +120,8 @@ impl Teller {
     fn follow(&mut self, action: &Action, event: Option<Event>) {
         match event.map(|event| event.event) {
             Some(EventKind::RunStarted(started)) => self.started = Some(*started),
-            Some(EventKind::InferenceReturned(returned)) => {
+            // That of a summary calls nothing.
+            Some(EventKind::InferenceReturned(returned)) if action.from != State::Execute => {
                 let message = returned.result.canonical_message.into_iter();
                 let asked = message.flat_map(|message| message.tool_calls);
                 self.arguments = asked

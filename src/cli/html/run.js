@@ -95,6 +95,7 @@ const readRun = (() => {
     for (const effect of action.effects ?? []) {
       const value = effect.value ?? {};
       if (effect.kind === "infer") said.push(`asks the model, inference ${value.inference}`);
+      if (effect.kind === "summarise") said.push(`asks for a summary of call ${value.call}, inference ${value.inference}`);
       if (effect.kind === "execute") said.push(`${value.name} ${brief(calls.get(value.call)?.arguments ?? "", 120)}`);
       if (effect.kind === "await_approval") said.push("waits for an approval");
       if (effect.kind === "wait") said.push(`waits until ${(value.until_ms / 1000).toFixed(3)} s`);
@@ -112,6 +113,7 @@ const readRun = (() => {
     const run = { entries: [], calls: new Map(), spans: [], blobs: new Map(), stones: new Map(), talk: [], contract: {}, limits: [], started: {} };
     const open = new Map();
     let at = 0, usedTokens = 0, step = -1, asked = new Map();
+    const summaries = new Map();
     const close = (key, seq, tone) => {
       const span = open.get(key);
       if (span) Object.assign(span, { to: at, end: seq, tone });
@@ -148,7 +150,10 @@ const readRun = (() => {
         run.started = value;
         for (const message of value.messages ?? []) run.talk.push({ seq: action.seq, ...message });
       }
-      if (event?.kind === "inference_returned") {
+      if (event?.kind === "inference_returned" && summaries.has(value.inference)) {
+        const content = value.result?.canonical_message?.content ?? "", call = run.calls.get(summaries.get(value.inference));
+        run.talk.push({ seq: action.seq, role: "tool", name: `summary of ${call?.name}`, content });
+      } else if (event?.kind === "inference_returned") {
         const message = value.result?.canonical_message;
         if (message) run.talk.push({ seq: action.seq, ...message });
         asked = new Map((message?.tool_calls ?? []).map((call) => [call.id, call]));
@@ -171,6 +176,10 @@ const readRun = (() => {
       const { said: more, mark } = decided(action, run.calls);
       for (const effect of action.effects ?? []) {
         if (effect.kind === "infer") begin(`infer ${effect.value.inference}`, "model", action.seq, `inference ${effect.value.inference}`);
+        if (effect.kind === "summarise") {
+          summaries.set(effect.value.inference, effect.value.call);
+          begin(`infer ${effect.value.inference}`, "model", action.seq, `inference ${effect.value.inference}, a summary`);
+        }
         if (effect.kind === "execute") begin(`call ${effect.value.call}`, "tool", action.seq, effect.value.name);
         if (effect.kind === "wait") begin("wait", "wait", action.seq, "wait");
         if (effect.kind === "cancel") for (const key of [...open.keys()]) close(key, action.seq, "bad");

@@ -16,7 +16,7 @@ const transcript = (() => {
     outcome: class code;
     probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested timed_out cancelled
       tool_changed:;
-    infer: attempt inference notices target tools; execute: arguments_hash call id name;
+    infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
     await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
     event: at_ms event;
     run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?;

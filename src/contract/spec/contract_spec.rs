@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::fill::VariableScope;
+
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
     QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, ToolPolicy, ToolProof,
@@ -74,6 +76,10 @@ pub struct ContractSpec {
     pub tool_transport: Option<ToolTransport>,
     pub tools: ToolsSpec,
     pub total_timeout_ms: Option<u64>,
+    /// Which file each value is from that the contract's own does not hold, by its dotted path.
+    pub(crate) origins: BTreeMap<String, String>,
+    /// The variables that such values see, by the same paths.
+    pub(crate) scopes: BTreeMap<String, VariableScope>,
 }
 
 impl ContractSpec {
@@ -116,6 +122,8 @@ pub struct TargetSpec {
     pub provider: String,
     /// What differs from the file's `sampling` for this target.
     pub sampling: SamplingSpec,
+    /// Whether it makes summaries and nothing else.
+    pub summarizer: bool,
     /// How calls stand in the model's text; off: they do not.
     pub text_profile: Setting<TextProfile>,
 }

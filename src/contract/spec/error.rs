@@ -185,6 +185,8 @@ pub(super) struct Findings<'a> {
     text: &'a str,
     sets: &'a [String],
     list: RefCell<Vec<Finding>>,
+    /// Paths of values that are not the file's own, and where they are from.
+    outside: RefCell<Vec<(String, String)>>,
 }
 
 impl<'a> Findings<'a> {
@@ -193,6 +195,7 @@ impl<'a> Findings<'a> {
             text,
             sets,
             list: RefCell::default(),
+            outside: RefCell::default(),
         }
     }
 
@@ -203,8 +206,20 @@ impl<'a> Findings<'a> {
         rule: impl Into<String>,
         help: Option<String>,
     ) {
-        let finding = (place.clone(), path.to_owned(), rule.into(), help);
+        let mut rule: String = rule.into();
+        let outside = self.outside.borrow();
+        let at = |known: &str| path == known || path.starts_with(&format!("{known}."));
+        if let Some((_, origin)) = outside.iter().find(|(known, _)| at(known)) {
+            rule = format!("{rule} (in {origin})");
+        }
+        let finding = (place.clone(), path.to_owned(), rule, help);
         self.list.borrow_mut().push(finding);
+    }
+
+    /// What is said of that path from now on is said of a value that stands in another file.
+    pub(super) fn defined_outside(&self, path: &str, origin: &str) {
+        let mut outside = self.outside.borrow_mut();
+        outside.push((path.to_owned(), origin.to_owned()));
     }
 
     /// A place in words: `on line 3`, `in --set max_turns=6`.

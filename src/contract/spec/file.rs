@@ -14,7 +14,7 @@ use crate::contract::{
 };
 
 /// The queue of every server that names none; it is there by itself.
-const DEFAULT_QUEUE: &str = "default";
+pub(super) const DEFAULT_QUEUE: &str = "default";
 
 impl Choice for Page {
     const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
@@ -68,7 +68,14 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
         let (providers, provider_names) = providers
             .map(|node| read_providers(node, &file.out.below("providers")))
             .unwrap_or_default();
-        let targets = read_targets(file, &provider_names);
+        let mut targets = read_targets(file, &provider_names);
+        let tool_output_budget = file.section("tool_output_budget", read_tool_output_budget);
+        targets.extend(summarizer(
+            file,
+            &tool_output_budget,
+            &targets,
+            &provider_names,
+        ));
         let prices = file.node("prices").filter(|node| !node.is_null());
         let prices =
             prices.and_then(|node| read_prices(node, &file.out.below("prices"), &provider_names));
@@ -120,13 +127,15 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             task: file.get("task"),
             token_gate: file.get("token_gate"),
             tokenizer: file.nullable("tokenizer"),
-            tool_output_budget: file.section("tool_output_budget", read_tool_output_budget),
+            tool_output_budget,
             tool_policy: file.get("tool_policy"),
             tool_proof: file.get("tool_proof"),
             tool_timeout_ms: file.get("tool_timeout_ms"),
             tool_transport: file.get("tool_transport"),
             tools: file.section("tools", read_tools),
             total_timeout_ms: file.get("total_timeout_ms"),
+            origins: BTreeMap::new(),
+            scopes: BTreeMap::new(),
         }
     })
 }
@@ -206,6 +215,64 @@ fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetS
     targets.unwrap_or_default()
 }
 
+/// The target that makes summaries, where the file names one that is none of `targets` (semantics §6): a model of a provider.
+fn summarizer(
+    file: &mut Section<'_, '_>,
+    budget: &ToolOutputBudgetSpec,
+    targets: &[TargetSpec],
+    providers: &[String],
+) -> Option<TargetSpec> {
+    let named = budget.summarizer_model.as_deref()?;
+    let known = |target: &TargetSpec| {
+        named == target.model || named == format!("{}/{}", target.provider, target.model)
+    };
+    if targets.is_empty() || targets.iter().any(known) {
+        return None;
+    }
+    let of = |provider: &&String| {
+        let model = named.strip_prefix(provider.as_str())?.strip_prefix('/')?;
+        Some(model.to_owned()).filter(|model| !model.is_empty())
+    };
+    // A provider's name may hold a slash: the longest that fits is meant.
+    let provider = providers.iter().filter(|name| of(name).is_some());
+    let provider = provider.max_by_key(|name| name.len());
+    let found = provider.and_then(|name| Some((name, of(&name)?)));
+    let Some((provider, model)) = found else {
+        let rule = format!("`{named}` is no model of `targets` and no `provider/model`");
+        let help = Some(format!(
+            "providers: {}",
+            if providers.is_empty() {
+                "none".to_owned()
+            } else {
+                providers.join(", ")
+            }
+        ));
+        let child = |node: &Node| match &node.kind {
+            Kind::Map(entries) => {
+                let found = entries
+                    .iter()
+                    .find(|(key, _)| key.text == "summarizer_model");
+                found.map(|(_, node)| node.clone())
+            }
+            Kind::Scalar { .. } | Kind::List(_) => None,
+        };
+        if let Some(node) = file.peek("tool_output_budget").and_then(child) {
+            let out = file
+                .out
+                .below("tool_output_budget")
+                .below("summarizer_model");
+            out.refuse(&node, rule, help);
+        }
+        return None;
+    };
+    Some(TargetSpec {
+        model,
+        provider: provider.clone(),
+        summarizer: true,
+        ..TargetSpec::default()
+    })
+}
+
 impl Read for TargetSpec {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
         Section::read(node, out, |target| {
@@ -226,6 +293,7 @@ impl Read for TargetSpec {
                 model_profile_id,
                 provider: provider?,
                 sampling,
+                summarizer: false,
                 text_profile,
             })
         })?

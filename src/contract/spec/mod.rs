@@ -11,6 +11,7 @@
 mod contract_spec;
 mod error;
 mod file;
+mod fill;
 mod foreign;
 mod overrides;
 mod parse;
@@ -33,3 +34,4 @@ pub(crate) use contract_spec::{
     TargetSpec,
 };
 pub use error::SpecErrors;
+pub(crate) use fill::{Definition, Definitions, VariableScope, Wanted};

@@ -1,6 +1,7 @@
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SpecErrors};
 use super::file::read_file;
+use super::fill::{Definitions, Nothing, fill};
 use super::reader::Out;
 use super::{overrides, secrets, tree};
 
@@ -13,6 +14,19 @@ impl ContractSpec {
     /// # Errors
     /// Every fault of the file at once, except that a fault of syntax hides what stands after it.
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self, SpecErrors> {
+        Self::parse_with(file, text, sets, &Nothing)
+    }
+
+    /// As [`Self::parse`], where `known` has the definitions of what the file names and does not define.
+    ///
+    /// # Errors
+    /// As [`Self::parse`]; a fault of a definition is told where the file names it.
+    pub(crate) fn parse_with(
+        file: &str,
+        text: &str,
+        sets: &[String],
+        known: &dyn Definitions,
+    ) -> Result<Self, SpecErrors> {
         // A byte-order mark is no part of the first line.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let findings = Findings::new(text, sets);
@@ -29,6 +43,8 @@ impl ContractSpec {
             // What an override replaced stands in the file still.
             secret.extend(secrets::places(root));
         }
+        let filled = root.as_mut().map(|root| fill(root, known, &findings));
+        let filled = filled.unwrap_or_default();
         let spec = root.as_ref().and_then(|root| {
             let out = Out {
                 findings: &findings,
@@ -37,7 +53,11 @@ impl ContractSpec {
             read_file(root, &out)
         });
         match spec {
-            Some(spec) if findings.is_empty() => Ok(spec),
+            Some(spec) if findings.is_empty() => Ok(Self {
+                origins: filled.origins,
+                scopes: filled.scopes,
+                ..spec
+            }),
             _ => {
                 let (mut text, sets) = secrets::masked(&secret, text, sets);
                 if root.is_none() {

@@ -171,9 +171,9 @@ fn what_is_not_built_is_incompatible_and_says_so() {
         &["speculative_exec true: not built yet"],
     );
     check(
-        &["tool_output_budget.summarizer_model=m", "tokenizer=o200k"],
+        &["speculative_exec=true", "tokenizer=o200k"],
         &[
-            "tool_output_budget.summarizer_model: not built yet",
+            "speculative_exec true: not built yet",
             "tokenizer o200k: not built yet; null estimates bytes / 4",
         ],
     );

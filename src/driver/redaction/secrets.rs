@@ -54,6 +54,7 @@ impl Secrets {
     /// The secrets that a file names, as far as the environment has them.
     #[must_use]
     pub(crate) fn of(spec: &ContractSpec, environment: &Environment) -> Self {
+        let environment = &environment.over(spec);
         let mut found = Self::default();
         for (name, provider) in &spec.providers {
             found.take_provider(name, provider, environment);
@@ -120,7 +121,7 @@ impl Secrets {
     }
 
     fn take_variable(&mut self, name: &str, place: &str, environment: &Environment) {
-        if let Some(value) = environment.get(name) {
+        if let Some(value) = environment.get_at(name, place) {
             self.take(place, true, &value);
         }
     }

@@ -70,7 +70,7 @@ impl Oracle {
         let used_up = f.attempt >= self.terms.max_attempts_per_turn;
         let refused = |entry: &&(usize, Why)| matches!(entry.1, Why::Refused(_));
         let refusers: BTreeSet<usize> = f.failed.iter().filter(refused).map(|e| e.0).collect();
-        let all_refused = refusers.len() == self.terms.targets.len();
+        let all_refused = refusers.len() == self.targets();
         let only_refusals = f.failed.iter().all(|e| refused(&e));
         let only_provider = f.failed.iter().all(|e| {
             matches!(
@@ -228,7 +228,7 @@ impl Oracle {
 
     /// A wait only where every target of the cycle that ends here was limited; the longest (§4).
     pub(super) fn wait_before_retry(&self) -> Option<u64> {
-        let targets = self.terms.targets.len();
+        let targets = self.targets();
         let f = &self.facts;
         if self.target(f.attempt) + 1 != targets {
             return None;
@@ -276,6 +276,12 @@ impl Oracle {
             .parked_since
             .map_or(0, |since| self.clock.at - since);
         self.clock.at - self.clock.parked - now
+    }
+
+    /// How many targets attempts go to.
+    pub(super) fn targets(&self) -> usize {
+        let attempted = self.terms.targets.iter().filter(|t| !t.summarizer);
+        attempted.count()
     }
 
     pub(super) fn late(&self) -> Option<Code> {
@@ -374,7 +380,7 @@ impl Oracle {
     }
 
     pub(super) fn target(&self, attempt: u32) -> usize {
-        (attempt as usize - 1) % self.terms.targets.len()
+        (attempt as usize - 1) % self.targets()
     }
 
     pub(super) fn attempt_of(&self, wish: Wish) -> u32 {

@@ -81,6 +81,7 @@ impl Oracle {
                     ..Found::default()
                 })
             }
+            (LostEffect::Inference(n), Place::Tools) => self.told(n.0, None),
             (LostEffect::Call(call), Place::Tools) => {
                 let nothing_starts = self.nothing_starts().is_some();
                 let Some(lost) = self
@@ -174,13 +175,73 @@ impl Oracle {
             ToolOutcome::Cancelled => Slot::Said(failed("interrupted, effect unknown")),
             ToolOutcome::ToolChanged => Slot::Said(failed(&format!("TOOL_NOT_FOUND: {name}"))),
         };
+        let fits = matches!(slot, Slot::Result(_)) && !self.facts.tripped;
         self.facts.batch[at].slot = slot;
+        match outcome {
+            ToolOutcome::Returned(envelope) if fits => self.summary(at, envelope),
+            _ => self.rest(),
+        }
+    }
+
+    /// §6: a result that is too large is told by a model where that is allowed.
+    fn summary(&mut self, at: usize, envelope: &ToolEnvelope) -> Reaction {
+        let named = self.terms.tool_output_budget.summarizer_model.as_ref();
+        let target =
+            named.and_then(|name| self.terms.targets.iter().position(|t| t.model == *name));
+        let long = envelope.full.is_some() && envelope.status == EnvelopeStatus::Ok;
+        let (Some(target), true, None) = (target, long, self.nothing_starts()) else {
+            return self.rest();
+        };
+        let whole = envelope.bytes_out;
+        let limit = self.terms.tool_output_budget.max_bytes_per_call;
+        let head = texts::summary_head(whole, limit).len() as u64 + 1;
+        let room = limit - head;
+        let expected = (super::super::summary::preamble(&envelope.tool, room).len() as u64 + whole)
+            .div_ceil(4);
+        let over = self.facts.inferences + 1 > self.terms.max_inferences
+            || self.facts.tokens + expected > self.terms.max_tokens_consumed.0
+            || expected > self.limit(target);
+        if over {
+            return self.rest();
+        }
+        self.facts.inferences += 1;
+        let inference = self.facts.inferences;
+        self.facts.batch[at].slot = Slot::Told(inference, envelope.tokens, whole);
+        Reaction::Summarises(inference)
+    }
+
+    /// A summary came, or none did.
+    pub(super) fn told(&mut self, inference: u64, said: Option<&InferenceReturned>) -> Reaction {
+        let mut waiting = self.facts.batch.iter_mut();
+        let waiting = waiting.find(|c| matches!(c.slot, Slot::Told(n, ..) if n == inference));
+        let Some(call) = waiting.filter(|_| self.facts.place == Place::Tools) else {
+            return Reaction::Ignored;
+        };
+        let Slot::Told(_, cut, whole) = call.slot else {
+            return Reaction::Ignored;
+        };
+        call.slot = Slot::Result(cut);
+        if let Some(said) = said
+            && let Some(message) = &said.result.canonical_message
+            && said.result.status != AdapterStatus::Rejected
+            && matches!(said.result.stop, StopReason::End | StopReason::Unknown)
+            && message.tool_calls.is_empty()
+            && !message.content.trim().is_empty()
+        {
+            let text = message.content.trim();
+            let head = texts::summary_head(whole, text.len() as u64);
+            let shown = format!("{head}\n{text}");
+            let most = self.terms.tool_output_budget.max_bytes_per_call;
+            if shown.len() as u64 <= most && estimate(&shown) <= cut {
+                call.slot = Slot::Result(estimate(&shown));
+            }
+        }
         self.rest()
     }
 
     /// tool_preflight: a result that does not fit is dropped.
     pub(super) fn weigh(&mut self, tokens: u64) -> Slot {
-        let smallest = (0..self.terms.targets.len())
+        let smallest = (0..self.targets())
             .map(|t| self.limit(t))
             .min()
             .unwrap_or(0);
@@ -189,7 +250,10 @@ impl Oracle {
         let results: u64 = f
             .batch
             .iter()
-            .map(|c| if let Slot::Result(n) = c.slot { n } else { 0 })
+            .map(|c| match c.slot {
+                Slot::Result(n) | Slot::Told(_, n, _) => n,
+                _ => 0,
+            })
             .sum();
         if f.current + f.pending + results + tokens + schema > smallest {
             f.tripped = true;
@@ -216,7 +280,7 @@ impl Oracle {
             .facts
             .batch
             .iter()
-            .any(|c| matches!(c.slot, Slot::Running(_)))
+            .any(|c| matches!(c.slot, Slot::Running(_) | Slot::Told(..)))
         {
             return Reaction::Noted;
         }
@@ -247,7 +311,7 @@ impl Oracle {
             f.pending += match call.slot {
                 Slot::Said(text) => estimate(&text),
                 Slot::Result(tokens) => tokens,
-                Slot::Pending(_) | Slot::Asked(_) | Slot::Running(_) => 0,
+                Slot::Pending(_) | Slot::Asked(_) | Slot::Running(_) | Slot::Told(..) => 0,
             };
         }
         f.pending += std::mem::take(&mut f.frames);

@@ -5,6 +5,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
+use super::call_client::CallClient;
 use crate::tools::ToolServerError;
 
 /// How long a connection may take to come about.
@@ -21,7 +22,7 @@ const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 pub(super) fn connect(
     url: &str,
     headers: &BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, ToolServerError> {
+) -> Result<StreamableHttpClientTransport<CallClient>, ToolServerError> {
     let refuse = |reason: String| ToolServerError::Address {
         reason,
         url: without_secrets(url),
@@ -47,7 +48,10 @@ pub(super) fn connect(
         .custom_headers(custom)
         .max_sse_event_size(MAX_EVENT_BYTES)
         .reinit_on_expired_session(false);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    Ok(StreamableHttpClientTransport::with_client(
+        CallClient::new(client),
+        config,
+    ))
 }
 
 /// As for inferences: where bytes go is decided by the contract alone, and a request is sent once.

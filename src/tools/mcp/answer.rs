@@ -12,11 +12,23 @@ pub(super) const FRAME_BYTES: usize = 64 * 1024 * 1024;
 pub(super) enum Received {
     /// The whole frame.
     Frame(Vec<u8>),
+    /// What came of it cannot be known.
+    Lost(&'static str),
     /// A frame that was too large to keep.
     TooLarge {
         /// Its size in bytes.
         length: u64,
     },
+}
+
+impl Received {
+    /// What makes it no answer at all.
+    pub(super) const fn lost(&self) -> Option<&'static str> {
+        match self {
+            Self::Lost(reason) => Some(reason),
+            Self::Frame(_) | Self::TooLarge { .. } => None,
+        }
+    }
 }
 
 /// Travels with a request through rmcp to the transport, which puts the answer into it.
@@ -47,7 +59,7 @@ impl Slot {
     }
 }
 
-/// An answer: from a child as bytes, over HTTP as rmcp read it.
+/// An answer: as bytes, or as rmcp read it where it came over HTTP and not to a call, or on another stream than its own.
 #[derive(Debug)]
 pub(super) enum Answer {
     Bytes(Received),
@@ -74,6 +86,7 @@ impl Answer {
                 format!("the answer has {length} bytes, more than {FRAME_BYTES}"),
                 None,
             )),
+            Self::Bytes(Received::Lost(reason)) => Err(malformed(reason.to_owned(), None)),
             Self::Bytes(Received::Frame(frame)) => {
                 let verdict = read(&frame).and_then(|verdict| match verdict {
                     Verdict::Result(result) => decode(result).map(Ok),

@@ -119,7 +119,10 @@ impl Connection {
             }
         };
         if let Some(received) = slot.take() {
-            return Ok(Answer::Bytes(received));
+            return match received.lost() {
+                Some(reason) => Err(self.lost(reason)),
+                None => Ok(Answer::Bytes(received)),
+            };
         }
         match answer {
             Ok(Ok(result)) => Ok(Answer::Decoded(Box::new(result))),

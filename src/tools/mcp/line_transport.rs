@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +9,13 @@ use rmcp::model::{
     ServerJsonRpcMessage, ServerNotification, ServerResult,
 };
 use rmcp::transport::Transport;
-use serde::Serialize;
-use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Received, Slot};
+use super::call_frame;
 use super::line_reader::{Line, LineReader};
 use super::listener::Changes;
 use super::stderr_tail::StderrTail;
@@ -222,40 +220,13 @@ async fn read_some<E: AsyncRead + Unpin>(
     }
 }
 
-#[derive(Serialize)]
-struct Call<'a> {
-    jsonrpc: &'static str,
-    id: Option<&'a Value>,
-    method: Option<&'a Value>,
-    params: BTreeMap<&'a str, Box<RawValue>>,
-}
-
 /// The frame as one line. Where the slot holds argument text, that text stands in it as it was written.
 fn encode(item: &ClientJsonRpcMessage, slot: Option<&Slot>) -> io::Result<Vec<u8>> {
     let mut line = match slot.and_then(|slot| slot.arguments.as_deref()) {
         None => serde_json::to_vec(item)?,
-        Some(arguments) => encode_call(item, arguments)?,
+        // A line feed in JSON text stands between tokens only; inside strings it is escaped.
+        Some(arguments) => call_frame::encode(item, arguments.replace(['\n', '\r'], " "))?,
     };
     line.push(b'\n');
     Ok(line)
-}
-
-fn encode_call(item: &ClientJsonRpcMessage, arguments: &str) -> io::Result<Vec<u8>> {
-    // A line feed in JSON text stands between tokens only; inside strings it is escaped.
-    let one_line = arguments.replace(['\n', '\r'], " ");
-    let arguments = RawValue::from_string(one_line)?;
-    let frame = serde_json::to_value(item)?;
-    let mut params = BTreeMap::new();
-    if let Some(members) = frame.get("params").and_then(Value::as_object) {
-        for (name, value) in members {
-            params.insert(name.as_str(), to_raw_value(value)?);
-        }
-    }
-    params.insert("arguments", arguments);
-    Ok(serde_json::to_vec(&Call {
-        jsonrpc: "2.0",
-        id: frame.get("id"),
-        method: frame.get("method"),
-        params,
-    })?)
 }

@@ -4,9 +4,10 @@
 //! `tools/list`: its result type is untagged, so an answer of the wrong shape becomes some other result, and one that
 //! fits nothing is dropped and the caller waits for ever. Here the answer's bytes are taken off the line before rmcp
 //! sees them, judged by our own decoder and hashed as received; rmcp gets an empty result in their place, which ends
-//! its request. Over HTTP the bytes are rmcp's own: a result of the wrong shape is malformed but has no raw hash, a body
-//! that is no JSON-RPC at all counts as a lost connection, arguments go through rmcp's numbers, and pins cover what
-//! rmcp knows of a tool.
+//! its request. Over HTTP the same is done for calls: they are posted with the bytes of their arguments, and the answer in the
+//! body or the stream of that request is taken off as it came. What rmcp itself reads there is the rest: the handshake, lists of
+//! tools (so pins cover what rmcp knows of a tool), and the answer to a call that comes on another stream, after a reconnection:
+//! there a result of the wrong shape is malformed but has no raw hash. A body that is no answer at all counts as a lost connection.
 //!
 //! ```text
 //! ask ──request + slot──▶ rmcp ──▶ LineTransport ──▶ child
@@ -21,6 +22,8 @@
 
 mod address;
 mod answer;
+mod call_client;
+mod call_frame;
 mod call_result;
 mod connection;
 mod frame_head;

@@ -10,7 +10,11 @@ use crate::tools::ServerSpec;
 
 /// A server that answers each POST with one JSON document, or one event where the tool is called `event`.
 fn respond(request: &Request) -> ResponseTemplate {
-    let asked: Value = serde_json::from_slice(&request.body).unwrap();
+    // No value holds such numbers.
+    let body = String::from_utf8_lossy(&request.body)
+        .replace("e400", "")
+        .replace("e999", "");
+    let asked: Value = serde_json::from_str(&body).unwrap();
     let reply = |result: &Value| json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
     let ok = |result: Value| ResponseTemplate::new(200).set_body_json(reply(&result));
     let tool = asked["params"]["name"].as_str().unwrap_or_default();
@@ -24,6 +28,7 @@ fn respond(request: &Request) -> ResponseTemplate {
             let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
             let names = [
                 "say", "event", "refuse", "malformed", "garbage", "gone", "moved", "huge", "huge_event",
+                "raw", "raw_event", "malformed_event", "refused_by_status", "silent_event", "text",
             ];
             ok(json!({"tools": names.map(tool)}))
         }
@@ -36,6 +41,30 @@ fn respond(request: &Request) -> ResponseTemplate {
             ResponseTemplate::new(200)
                 .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
         }
+        ("tools/call", tool @ ("raw" | "raw_event")) => {
+            let body = String::from_utf8(request.body.clone()).unwrap();
+            let result = reply(&json!({"content": [{"type": "text", "text": body}]}));
+            if tool == "raw" {
+                return ResponseTemplate::new(200).set_body_json(result);
+            }
+            // A comment, a notification and a question of the server's own come before the answer.
+            let told = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}});
+            let ping = json!({"jsonrpc": "2.0", "id": asked["id"], "method": "ping"});
+            let events = format!(": hello\r\n\r\nevent: message\r\ndata: {told}\r\n\r\ndata: {ping}\r\n\r\ndata: {result}\r\n\r\n");
+            ResponseTemplate::new(200).set_body_raw(events, "text/event-stream")
+        }
+        ("tools/call", "malformed_event") => {
+            let result = reply(&json!({"text": "where is the content"}));
+            ResponseTemplate::new(200)
+                .set_body_raw(format!("data: {result}\n\n"), "text/event-stream")
+        }
+        ("tools/call", "silent_event") => {
+            ResponseTemplate::new(200).set_body_raw(": nothing\n\n", "text/event-stream")
+        }
+        ("tools/call", "text") => ResponseTemplate::new(200).set_body_raw("done", "text/plain"),
+        ("tools/call", "refused_by_status") => ResponseTemplate::new(400).set_body_json(
+            json!({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32602, "message": "no such thing"}}),
+        ),
         ("tools/call", tool @ ("huge" | "huge_event")) => {
             let text = "x".repeat(17 << 20);
             let result = reply(&json!({"content": [{"type": "text", "text": text}]}));
@@ -99,17 +128,29 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
     );
     assert_eq!(bench.said("h__event", "{}").await, "streamed");
     assert_eq!(bench.said("h__refuse", "{}").await, "-32603: not today");
-    let outcome = bench.call("h__malformed", "{}").await;
-    assert!(
-        matches!(outcome, ToolOutcome::Malformed { raw_hash: None, .. }),
-        "{outcome:?}"
+    assert_eq!(
+        bench.said("h__refused_by_status", "{}").await,
+        "-32602: no such thing"
     );
+    for tool in ["h__malformed", "h__malformed_event"] {
+        let outcome = bench.call(tool, "{}").await;
+        let kept = matches!(
+            outcome,
+            ToolOutcome::Malformed {
+                raw_hash: Some(_),
+                ..
+            }
+        );
+        assert!(kept, "{tool}: {outcome:?}");
+    }
     for tool in [
         "h__garbage",
         "h__gone",
         "h__moved",
         "h__huge",
         "h__huge_event",
+        "h__silent_event",
+        "h__text",
     ] {
         let outcome = bench.call(tool, "{}").await;
         assert!(
@@ -129,5 +170,37 @@ async fn a_server_behind_an_address_is_called_with_the_authors_headers() {
         ["refuse", "garbage", "gone", "moved"].map(count),
         [1, 1, 1, 1]
     );
+    bench.up.servers.close().await;
+}
+
+#[tokio::test]
+async fn arguments_reach_an_address_bit_for_bit() {
+    let server = MockServer::start().await;
+    Mock::given(method("POST"))
+        .respond_with(respond)
+        .mount(&server)
+        .await;
+    let root = tempfile::tempdir().unwrap();
+    let specs = [("h", at(server.uri(), "secret"))];
+    let bench = Bench::bring_up(specs, root.path()).await;
+    for arguments in [
+        r#"{"x":"x86"}"#,
+        r#"{"x":"\u0000\u0041\/\ud83d\ude00"}"#,
+        r#"{"z":1,"a":{"z":2,"a":3},"m":[]}"#,
+        r#"{"n":1e400,"m":-1E+0,"o":1.0,"p":1.50e2,"q":12345678901234567890123}"#,
+        "{ \"x\" :\t1 ,\r\n \"y\": [ ] }",
+        r#"{"arguments":{"arguments":1e999}}"#,
+        "{}",
+    ] {
+        for tool in ["h__raw", "h__raw_event"] {
+            let body = bench.said(tool, arguments).await;
+            let told = format!("\"arguments\":{arguments}");
+            assert!(body.contains(&told), "{tool}: {body}");
+            let read: Value =
+                serde_json::from_str(&body.replace("e400", "").replace("e999", "")).unwrap();
+            assert_eq!(read["method"], "tools/call");
+            assert_eq!(read["params"]["name"], tool.strip_prefix("h__").unwrap());
+        }
+    }
     bench.up.servers.close().await;
 }

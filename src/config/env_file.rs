@@ -1,0 +1,88 @@
+use std::collections::BTreeMap;
+
+/// Reads a file of variables (001 §7): `NAME=value` lines, with or without `export`; quotes around a value go; `#` begins a
+/// comment at the beginning of a line, and behind white space after a value without quotes.
+///
+/// # Errors
+/// The first line that is none, by its number; never what stands in it.
+pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut variables = BTreeMap::new();
+    for (place, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").map_or(line, str::trim_start);
+        let number = place + 1;
+        let (name, value) = line
+            .split_once('=')
+            .ok_or_else(|| format!("line {number} is not NAME=value"))?;
+        let name = name.trim();
+        if !is_name(name) {
+            return Err(format!(
+                "line {number}: what stands before `=` is no name of a variable"
+            ));
+        }
+        let value = value_of(value.trim())
+            .ok_or_else(|| format!("line {number}: the quote of the value is not closed"))?;
+        variables.insert(name.to_owned(), value);
+    }
+    Ok(variables)
+}
+
+fn value_of(text: &str) -> Option<String> {
+    let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+        let comment = text.find(" #").or_else(|| text.find("\t#"));
+        let value = comment.and_then(|at| text.get(..at)).unwrap_or(text);
+        return Some(value.trim_end().to_owned());
+    };
+    let (value, rest) = text.strip_prefix(quote)?.split_once(quote)?;
+    let rest = rest.trim_start();
+    (rest.is_empty() || rest.starts_with('#')).then(|| value.to_owned())
+}
+
+/// Whether that can name a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    let first = text.chars().next();
+    first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn variables_are_read_as_the_guide_says() {
+        let check = |text: &str, expect: Result<&[(&str, &str)], &str>| {
+            let found = read(text);
+            let found = found.as_ref().map(|all| {
+                let all = all.iter();
+                all.map(|(name, value)| (name.as_str(), value.as_str()))
+                    .collect::<Vec<_>>()
+            });
+            let expect = expect.map(<[_]>::to_vec).map_err(str::to_owned);
+            assert_eq!(found.map_err(Clone::clone), expect, "{text:?}");
+        };
+        check("", Ok(&[]));
+        check(
+            "\n# no\n  A=1\r\nexport B = two words \n",
+            Ok(&[("A", "1"), ("B", "two words")]),
+        );
+        check(
+            "A=\"x # y\" # z\nB='q\"'\nC=a#b # c\nD=",
+            Ok(&[("A", "x # y"), ("B", "q\""), ("C", "a#b"), ("D", "")]),
+        );
+        check("A=1\nA=2", Ok(&[("A", "2")]));
+        check("A=1\nsecret", Err("line 2 is not NAME=value"));
+        check(
+            "a-b=1",
+            Err("line 1: what stands before `=` is no name of a variable"),
+        );
+        check(
+            "A=\"secret",
+            Err("line 1: the quote of the value is not closed"),
+        );
+    }
+}

@@ -1,0 +1,247 @@
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Layers, Places};
+use crate::contract::{ContractSpec, Definitions, McpTransport, Wanted};
+use crate::driver::Environment;
+
+/// Folders for every place.
+struct Desk(TempDir);
+
+impl Desk {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn write(&self, name: &str, text: &(impl std::fmt::Display + ?Sized)) -> &Self {
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text.to_string()).unwrap();
+        self
+    }
+
+    fn layers(&self, config: Option<&str>) -> Layers {
+        let root = self.0.path();
+        let places = Places {
+            config: config.map(|name| root.join(name)),
+            cwd: root.join("cwd"),
+            contract_dir: root.join("prompt"),
+            binary_dir: Some(root.join("bin")),
+            home: Some(root.join("me")),
+            system: Some(root.join("etc")),
+        };
+        let environment =
+            Environment::new(|name| (name == "SHELL_VAR").then(|| "shell".to_owned()));
+        Layers::at(places, environment).unwrap()
+    }
+
+    fn spec(&self, text: &str) -> Result<ContractSpec, String> {
+        let layers = self.layers(None);
+        ContractSpec::parse_with("c.yaml", text, &[], &layers).map_err(|faults| faults.render())
+    }
+
+    fn shown(&self, text: &str) -> String {
+        text.replace(&self.0.path().display().to_string(), "")
+    }
+}
+
+fn provider(address: &str) -> Value {
+    json!({"providers": {"cloud": {"type": "openai", "baseUrl": address}}})
+}
+
+fn address(layers: &Layers) -> Option<Value> {
+    let found = layers.find(Wanted::Provider, "cloud").unwrap()?;
+    let made: Value = serde_json::from_str(&found.text).unwrap();
+    Some(made["base_url"].clone())
+}
+
+/// 000/7.layers.1, 000/7.layers.2, 000/7.layers.3, 000/7.layers.4
+#[test]
+fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
+    let order = [
+        "cwd/.ai-agent.json",
+        "prompt/.ai-agent.json",
+        "bin/.ai-agent.json",
+        "me/.ai-agent/ai-agent.json",
+        "etc/ai-agent/ai-agent.json",
+    ];
+    for highest in 0..=order.len() {
+        let desk = Desk::new();
+        for (n, name) in order.iter().enumerate().skip(highest) {
+            desk.write(name, &provider(&format!("http://{n}/")));
+        }
+        let expect = (highest < order.len()).then(|| json!(format!("http://{highest}/")));
+        assert_eq!(address(&desk.layers(None)), expect, "{highest}");
+        desk.write("own.json", &json!({}));
+        let below = highest.max(2);
+        let expect = (below < order.len()).then(|| json!(format!("http://{below}/")));
+        assert_eq!(
+            address(&desk.layers(Some("own.json"))),
+            expect,
+            "{highest}, named"
+        );
+        desk.write("own.json", &provider("http://own/"));
+        assert_eq!(
+            address(&desk.layers(Some("own.json"))),
+            Some(json!("http://own/"))
+        );
+    }
+}
+
+/// 000/7.layers.4, 000/7.layers.5, 000/7.placeholders.1, 000/7.placeholders.2, 000/7.placeholders.4, 000/7.placeholders.5
+#[test]
+fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it() {
+    let desk = Desk::new();
+    desk.write(
+        "cwd/.ai-agent.json",
+        &json!({"providers": {"cloud": {
+            "apiKey": "${KEY}",
+            "headers": {"X-High": "${A}"},
+            "models": {"m": {"overrides": {"topP": 0.5}, "contextWindow": 9000}},
+        }}}),
+    );
+    desk.write("cwd/.ai-agent.env", "A=v-high\nKEY=k\n");
+    desk.write(
+        "me/.ai-agent/ai-agent.json",
+        &json!({"providers": {"cloud": {
+            "type": "openai",
+            "baseUrl": "http://${HOST}/${SHELL_VAR}/${parameters.x}",
+            "headers": {"X-High": "lower", "X-Low": "${A}"},
+            "models": {"m": {"overrides": {"temperature": 0}}},
+            "custom": {"providerOptions": {"openai": {"user": "me"}}},
+        }}}),
+    );
+    desk.write("me/.ai-agent/ai-agent.env", "A=v-low\nHOST=h:1\n");
+    let spec = desk
+        .spec("task: t\ntargets: [{provider: cloud, model: m}]\n")
+        .unwrap();
+    let cloud = &spec.providers["cloud"];
+    assert_eq!(
+        cloud.base_url.as_deref(),
+        Some("http://h:1/shell/${parameters.x}")
+    );
+    assert_eq!(cloud.api_key_env.as_deref(), Some("KEY"));
+    assert_eq!(cloud.headers["X-High"], "${A}");
+    assert_eq!(cloud.models["m"].context_window, Some(9000));
+    assert_eq!(cloud.provider_options.as_deref(), Some(r#"{"user":"me"}"#));
+    let seen = |path: &str| spec.scopes[path].variables["A"].clone();
+    assert_eq!(seen("providers.cloud.headers.X-High"), "v-high");
+    assert_eq!(seen("providers.cloud.headers.X-Low"), "v-low");
+    let from = |path: &str| desk.shown(&spec.origins[path]);
+    assert_eq!(
+        from("providers.cloud.base_url"),
+        "/me/.ai-agent/ai-agent.json"
+    );
+    assert_eq!(from("providers.cloud.api_key_env"), "/cwd/.ai-agent.json");
+    let told = format!("{spec:?}");
+    assert!(
+        !told.contains("v-high") && !told.contains("v-low"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_contract_that_defines_what_it_names_reads_no_layer() {
+    let desk = Desk::new();
+    desk.write("cwd/.ai-agent.json", "broken");
+    let whole = "task: t\ntargets: [{provider: cloud, model: m}]\nproviders: {cloud: {type: openai, base_url: 'http://own/'}}\n";
+    let spec = desk.spec(whole).unwrap();
+    assert!(spec.origins.is_empty());
+    let named = desk.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
+    let fault = desk.shown(&named.unwrap_err());
+    let expect = "configuration /cwd/.ai-agent.json: it is no JSON at line 1, column 1";
+    assert!(fault.contains(expect), "{fault}");
+}
+
+/// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
+#[test]
+fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
+    let desk = Desk::new();
+    desk.write(
+        "prompt/.ai-agent.json",
+        &json!({
+            "mcpServers": {
+                "fs": {"type": "stdio", "command": ["npx", "-y"], "args": ["${WHAT}"], "env": {"T": "${T}"}, "queue": "slow", "shared": true},
+                "web": {"type": "http", "url": "http://w/", "headers": {"Authorization": "Bearer ${T}"}, "queue": "fast"},
+            },
+            "queues": {"slow": {"concurrent": 2}},
+        }),
+    );
+    desk.write("prompt/.ai-agent.env", "WHAT=server-fs\n");
+    let text = "task: t\ntargets: [{provider: d, model: m}]\nproviders: {d: {type: ollama}}\n";
+    let spec = desk
+        .spec(&format!(
+            "{text}tools: {{mcp: {{fs: , web: {{queue: slow}}}}}}\n"
+        ))
+        .unwrap();
+    let McpTransport::Stdio { args, command, env } = &spec.tools.mcp["fs"].transport else {
+        panic!("{spec:?}");
+    };
+    assert_eq!(
+        (command.as_str(), args.as_slice()),
+        ("npx", &["-y".to_owned(), "server-fs".to_owned()][..])
+    );
+    assert_eq!(env["T"], "${T}", "expanded when the server is started");
+    assert_eq!(spec.tools.mcp["web"].queue.as_deref(), Some("slow"));
+    assert_eq!(spec.queues["slow"].concurrent, 2);
+    let fault = desk
+        .spec(&format!("{text}tools: {{mcp: {{web: }}}}\n"))
+        .unwrap_err();
+    assert!(
+        fault.contains("no queue `fast` stands under `queues`"),
+        "{fault}"
+    );
+}
+
+/// 000/7.placeholders.3
+#[test]
+fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
+    let check = |cloud: Value, expect: &str| {
+        let desk = Desk::new();
+        desk.write(
+            "cwd/.ai-agent.json",
+            &json!({"providers": {"cloud": cloud}}),
+        );
+        let fault = desk.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
+        let fault = desk.shown(&fault.unwrap_err());
+        let first = fault.lines().next().unwrap();
+        assert_eq!(first, format!("error: providers.cloud{expect}"));
+        assert!(!fault.contains("sk-secret"), "{fault}");
+    };
+    check(
+        json!({"type": "openai", "apiKey": "sk-secret"}),
+        ": providers.cloud.apiKey in /cwd/.ai-agent.json: a key is written as ${NAME} and stands in the .ai-agent.env beside the file, or in the environment",
+    );
+    check(
+        json!({"type": "openai", "baseUrl": "http://${NO}/"}),
+        ": providers.cloud.baseUrl in /cwd/.ai-agent.json: the variable NO is set neither in the .ai-agent.env beside the file nor in the environment",
+    );
+    check(
+        json!({"type": "openai", "toolsAllowed": ["x"]}),
+        ": providers.cloud.toolsAllowed in /cwd/.ai-agent.json: a contract has no place for it",
+    );
+    check(
+        json!({"type": "openia"}),
+        ".type: expected one of openai, openai_responses, anthropic, google, openrouter, ollama, local, scripted, got the text \"openia\" (in /cwd/.ai-agent.json)",
+    );
+    check(
+        json!(7),
+        ": providers.cloud in /cwd/.ai-agent.json: it is no JSON object",
+    );
+}
+
+#[test]
+fn a_file_that_the_caller_names_must_be_there() {
+    let places = Places {
+        config: Some(Path::new("/no/such.json").to_owned()),
+        ..Places::default()
+    };
+    let environment = Environment::new(|_| None);
+    let fault = Layers::at(places, environment).err().unwrap();
+    assert_eq!(
+        fault.to_string(),
+        "configuration /no/such.json: there is no such file"
+    );
+}

@@ -1,0 +1,144 @@
+//! The letters of the variants, by what they are about.
+
+use super::Interrupter;
+use super::tests_alphabet::{Does, Letter, Said, When};
+use crate::message::ProviderFaultClass as Fault;
+
+use Letter::{Fails, Interrupt, LastTool, Says, SaysAt, SaysAtCost, SaysFor, Timer, Tool, ToolAt};
+
+pub(super) const BASE: &[Letter] = &[
+    Letter::Probed,
+    Says(Said::Text),
+    Says(Said::Read),
+    Fails(Fault::Network),
+    Tool(Does::Ok),
+    Timer(When::AtDeadline),
+];
+pub(super) const LIFE: &[Letter] = &[
+    Letter::ProbeDead,
+    Letter::ProbedLate,
+    Letter::Stop,
+    Interrupt(Interrupter::Abort),
+    Interrupt(Interrupter::Shutdown),
+    Interrupt(Interrupter::Parent),
+    Timer(When::Now),
+    Timer(When::PastStep),
+    Timer(When::PastTotal),
+    Letter::Resumed,
+    Letter::ResumedOther,
+    Letter::ResumedWithout,
+    Letter::LostProbe,
+    Letter::LostInference,
+    Letter::LostWait,
+    Letter::LostCall,
+    Letter::LostOther,
+    Letter::StaleTool,
+    Letter::StaleApproval,
+    Letter::StaleDenial,
+    Letter::LostOtherInference,
+    Letter::StaleAnswer,
+    Letter::StaleFailure,
+    Letter::Started,
+];
+pub(super) const LATE: &[Letter] = &[
+    SaysAt(Said::Text, When::PastStep),
+    SaysAt(Said::Text, When::PastTotal),
+    SaysAt(Said::Read, When::PastStep),
+    SaysAt(Said::ReadWrite, When::PastTotal),
+    SaysAt(Said::Rejected, When::PastStep),
+    ToolAt(Does::Ok, When::PastStep),
+    ToolAt(Does::Ok, When::PastTotal),
+    ToolAt(Does::Malformed, When::PastStep),
+];
+pub(super) const PROSE: &[Letter] = &[
+    Says(Said::Blank),
+    Says(Said::Reasoning),
+    Says(Said::Cut),
+    Says(Said::Refused),
+    Says(Said::Filtered),
+    Says(Said::Breached),
+    Says(Said::RecoveredText),
+];
+pub(super) const CALLS: &[Letter] = &[
+    Says(Said::ReadB),
+    Says(Said::Write),
+    Says(Said::CutRead),
+    Says(Said::ReadWrite),
+    Says(Said::ReadRead),
+    Says(Said::WriteRead),
+    Says(Said::Three),
+    Says(Said::TextRead),
+    Says(Said::RefusedRead),
+    Says(Said::RecoveredRead),
+];
+pub(super) const WRONG: &[Letter] = &[
+    Says(Said::Unknown),
+    Says(Said::Outside),
+    Says(Said::Invalid),
+    Says(Said::ReadUnknown),
+    Says(Said::ReadOutside),
+    Says(Said::ReadInvalid),
+    Says(Said::ReadUnreadable),
+    Says(Said::OutsideReadRead),
+    Says(Said::Rejected),
+];
+pub(super) const FAULTS: &[Letter] = &[
+    Fails(Fault::RateLimit),
+    Letter::LimitedFor(7_000),
+    Fails(Fault::Auth),
+    Fails(Fault::Quota),
+    Fails(Fault::Timeout),
+    Fails(Fault::Model),
+    Fails(Fault::ContextOverflow),
+    Fails(Fault::InvalidResponse),
+    Fails(Fault::Refusal),
+    Fails(Fault::ContentFilter),
+];
+pub(super) const TOOLS: &[Letter] = &[
+    Tool(Does::Error),
+    Tool(Does::Malformed),
+    Tool(Does::WrongId),
+    Tool(Does::Contradicts),
+    Tool(Does::TimesOut),
+    Tool(Does::Disconnects),
+    Tool(Does::Cancelled),
+    Tool(Does::Changed),
+    Tool(Does::Large),
+    LastTool(Does::Ok),
+    LastTool(Does::TimesOut),
+];
+pub(super) const DEAR: &[Letter] = &[
+    SaysFor(Said::Text, 395),
+    SaysFor(Said::Text, 396),
+    SaysFor(Said::Read, 300),
+    SaysFor(Said::ReadWrite, 396),
+    SaysFor(Said::Blank, 200),
+    SaysFor(Said::Rejected, 200),
+    SaysAtCost(Said::Text, 5),
+    SaysAtCost(Said::Text, 6),
+    SaysAtCost(Said::ReadWrite, 6),
+    Letter::FailsFor(Fault::Network, 200),
+];
+pub(super) const REPORTS: &[Letter] = &[
+    Says(Said::Report),
+    Says(Said::ReportBad),
+    Says(Said::ReportCut),
+    Says(Said::ReadReport),
+    Says(Said::ReadReportBad),
+    Says(Said::ReadReportUnreadable),
+    Says(Said::Progress),
+    Says(Said::ReadProgress),
+    Says(Said::Batch),
+    Says(Said::BatchUnknown),
+];
+pub(super) const PRICED: &[Letter] = &[
+    SaysFor(Said::Text, 396),
+    SaysFor(Said::Read, 100),
+    SaysFor(Said::Read, 140),
+    SaysFor(Said::ReadWrite, 200),
+    SaysFor(Said::Blank, 140),
+    SaysAtCost(Said::Text, 5),
+    SaysAtCost(Said::ReadWrite, 0),
+    Letter::FailsFor(Fault::Network, 200),
+];
+pub(super) const APPROVALS: &[Letter] = &[Letter::Approved, Letter::ApprovedOther, Letter::Denied];

@@ -1,0 +1,368 @@
+//! The client of a server's address: rmcp's own, but for calls. Those are posted with the bytes of their arguments, and their
+//! answer is kept as it came.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use reqwest::{Client, Response, StatusCode};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ServerResult,
+};
+use rmcp::transport::common::http_header::{
+    EVENT_STREAM_MIME_TYPE, HEADER_SESSION_ID, JSON_MIME_TYPE,
+};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::answer::{Received, Slot};
+use super::call_frame;
+use super::frame_head::FrameHead;
+
+/// The most bytes of an answer that is no stream.
+const BODY_BYTES: usize = 16 << 20;
+/// The most bytes of an answer whose status is an error's.
+const ERROR_BYTES: usize = 64 << 10;
+
+type Fault = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// Carries calls byte for byte, and leaves everything else to rmcp.
+#[derive(Clone, Debug)]
+pub(super) struct CallClient(Client);
+
+impl CallClient {
+    pub(super) const fn new(client: Client) -> Self {
+        Self(client)
+    }
+}
+
+/// A call on its way: its number, and where its answer goes.
+struct Asked {
+    id: i64,
+    slot: Slot,
+}
+
+impl Asked {
+    /// The call that a message is, and its frame; none for every other message.
+    fn of(message: &ClientJsonRpcMessage) -> Option<io::Result<(Self, Vec<u8>)>> {
+        let JsonRpcMessage::Request(request) = message else {
+            return None;
+        };
+        let ClientRequest::CallToolRequest(call) = &request.request else {
+            return None;
+        };
+        let (slot, RequestId::Number(id)) = (call.extensions.get::<Slot>()?, &request.id) else {
+            return None;
+        };
+        let (slot, id) = (slot.clone(), *id);
+        let arguments = slot.arguments.as_deref()?.to_owned();
+        Some(call_frame::encode(message, arguments).map(|frame| (Self { id, slot }, frame)))
+    }
+
+    /// Keeps the bytes of a frame that answers the call; what rmcp is to see in their place.
+    fn take(&self, frame: &[u8]) -> Option<ServerJsonRpcMessage> {
+        let mut head = FrameHead::default();
+        head.feed(frame);
+        (head.answered_id() == Some(self.id)).then(|| {
+            self.slot.fill(Received::Frame(frame.to_vec()));
+            self.answered()
+        })
+    }
+
+    /// Ends rmcp's request.
+    fn answered(&self) -> ServerJsonRpcMessage {
+        JsonRpcMessage::response(ServerResult::empty(()), RequestId::Number(self.id))
+    }
+
+    /// What becomes of an event of the call's stream.
+    fn sort(&self, event: Result<Sse, SseError>) -> Result<Sse, SseError> {
+        let instead = match &event {
+            Ok(event) => event
+                .data
+                .as_ref()
+                .and_then(|data| self.take(data.as_bytes())),
+            Err(SseError::Body(fault))
+                if matches!(fault.downcast_ref(), Some(Broken::TooLarge)) =>
+            {
+                self.slot.fill(Received::Lost(
+                    "an event of the answer is larger than 16 MiB",
+                ));
+                Some(self.answered())
+            }
+            Err(_) => None,
+        };
+        match instead {
+            // An empty result: serialising it cannot fail.
+            Some(instead) => Ok(Sse {
+                data: Some(serde_json::to_string(&instead).unwrap_or_default()),
+                ..event.unwrap_or_default()
+            }),
+            None => event,
+        }
+    }
+}
+
+impl StreamableHttpClient for CallClient {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let largest = BODY_BYTES;
+        self.post_message_with_max_sse_event_size(
+            uri,
+            message,
+            session_id,
+            auth_header,
+            custom_headers,
+            largest,
+        )
+        .await
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let Some(call) = Asked::of(&message) else {
+            return self
+                .0
+                .post_message_with_max_sse_event_size(
+                    uri,
+                    message,
+                    session_id,
+                    auth_header,
+                    custom_headers,
+                    max_sse_event_size,
+                )
+                .await;
+        };
+        let (asked, frame) = call?;
+        let accept = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
+        let mut request = self
+            .0
+            .post(uri.as_ref())
+            .headers(custom_headers.into_iter().collect())
+            .header(ACCEPT, accept)
+            .header(CONTENT_TYPE, JSON_MIME_TYPE);
+        if let Some(token) = auth_header {
+            request = request.bearer_auth(token);
+        }
+        if let Some(session) = &session_id {
+            request = request.header(HEADER_SESSION_ID, session.as_ref());
+        }
+        let response = request.body(frame).send().await.map_err(failed)?;
+        read(asked, response, session_id.is_some(), max_sse_event_size).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Fault> {
+        let client = &self.0;
+        client
+            .delete_session(uri, session_id, auth_header, custom_headers)
+            .await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Fault> {
+        let client = &self.0;
+        client
+            .get_stream(uri, session_id, last_event_id, auth_header, custom_headers)
+            .await
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        auth_header: Option<String>,
+        custom_headers: HashMap<HeaderName, HeaderValue>,
+        max_sse_event_size: usize,
+    ) -> Result<Events, Fault> {
+        let client = &self.0;
+        client
+            .get_stream_with_max_sse_event_size(
+                uri,
+                session_id,
+                last_event_id,
+                auth_header,
+                custom_headers,
+                max_sse_event_size,
+            )
+            .await
+    }
+}
+
+/// What came back for a call, by its status and its kind.
+async fn read(
+    asked: Asked,
+    mut response: Response,
+    in_session: bool,
+    largest_event: usize,
+) -> Result<StreamableHttpPostResponse, Fault> {
+    let status = response.status();
+    match status {
+        StatusCode::ACCEPTED | StatusCode::NO_CONTENT => {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        StatusCode::NOT_FOUND if in_session => return Err(StreamableHttpError::SessionExpired),
+        _ => {}
+    }
+    let text = |name: &str| {
+        let value = response.headers().get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
+    let session = text(HEADER_SESSION_ID);
+    let kind = text(CONTENT_TYPE.as_str());
+    let is = |mime: &str| kind.as_deref().is_some_and(|kind| kind.starts_with(mime));
+    let json = is(JSON_MIME_TYPE);
+    if !status.is_success() {
+        // A refusal in words of the protocol is the server's answer; without any it is no answer.
+        if json
+            && let Ok(body) = collect(&mut response, ERROR_BYTES).await
+            && let Ok(error @ JsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
+        {
+            return Ok(StreamableHttpPostResponse::Json(error, session));
+        }
+        return Err(unexpected(format!("HTTP {status}")));
+    }
+    if is(EVENT_STREAM_MIME_TYPE) {
+        let events = events(response, largest_event);
+        let sorted = events.map(move |event| asked.sort(event));
+        return Ok(StreamableHttpPostResponse::Sse(sorted.boxed(), session));
+    }
+    if !json {
+        return Err(StreamableHttpError::UnexpectedContentType(kind));
+    }
+    let body = collect(&mut response, BODY_BYTES).await?;
+    let seen = match asked.take(&body) {
+        Some(instead) => instead,
+        None => serde_json::from_slice(&body)
+            .map_err(|error| unexpected(format!("the body is no JSON-RPC: {error}")))?,
+    };
+    Ok(StreamableHttpPostResponse::Json(seen, session))
+}
+
+/// The address may hold a secret, and the error is recorded.
+fn failed(fault: reqwest::Error) -> Fault {
+    StreamableHttpError::Client(fault.without_url())
+}
+
+fn unexpected(reason: String) -> Fault {
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(reason))
+}
+
+/// The whole body, at most `most` bytes.
+async fn collect(response: &mut Response, most: usize) -> Result<Vec<u8>, Fault> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(failed)? {
+        if chunk.len() > most.saturating_sub(body.len()) {
+            return Err(StreamableHttpError::ResponseBodyTooLarge { max_size: most });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The events of a stream; one over `most` bytes ends it with [`Broken::TooLarge`].
+fn events(response: Response, most: usize) -> Events {
+    let start = Some((response, EventSize::default()));
+    let chunks = stream::unfold(start, move |state| async move {
+        let (mut response, mut size) = state?;
+        match response.chunk().await {
+            Ok(Some(chunk)) if size.grown(&chunk) > most => Some((Err(Broken::TooLarge), None)),
+            Ok(Some(chunk)) => Some((Ok(chunk), Some((response, size)))),
+            Ok(None) => None,
+            Err(fault) => Some((Err(Broken::Connection(fault.without_url())), None)),
+        }
+    });
+    SseStream::from_bytes_stream(chunks).boxed()
+}
+
+/// Why a stream ends before its end.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Connection(reqwest::Error),
+    #[error("an event is too large")]
+    TooLarge,
+}
+
+/// How many bytes of the event under way have come, its line ends included.
+#[derive(Debug, Default)]
+struct EventSize {
+    after_cr: bool,
+    bytes: usize,
+    line: usize,
+}
+
+impl EventSize {
+    /// Takes further bytes; the size of the largest event that they belong to, as far as it is known.
+    fn grown(&mut self, bytes: &[u8]) -> usize {
+        let mut largest = 0;
+        for byte in bytes {
+            let second_half = std::mem::replace(&mut self.after_cr, *byte == b'\r');
+            match byte {
+                b'\n' if second_half => {}
+                b'\n' | b'\r' if self.line == 0 => self.bytes = 0,
+                b'\n' | b'\r' => self.line = 0,
+                _ => self.line = self.line.saturating_add(1),
+            }
+            self.bytes = self.bytes.saturating_add(1);
+            largest = largest.max(self.bytes);
+        }
+        largest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventSize;
+
+    #[test]
+    fn an_event_is_measured_from_blank_line_to_blank_line() {
+        let check = |text: &str, expect: usize| {
+            let mut whole = EventSize::default();
+            assert_eq!(whole.grown(text.as_bytes()), expect, "{text:?}");
+            let mut bytewise = EventSize::default();
+            let sizes = text.as_bytes().chunks(1).map(|byte| bytewise.grown(byte));
+            assert_eq!(sizes.max().unwrap_or(0), expect, "byte by byte: {text:?}");
+        };
+        check("", 0);
+        check("data: x\n", 8);
+        check("data: x\n\ndata: yy\n\n", 10);
+        check("data: x\r\n\r\ndata: yy\r\n\r\n", 12);
+        check("data: x\r\rdata: yy\r\r", 10);
+        check(":\n\n:\n\n:\n\n", 3);
+    }
+}

@@ -1,0 +1,229 @@
+//! What signals and a closed stdout do to a run of the real binary.
+
+use std::path::PathBuf;
+use std::process::{Child, Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// More than anything here takes, on however slow a machine.
+const LONGEST: Duration = Duration::from_secs(120);
+
+/// Starts a run of `c.yaml`.
+fn started(desk: &Desk) -> Child {
+    Process::new(env!("CARGO_BIN_EXE_monolith"))
+        .args(["run", "--contract", "c.yaml", "--run-id", "r", "--json"])
+        .current_dir(desk.path())
+        .env("MONOLITH_HOME", desk.path().join("home"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Starts a run whose model never answers, and waits until it has been asked.
+fn hanging(desk: &Desk) -> Child {
+    desk.script("", &["{\"fault\":\"hang\"}"]);
+    let child = started(desk);
+    entries(desk, 2);
+    child
+}
+
+/// Starts a run that waits for an approval of its first call.
+fn parked(desk: &Desk, more: &str) -> Child {
+    let call = r#"{"id":"a","type":"function","function":{"name":"echo","arguments":"{\"text\":\"hi\"}"}}"#;
+    let asks = format!(
+        r#"{{"response":{{"choices":[{{"index":0,"message":{{"role":"assistant","content":null,"tool_calls":[{call}]}}}}]}}}}"#
+    );
+    desk.script(
+        &format!("tools: {{builtin: [echo]}}\nrequire_approval: [echo]\n{more}"),
+        &[&asks, &says("that is all")],
+    );
+    let child = started(desk);
+    entries(desk, 4);
+    child
+}
+
+/// Asks until the run has that many entries.
+fn entries(desk: &Desk, wanted: u64) {
+    for _ in 0..2_000 {
+        let left = desk.run(&["show", "r", "--json"]);
+        let result: Value = serde_json::from_str(&left.stdout).unwrap_or_default();
+        if result["entries"].as_u64() >= Some(wanted) {
+            return;
+        }
+    }
+    panic!("the run never had {wanted} entries");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Process::new("kill")
+        .args([&format!("-{name}"), &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
+fn end(child: Child) -> (i32, Value) {
+    let output = child.wait_with_output().unwrap();
+    let result = serde_json::from_slice(&output.stdout).unwrap();
+    (output.status.code().unwrap(), result)
+}
+
+#[test]
+fn the_end_of_the_process_ends_the_run_with_a_seal() {
+    let desk = Desk::new();
+    let child = hanging(&desk);
+    signal(&child, "TERM");
+    let (code, result) = end(child);
+    assert_eq!(code, 1);
+    assert_eq!(result["outcome"]["class"], "INTERRUPTED");
+    assert_eq!(result["outcome"]["code"], "shutdown");
+    assert_eq!(desk.run(&["verify", "r"]).code, 0);
+}
+
+#[test]
+fn asking_once_is_a_stop_and_twice_an_abort() {
+    let desk = Desk::new();
+    let child = hanging(&desk);
+    signal(&child, "INT");
+    // The request in flight may finish, and this one never does: only the entry of the stop is added.
+    entries(&desk, 3);
+    signal(&child, "INT");
+    let (code, result) = end(child);
+    assert_eq!(code, 1);
+    assert_eq!(result["outcome"]["code"], "abort");
+    assert_eq!(result["accounting"][0]["error"], "cancelled");
+}
+
+#[test]
+fn a_stop_while_an_approval_is_waited_for_starts_nothing_and_closes_the_run() {
+    let desk = Desk::new();
+    let child = parked(&desk, "tool_policy: optional\n");
+    signal(&child, "INT");
+    let (code, result) = end(child);
+    assert_eq!((code, &result["outcome"]["code"]), (0, &"synthesis".into()));
+    assert_eq!(result["counters"]["tools_executed"], 0);
+    let said = result["conversation"].as_array().unwrap();
+    let answered = said
+        .iter()
+        .find(|message| message["role"] == "tool")
+        .unwrap();
+    assert_eq!(
+        answered["content"],
+        "(tool failed: not started: stop requested)"
+    );
+    assert_eq!(desk.run(&["replay", "r"]).code, 0);
+}
+
+#[test]
+fn where_no_closing_turn_is_possible_the_stop_ends_the_approval_and_the_run() {
+    let desk = Desk::new();
+    let child = parked(&desk, "tool_policy: required\n");
+    signal(&child, "INT");
+    let (code, result) = end(child);
+    assert_eq!((code, &result["outcome"]["code"]), (1, &"stop".into()));
+    assert_eq!(desk.run(&["replay", "r"]).code, 0);
+}
+
+#[test]
+fn the_end_of_the_process_while_an_approval_is_waited_for_seals_the_run() {
+    let desk = Desk::new();
+    let child = parked(&desk, "tool_policy: optional\n");
+    signal(&child, "TERM");
+    let (code, result) = end(child);
+    assert_eq!((code, &result["outcome"]["code"]), (1, &"shutdown".into()));
+    assert_eq!(result["counters"]["inferences"], 1);
+    for command in ["verify", "replay"] {
+        assert_eq!(desk.run(&[command, "r"]).code, 0);
+    }
+}
+
+/// Starts a run whose tool server never says a word, and waits until that one is up; gives its process.
+fn in_bring_up(desk: &Desk) -> (Child, PathBuf) {
+    desk.script(
+        "tools: {workspace: ., mcp: {mute: {command: sh, args: [-c, 'echo $$ > pid.new; mv pid.new pid; exec sleep 600']}}}\n",
+        &[&says("never")],
+    );
+    let child = started(desk);
+    let until = Instant::now() + LONGEST;
+    let process = loop {
+        if let Ok(pid) = std::fs::read_to_string(desk.path().join("pid")) {
+            break PathBuf::from(format!("/proc/{}/cmdline", pid.trim()));
+        }
+        assert!(Instant::now() < until, "the server was never started");
+        std::thread::yield_now();
+    };
+    (child, process)
+}
+
+#[test]
+fn a_signal_during_bring_up_ends_the_process_at_once_and_its_servers_with_it() {
+    for name in ["INT", "TERM", "HUP"] {
+        let desk = Desk::new();
+        let (child, server) = in_bring_up(&desk);
+        let began = Instant::now();
+        signal(&child, name);
+        let (code, result) = end(child);
+        assert!(
+            began.elapsed() < LONGEST / 4,
+            "{name}: {:?}",
+            began.elapsed()
+        );
+        assert_ne!(code, 0, "{name}");
+        assert_eq!(result["run_id"], Value::Null, "{name}");
+        assert_eq!(result["success"], false, "{name}");
+        assert_eq!(
+            result["finalReport"]["metadata"]["reason"], "cancelled",
+            "{name}"
+        );
+        // The end of a process that was killed may be seen a moment later.
+        let until = Instant::now() + LONGEST;
+        while std::fs::read(&server).is_ok_and(|line| line.starts_with(b"sleep")) {
+            assert!(
+                Instant::now() < until,
+                "{name}: the server outlives the run"
+            );
+            std::thread::yield_now();
+        }
+        assert_ne!(desk.run(&["show", "r"]).code, 0, "{name}: no run was begun");
+    }
+}
+
+#[test]
+fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
+    let desk = Desk::new();
+    let long = "x".repeat(1 << 20);
+    for (run, json) in [("plain", None), ("json", Some("--json"))] {
+        desk.script("", &[&says(&long)]);
+        let mut child = Process::new(env!("CARGO_BIN_EXE_monolith"))
+            .args(["run", "--contract", "c.yaml", "--run-id", run])
+            .args(json)
+            .current_dir(desk.path())
+            .env("MONOLITH_HOME", desk.path().join("home"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{run}: {told}");
+        assert!(!told.contains("panic"), "{run}: {told}");
+        assert_eq!(desk.run(&["verify", run]).code, 0);
+        let billed = std::fs::read_to_string(desk.path().join("home/accounting.jsonl")).unwrap();
+        assert!(billed.contains(&format!("\"txnId\":\"{run}\"")), "{billed}");
+    }
+    // The same where there is no run to tell of.
+    let mut child = Process::new(env!("CARGO_BIN_EXE_monolith"))
+        .args(["run", "--contract", "no.yaml", "--json"])
+        .current_dir(desk.path())
+        .env("MONOLITH_HOME", desk.path().join("home"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+}
