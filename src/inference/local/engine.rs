@@ -1,7 +1,7 @@
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use llama_cpp_2::context::LlamaContext;
@@ -12,7 +12,7 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 
-use super::backend::{GateCost, LocalOptions};
+use super::backend::{EngineCost, LocalOptions};
 use super::draw::Draw;
 use super::gate::{Gate, Gates};
 use super::template::TemplateRenderer;
@@ -26,14 +26,19 @@ const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.
 const SEQUENCE: i32 = 0;
 
-/// llama.cpp, begun once in a process, without a word on the terminal.
-static LLAMA: LazyLock<Result<LlamaBackend, String>> = LazyLock::new(|| {
-    let mut backend = LlamaBackend::init().map_err(|fault| fault.to_string())?;
-    backend.void_logs();
-    Ok(backend)
-});
+/// llama.cpp, begun once in a process.
+static LLAMA: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
 /// Models and contexts are made one after another: making them at once is unsound.
 static MAKING: Mutex<()> = Mutex::new(());
+
+/// What llama.cpp says of itself on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chatter {
+    /// Nothing.
+    Silent,
+    /// Everything: for a process whose words somebody reads.
+    Told,
+}
 
 /// Why an answer did not come about.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,9 +66,21 @@ pub(super) trait Listener {
     fn text(&mut self, text: &str);
 }
 
+/// Begins llama.cpp, where that has not happened; who comes first says what is heard of it.
+pub(super) fn begin(chatter: Chatter) -> Result<&'static LlamaBackend, String> {
+    let begun = LLAMA.get_or_init(|| {
+        let mut backend = LlamaBackend::init().map_err(|fault| fault.to_string())?;
+        if chatter == Chatter::Silent {
+            backend.void_logs();
+        }
+        Ok(backend)
+    });
+    begun.as_ref().map_err(Clone::clone)
+}
+
 /// Loads a model; ends without one once `stop` is set.
 pub(super) fn load(path: &Path, stop: Arc<AtomicBool>) -> Result<Arc<LlamaModel>, String> {
-    let llama = LLAMA.as_ref().map_err(Clone::clone)?;
+    let llama = begin(Chatter::Silent)?;
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let params =
         LlamaModelParams::default().with_progress_callback(move |_| !stop.load(Ordering::Relaxed));
@@ -76,7 +93,7 @@ pub(super) fn load(path: &Path, stop: Arc<AtomicBool>) -> Result<Arc<LlamaModel>
 /// A model with a context, and what the context holds.
 pub(super) struct Engine<'m> {
     context: LlamaContext<'m>,
-    cost: Arc<GateCost>,
+    cost: Arc<EngineCost>,
     gates: Gates,
     /// The tokens whose keys and values are in the cache, in their order.
     held: Vec<LlamaToken>,
@@ -99,9 +116,9 @@ impl<'m> Engine<'m> {
     pub(super) fn new(
         model: &'m Arc<LlamaModel>,
         options: &LocalOptions,
-        cost: Arc<GateCost>,
+        cost: Arc<EngineCost>,
     ) -> Result<Self, String> {
-        let llama = LLAMA.as_ref().map_err(Clone::clone)?;
+        let llama = begin(Chatter::Silent)?;
         let vocabulary = model.vocab().n_tokens();
         if let Some(mask) = &options.logits_mask
             && i32::try_from(mask.len()) != Ok(vocabulary)
@@ -124,7 +141,7 @@ impl<'m> Engine<'m> {
             let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
             model.new_context(llama, params)
         };
-        let engine = Self {
+        Ok(Self {
             cost,
             context: context.map_err(|fault| format!("llama.cpp makes no context: {fault}"))?,
             gates: Gates::new(model)?,
@@ -137,12 +154,16 @@ impl<'m> Engine<'m> {
                 controls: controls(model),
                 renderer,
             }),
-        };
-        if engine.template.is_none() {
-            let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
-            engine.tokens(&used)?;
+        })
+    }
+
+    /// Whether prompts can be laid out for this model: by its template, else with the control tokens of ChatML.
+    pub(super) fn can_be_asked(&self) -> Result<(), String> {
+        let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
+        match self.template {
+            Some(_) => Ok(()),
+            None => self.tokens(&used).map(drop),
         }
-        Ok(engine)
     }
 
     /// The tokens of a request's prompt.
@@ -197,6 +218,7 @@ impl<'m> Engine<'m> {
         };
         let common = self.keep_common(&prompt);
         let mut next: Vec<LlamaToken> = prompt.get(common..).unwrap_or_default().to_vec();
+        self.cost.prompt(next.len());
         let stop = loop {
             if let Some(gate) = &mut gate {
                 let forced = gate.forced().map_err(EngineFault::Failed)?;
@@ -288,7 +310,7 @@ impl<'m> Engine<'m> {
         };
         let asked = Instant::now();
         let mask = gate.mask().map_err(EngineFault::Failed)?;
-        self.cost.note(asked.elapsed());
+        self.cost.mask(asked.elapsed());
         let left = answer.limit - answer.output;
         if request.gate == GatePhase::Closed && left <= request.closing_tokens {
             return self.gates.soonest_end(&mask).ok_or_else(nothing);

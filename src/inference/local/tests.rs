@@ -28,7 +28,7 @@ use crate::contract::{
     CALL_CLOSE, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, GateGrammar,
     GrammarLanguage, ServerCapability, ServerKind, TargetCapability, ToolCapability, Validators,
 };
-use crate::inference::{Backend, Patience};
+use crate::inference::{Backend, ModelFile, Patience};
 use crate::kernel::{RunStarted, ToolExposure};
 use crate::message::{ObjectText, StopReason};
 
@@ -249,11 +249,12 @@ pub(super) fn model_file() -> Option<PathBuf> {
 pub(super) fn options(path: PathBuf, reuse: bool) -> LocalOptions {
     LocalOptions {
         context_window: 1024,
+        file: ModelFile::open(&path).unwrap(),
         logits_mask: None,
-        path,
         reuse,
         template: None,
         threads: 1,
+        trial: None,
     }
 }
 
