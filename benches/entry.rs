@@ -13,20 +13,13 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use monolith::contract::{
-    CapabilityManifest, ContractFactory, ContractSpec, ServerCapability, ServerKind,
-    TargetCapability, ToolCapability, Validators,
+use monolith::{
+    AdapterStatus, AgentMessage, CallSeq, CapabilityManifest, Chain, ContentBlock, ContractFactory,
+    ContractSpec, Digest, Effect, EntryDraft, EnvelopeStatus, Event, EventKind, InferenceReturned,
+    InferenceSeq, ObjectText, Probed, ProbedTarget, ProtocolAdapterResult, Role, Run, RunId,
+    RunStarted, ServerCapability, ServerKind, StopReason, TargetCapability, ToolCapability,
+    ToolEnvelope, ToolInvocation, ToolOutcome, ToolReturned, Usage, Validators,
 };
-use monolith::kernel::{
-    Effect, EntryDraft, Event, EventKind, InferenceReturned, Probed, ProbedTarget, Run, RunStarted,
-    ToolReturned,
-};
-use monolith::message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
-    ObjectText, ProtocolAdapterResult, Role, RunId, StopReason, ToolEnvelope, ToolInvocation,
-    ToolOutcome, Usage,
-};
-use monolith::transcript::Chain;
 
 const TURNS: u64 = 20_000;
 /// Turns that are measured at the beginning and at the end of the run.

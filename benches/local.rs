@@ -24,12 +24,11 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
-use monolith::adapter::{LocalLine, LocalUsage, RequestEncoder, RequestShape};
-use monolith::conformance::{GateTrial, gate_contract};
-use monolith::contract::ExecutionContract;
-use monolith::inference::{Backend, EngineCost, LocalBackend, LocalOptions, ModelFile, Patience};
-use monolith::kernel::{RunStarted, ToolExposure};
-use monolith::message::{AgentMessage, Role};
+use monolith::{
+    AgentMessage, Backend, EngineCost, ExecutionContract, GateTrial, LocalBackend, LocalLine,
+    LocalOptions, LocalUsage, ModelFile, Patience, RequestEncoder, RequestShape, Role, RunStarted,
+    ToolExposure, gate_contract,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -37,6 +36,8 @@ const WINDOW: u32 = 4096;
 const TURNS: usize = 5;
 /// Tokens of an answer that the decoding speed is taken from.
 const DECODED: u64 = 96;
+/// How long the tools of a run take that reads the last answer meanwhile.
+const TOOL: Duration = Duration::from_secs(2);
 /// As the engine has it.
 const BATCH: u32 = 128;
 /// Set in the process that measures llama.cpp alone.
@@ -58,9 +59,37 @@ fn main() {
         return;
     }
     let before = memory();
+    let (backend, cost) = begun(&path, threads);
+    say(&format!("{threads} threads, {}", path.display()));
+    runtime.block_on(async {
+        let probe = backend.probe(&CancellationToken::new()).await;
+        assert!(probe.responsive, "{}", probe.detail);
+        masks(&backend, &cost).await;
+        let speed = speeds(&backend).await;
+        say(&format!(
+            "memory: {} MiB more than before the model was loaded",
+            memory().saturating_sub(before) / 1024
+        ));
+        drop(backend);
+        beside("llama.cpp alone in this build", speed, floor_of(&path));
+        if let Some(program) = std::env::var_os("MONOLITH_LLAMA_SERVER") {
+            let server = Server::start(&program, &path, threads);
+            let other = server.speeds().await;
+            beside("llama-server", speed, other);
+            drop(server);
+        }
+        for pause in [Duration::ZERO, TOOL] {
+            let (backend, cost) = begun(&path, threads);
+            turns(&backend, &cost, pause).await;
+        }
+    });
+}
+
+/// The model, not yet loaded, and what it costs.
+fn begun(path: &std::ffi::OsStr, threads: u32) -> (Backend, Arc<EngineCost>) {
     let local = LocalBackend::new(LocalOptions {
         context_window: WINDOW,
-        file: ModelFile::open(Path::new(&path)).expect("the model's file"),
+        file: ModelFile::open(Path::new(path)).expect("the model's file"),
         logits_mask: None,
         reuse: true,
         template: None,
@@ -68,25 +97,7 @@ fn main() {
         trial: None,
     });
     let cost = local.cost();
-    let backend = Backend::Local(local);
-    say(&format!("{threads} threads, {}", path.display()));
-    runtime.block_on(async {
-        let probe = backend.probe(&CancellationToken::new()).await;
-        assert!(probe.responsive, "{}", probe.detail);
-        masks(&backend, &cost).await;
-        let speed = speeds(&backend).await;
-        beside("llama.cpp alone in this build", speed, floor_of(&path));
-        turns(&backend, &cost).await;
-        say(&format!(
-            "memory: {} MiB more than before the model was loaded",
-            memory().saturating_sub(before) / 1024
-        ));
-        if let Some(program) = std::env::var_os("MONOLITH_LLAMA_SERVER") {
-            let server = Server::start(&program, &path, threads);
-            let other = server.speeds().await;
-            beside("llama-server", speed, other);
-        }
-    });
+    (Backend::Local(local), cost)
 }
 
 /// Says what something else does, and how much of it we do: a prompt and decoding, in tokens a second.
@@ -126,6 +137,7 @@ fn contract(gate: bool, seed: u64) -> (String, ExecutionContract) {
 
 /// What one request took.
 struct Answer {
+    /// Until the first text that the model had to be asked for: behind a closed gate a call's beginning comes at once.
     first: Duration,
     text: String,
     usage: LocalUsage,
@@ -137,7 +149,6 @@ async fn ask(
     contract: &ExecutionContract,
     conversation: &[Arc<AgentMessage>],
     tools: ToolExposure,
-    most: Option<u64>,
 ) -> Answer {
     let mut encoder = RequestEncoder::new(contract, 0).expect("an encoder");
     let shape = RequestShape {
@@ -146,25 +157,25 @@ async fn ask(
         tools,
         xml: None,
     };
-    let body = encoder.encode(conversation, &shape);
-    let mut body: Value = serde_json::from_slice(&body).expect("a request");
-    if let Some(most) = most {
-        let fields = body.as_object_mut().expect("an object");
-        fields.insert("max_tokens".to_owned(), most.into());
-    }
+    let gated = tools == ToolExposure::Forced;
+    send(backend, encoder.encode(conversation, &shape), gated).await
+}
+
+async fn send(backend: &Backend, body: Vec<u8>, gated: bool) -> Answer {
     let patience = Patience {
         cancel: CancellationToken::new(),
         idle: Duration::from_secs(600),
     };
     let asked = Instant::now();
-    let reply = backend
-        .send("", body.to_string().into_bytes(), &patience)
-        .await;
+    let reply = backend.send("", body, &patience).await;
     let mut reply = reply.expect("a reply");
     let mut text = String::new();
-    let (mut first, mut usage) = (None, None);
+    let (mut begun, mut first, mut usage) = (!gated, None, None);
     while let Some(line) = reply.chunk().await.expect("a chunk") {
-        first.get_or_insert_with(|| asked.elapsed());
+        if begun {
+            first.get_or_insert_with(|| asked.elapsed());
+        }
+        begun = true;
         match serde_json::from_slice(&line).expect("a line") {
             LocalLine::Text { text: more } => text.push_str(&more),
             LocalLine::Stop { usage: told, .. } => usage = Some(told),
@@ -190,7 +201,7 @@ async fn masks(backend: &Backend, cost: &EngineCost) {
     for seed in 0..10 {
         let (task, contract) = contract(true, seed);
         let said = opening(&contract, &task);
-        let answer = ask(backend, &contract, &said, ToolExposure::Forced, None).await;
+        let answer = ask(backend, &contract, &said, ToolExposure::Forced).await;
         tokens += answer.usage.output;
         whole += answer.whole.saturating_sub(answer.first);
     }
@@ -204,10 +215,12 @@ async fn masks(backend: &Backend, cost: &EngineCost) {
 
 /// Tokens a second of a prompt that nothing is known of, and of decoding without a gate.
 async fn speeds(backend: &Backend) -> (f64, f64) {
-    let (_, contract) = contract(false, 1);
-    let prompt = words("cold");
-    let said = vec![Arc::new(AgentMessage::text(Role::User, prompt, 0))];
-    let answer = ask(backend, &contract, &said, ToolExposure::Auto, Some(DECODED)).await;
+    let sampling = json!({"repeat_penalty": 1.1, "seed": 1, "temperature": 0.8, "top_p": 0.95});
+    let request = json!({
+        "closing_tokens": 0, "gate": "open", "grammar": null, "max_tokens": DECODED, "sampling": sampling,
+        "segments": [{"text": words("cold")}],
+    });
+    let answer = send(backend, request.to_string().into_bytes(), false).await;
     let prompt = count(answer.usage.input) / answer.first.as_secs_f64();
     let decoding = answer.whole.saturating_sub(answer.first).as_secs_f64();
     let decoding = count(answer.usage.output.saturating_sub(1)) / decoding;
@@ -218,38 +231,27 @@ async fn speeds(backend: &Backend) -> (f64, f64) {
     (prompt, decoding)
 }
 
-/// How long the first token takes in the first turn of a run, and in the fifth.
-async fn turns(backend: &Backend, cost: &EngineCost) {
+/// How long the first token takes in each turn of a run of calls; between two turns a tool works for as long as `pause`.
+async fn turns(backend: &Backend, cost: &EngineCost, pause: Duration) {
+    let probe = backend.probe(&CancellationToken::new()).await;
+    assert!(probe.responsive, "{}", probe.detail);
     let (task, contract) = contract(true, 7);
-    let mut said = opening(&contract, &format!("{task} Today."));
-    let mut firsts = Vec::new();
-    for turn in 0..TURNS {
-        let tools = if turn == 0 {
-            ToolExposure::Forced
-        } else {
-            ToolExposure::Auto
-        };
+    let mut said = opening(&contract, &task);
+    for turn in 1..=TURNS {
         let before = cost.evaluated();
-        let answer = ask(backend, &contract, &said, tools, Some(400)).await;
+        let answer = ask(backend, &contract, &said, ToolExposure::Forced).await;
         let evaluated = cost.evaluated() - before;
-        firsts.push((answer.first, answer.usage, evaluated));
-        for (role, text) in [
-            (Role::Assistant, answer.text),
-            (
-                Role::User,
-                format!("Result {turn}: no room is free. Go on."),
-            ),
-        ] {
+        let LocalUsage { input, output } = answer.usage;
+        say(&format!(
+            "turn {turn}, tools of {} ms: first token after {} ms; {evaluated} of {input} tokens read, {output} written",
+            pause.as_millis(),
+            answer.first.as_millis()
+        ));
+        let result = format!("Result {turn}: no room is free. Try another.");
+        for (role, text) in [(Role::Assistant, answer.text), (Role::User, result)] {
             said.push(Arc::new(AgentMessage::text(role, text, 0)));
         }
-    }
-    for (turn, (first, usage, evaluated)) in firsts.iter().enumerate() {
-        let LocalUsage { input, output } = usage;
-        say(&format!(
-            "turn {}: first token after {} ms; {evaluated} of {input} tokens of the prompt evaluated, {output} written",
-            turn + 1,
-            first.as_millis()
-        ));
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -295,7 +297,9 @@ fn floor(model: &Path, threads: u32) {
             held += 1;
         }
         context.decode(&mut batch).expect("decoded");
-        std::hint::black_box(context.get_logits_ith(-1).first().copied());
+        if tokens.len() == 1 {
+            std::hint::black_box(context.get_logits().first().copied());
+        }
     };
     let begun = Instant::now();
     for piece in prompt.chunks(BATCH as usize) {
@@ -317,7 +321,7 @@ fn floor(model: &Path, threads: u32) {
 /// A prompt of some hundred tokens.
 fn words(first: &str) -> String {
     let line = "The heron stands in the shallow water and waits for a fish to come by. ";
-    format!("{first} {}", line.repeat(24))
+    format!("{first} {}", line.repeat(60))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of a bench")]

@@ -3,19 +3,65 @@
 //!
 //! A pure core decides, an imperative shell does, surfaces show. The rooms are numbered: a room imports only
 //! rooms with a smaller number (docs/architecture.md; `tests/it/tidy` checks it).
+//!
+//! The rooms are private: what a caller may build on is named here, room by room, and everything else may change without notice.
 
+#![warn(unreachable_pub)]
 #![cfg_attr(test, recursion_limit = "256")]
 
-pub mod adapter;
-pub mod cli;
-pub mod conformance;
-pub mod contract;
-pub mod driver;
-pub mod inference;
-pub mod kernel;
-pub mod message;
-pub mod replay;
-pub mod store;
-pub mod telemetry;
-pub mod tools;
-pub mod transcript;
+mod adapter;
+mod cli;
+mod conformance;
+mod contract;
+mod driver;
+mod inference;
+mod kernel;
+mod message;
+mod replay;
+mod store;
+mod telemetry;
+mod tools;
+mod transcript;
+
+pub use adapter::{
+    Adapter, AdapterError, CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, Decoded, GatePhase,
+    LocalChat, LocalLine, LocalRequest, LocalSampling, LocalUsage, RequestEncoder, RequestShape,
+    ResponseMeta, Script, Segment,
+};
+pub use cli::main;
+pub use conformance::{
+    CaseError, CaseRow, Corpus, CorpusReadError, CorpusReport, GateTrial, RecordFault, RecordLines,
+    RecordRule, RecordedResponse, RecordsReadError, gate_contract, run_cases, run_corpus,
+};
+pub use contract::{
+    CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, ExecutionContract,
+    FactoryError, ModelProfile, ProviderType, ServerCapability, ServerKind, SpecErrors,
+    TargetCapability, ToolCapability, Validators,
+};
+pub use driver::{DriverError, Environment, Observer, RedactionKey, RunRequest, drive, prepare};
+pub use inference::{Backend, Patience, TransportFault, TransportFaultKind};
+#[cfg(feature = "local")]
+pub use inference::{EngineCost, LocalBackend, LocalOptions, ModelFile};
+pub use kernel::{
+    AgentOutcome, Effect, EffectRecord, EntryDraft, Event, EventKind, InferenceReturned, Outcome,
+    OutcomeCode, Probed, ProbedTarget, Run, RunStarted, ToolExposure, ToolReturned,
+};
+pub use message::{
+    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
+    ObjectFault, ObjectText, ProtocolAdapterResult, Role, RunId, StopReason, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage,
+};
+pub use replay::{
+    Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveAnswer, LiveScope, Reissuer,
+    ReplayReport, Replayer, WhatIf, WhatIfReport,
+};
+pub use store::{Durability, RunFilter, Store, StoreError, StoreReader};
+pub use telemetry::{
+    AccountingLine, AccountingStatus, AccountingTokens, AgentResult, CostSource, ExitTag,
+    FinalReport, Ledger, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
+};
+pub use transcript::{
+    BlockError, Chain, Checkpoint, Flaw, KeyError, KeyRing, LineError, LineReader, LineVerifier,
+    Link, LogLeaf, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey, Tombstone,
+    TreeHead, Trust, Verifier, VerifyOptions, checkpoint_line, tombstone_line, verify_lines,
+};

@@ -1,7 +1,7 @@
-//! The binary `monolith`. Everything is in the library; see its room `cli`.
+//! The binary `monolith`. Everything is in the library; see `src/cli`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    monolith::cli::main()
+    monolith::main()
 }

@@ -3,11 +3,10 @@
 //!
 //! A function fails by panicking: in monolith, or here where something does not hold that must hold for any bytes.
 
-use monolith::adapter::{Adapter, Decoded, ResponseMeta, Script};
-use monolith::conformance::RecordLines;
-use monolith::contract::{ContractSpec, ExecutionContract};
-use monolith::message::AdapterStatus;
-use monolith::transcript::{LineReader, VerifyOptions, verify_lines};
+use monolith::{
+    Adapter, AdapterStatus, ContractSpec, Decoded, ExecutionContract, LineReader, RecordLines,
+    ResponseMeta, Script, VerifyOptions, verify_lines,
+};
 
 /// What a target does with bytes.
 type Target = fn(&[u8]);

@@ -51,17 +51,19 @@ mod test_text;
 mod text;
 mod unsent;
 mod usage;
-pub mod xml;
+pub(crate) mod xml;
 
 pub use error::AdapterError;
 pub use local_hermes::{
     CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, GatePhase, LocalChat, LocalLine,
     LocalRequest, LocalSampling, LocalUsage, Segment,
 };
-pub use protocol::{Adapter, KeyHeader};
+pub use protocol::Adapter;
 pub use request::{RequestEncoder, RequestShape};
-pub use response::{Decoded, ResponseDecoder, ResponseMeta};
-pub use script::{Script, ScriptError, ScriptFault, ScriptRecord, ScriptRule};
+pub(crate) use response::ResponseDecoder;
+pub use response::{Decoded, ResponseMeta};
+pub use script::Script;
+pub(crate) use script::{ScriptError, ScriptFault, ScriptRecord};
 
 #[cfg(test)]
 mod corpus_tests;

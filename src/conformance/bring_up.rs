@@ -78,9 +78,12 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
         } else {
             contract.rehash()
         },
-        intent_words: IntentPolicyResolver
-            .resolve(spec.page, spec.tool_policy, spec.task.as_deref())
-            .matched,
+        intent_words: IntentPolicyResolver::resolve(
+            spec.page,
+            spec.tool_policy,
+            spec.task.as_deref(),
+        )
+        .matched,
         messages: RunStarted::opening(&contract.system, spec.task.as_deref().unwrap_or_default()),
         parent: None,
         run_id: run_id(id, &file)?,

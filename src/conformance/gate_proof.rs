@@ -41,7 +41,7 @@ pub struct GateTrial {
 /// What came of one seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GateVerdict {
+pub(crate) enum GateVerdict {
     /// A call first, with nothing before it, that fits its tool's schema.
     Valid,
     /// Text before any call.
@@ -81,7 +81,11 @@ pub fn gate_contract(trial: GateTrial) -> Result<(ContractSpec, ExecutionContrac
 }
 
 /// Asks the model once. Reading ends with the first byte of free text.
-pub async fn try_gate(backend: &Backend, contract: &ExecutionContract, task: &str) -> GateVerdict {
+pub(crate) async fn try_gate(
+    backend: &Backend,
+    contract: &ExecutionContract,
+    task: &str,
+) -> GateVerdict {
     let failed = |fault: &dyn ToString| GateVerdict::Failed(fault.to_string());
     let made = Adapter::of_target(contract, 0)
         .and_then(|adapter| Ok((adapter, RequestEncoder::new(contract, 0)?)));

@@ -34,16 +34,16 @@ mod tool;
 mod wire;
 
 pub use error::CaseError;
-pub use gate_proof::{GateTrial, GateVerdict, gate_contract, try_gate};
-pub use live::{
-    Agreement, LiveError, LiveRecord, LiveReport, LiveRow, LiveStatus, LiveTarget, ServerTraits,
-    Share, run_live,
+pub use gate_proof::{GateTrial, gate_contract};
+pub(crate) use gate_proof::{GateVerdict, try_gate};
+pub(crate) use live::{
+    Agreement, LiveError, LiveRecord, LiveReport, LiveRow, LiveTarget, ServerTraits, Share,
+    run_live,
 };
-pub use metrics::{Metrics, Spread};
-pub use profiles::{ProfileCase, ProfileRow};
-pub use records::{
-    JudgedCall, JudgedLine, JudgedRecord, RecordFault, RecordLines, RecordRule, RecordStatus,
-    RecordedResponse, RecordsReadError, VerdictRow, VerdictTable,
-};
-pub use report::{CaseRow, CorpusReport, CorpusTotals, run_cases, run_corpus};
-pub use source::{CaseSource, Corpus, CorpusReadError};
+pub(crate) use metrics::{Metrics, Spread};
+pub(crate) use profiles::ProfileRow;
+pub(crate) use records::{JudgedCall, VerdictRow, VerdictTable};
+pub use records::{RecordFault, RecordLines, RecordRule, RecordedResponse, RecordsReadError};
+pub(crate) use report::CorpusTotals;
+pub use report::{CaseRow, CorpusReport, run_cases, run_corpus};
+pub use source::{Corpus, CorpusReadError};

@@ -15,7 +15,7 @@ const EMBEDDED_TEMPLATE: &str = "chatml";
 
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ToolFault {
+pub(crate) enum ToolFault {
     /// A server or a tool is not there: FAILED_PREFLIGHT(tool_unavailable).
     Unavailable,
     /// A server offers something else than the author pinned: FAILED_PREFLIGHT(tool_changed).
@@ -24,7 +24,7 @@ pub enum ToolFault {
 
 /// What makes the terms contradict themselves: FAILED_PREFLIGHT(contract_invalid). All at once; empty is good.
 #[must_use]
-pub fn structure_faults(terms: &Terms) -> Vec<String> {
+pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
     let mut faults = Vec::new();
     let mut rule = |broken: bool, text: String| {
         if broken {
@@ -218,7 +218,7 @@ fn unknown_names(terms: &Terms) -> Vec<String> {
 
 /// What the model profile, the transport or this build cannot do: FAILED_PREFLIGHT(profile_incompatible).
 #[must_use]
-pub fn profile_faults(terms: &Terms) -> Vec<String> {
+pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
     let mut faults = Vec::new();
     let mut rule = |broken: bool, text: String| {
         if broken {
@@ -375,15 +375,9 @@ fn alignment_fault(
 
 /// Which pinned tools cannot be used: FAILED_PREFLIGHT(tool_unavailable | tool_changed), missing before changed.
 ///
-/// Compiles the schema of every exposed tool; see [`tool_faults_with`].
+/// Compiles no schema again that `validators` know already: those of the same terms know everything.
 #[must_use]
-pub fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
-    tool_faults_with(terms, &Validators::default())
-}
-
-/// As [`tool_faults`], without compiling again what `validators` already know: those of the same terms know everything.
-#[must_use]
-pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFault, String)> {
+pub(crate) fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFault, String)> {
     let mut faults = Vec::new();
     for (name, server) in &terms.servers {
         if !server.available {
@@ -436,7 +430,7 @@ pub fn tool_faults_with(terms: &Terms, validators: &Validators) -> Vec<(ToolFaul
 ///
 /// # Errors
 /// The sum that does not fit, in words.
-pub fn context_feasible(terms: &Terms) -> Result<(), String> {
+pub(crate) fn context_feasible(terms: &Terms) -> Result<(), String> {
     let budget = &terms.context_budget;
     let (system, synthesis) = (budget.reserved_system, budget.reserved_synthesis);
     let (margin, window) = (budget.minimum_loop_margin, budget.context_window);

@@ -6,7 +6,7 @@ use super::terms::HexDigest;
 
 /// The JSON Schema of a stored contract: the terms, their id and their hash. `contracts/contract.schema.json` holds it.
 #[must_use]
-pub fn contract_schema() -> Value {
+pub(crate) fn contract_schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12()
         .for_serialize()
         .into_generator();

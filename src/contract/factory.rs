@@ -169,7 +169,7 @@ fn exact(count: u64) -> u64 {
 
 fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
     let task = spec.task.as_deref();
-    let resolution = IntentPolicyResolver.resolve(spec.page, spec.tool_policy, task);
+    let resolution = IntentPolicyResolver::resolve(spec.page, spec.tool_policy, task);
     match spec.tool_policy {
         Some(given) if given != resolution.decision.policy => {
             Err(FactoryError::PolicyDisagrees { resolution, given })

@@ -43,13 +43,12 @@ pub struct Resolution {
 ///
 /// Deterministic: no model is asked. The decision names the rule set and the words that led to it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct IntentPolicyResolver;
+pub(crate) struct IntentPolicyResolver;
 
 impl IntentPolicyResolver {
     /// Decides. `given` is the file's own `tool_policy`; it counts where there is no page.
     #[must_use]
-    pub fn resolve(
-        &self,
+    pub(crate) fn resolve(
         page: Option<Page>,
         given: Option<ToolPolicy>,
         task: Option<&str>,
@@ -134,7 +133,7 @@ mod tests {
     use super::*;
 
     fn on_code_page(task: &str) -> Resolution {
-        IntentPolicyResolver.resolve(Some(Page::Code), None, Some(task))
+        IntentPolicyResolver::resolve(Some(Page::Code), None, Some(task))
     }
 
     #[test]
@@ -194,7 +193,7 @@ mod tests {
     #[test]
     fn the_chat_page_forbids_and_without_a_page_the_file_decides() {
         let check = |page, given, grounds, policy| {
-            let resolution = IntentPolicyResolver.resolve(page, given, Some("read the file"));
+            let resolution = IntentPolicyResolver::resolve(page, given, Some("read the file"));
             let decision = resolution.decision;
             assert_eq!((decision.grounds, decision.policy), (grounds, policy));
         };

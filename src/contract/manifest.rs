@@ -108,12 +108,12 @@ pub struct TargetCapability {
 /// The pin of one tool: BLAKE3 over the RFC 8785 form of
 /// `{annotations, description, inputSchema, name, origin}` (semantics §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ToolPin(pub Digest);
+pub(crate) struct ToolPin(pub Digest);
 
 impl ToolPin {
     /// Pins `tool` as offered by `origin` (`builtin` or `mcp:<server>`).
     #[must_use]
-    pub fn of(origin: &str, tool: &ToolCapability) -> Self {
+    pub(crate) fn of(origin: &str, tool: &ToolCapability) -> Self {
         let identity = json!({
             "annotations": tool.annotations,
             "description": tool.description,
@@ -126,7 +126,7 @@ impl ToolPin {
 
     /// The pin of a server: BLAKE3 over its tools' pins as text, sorted, joined by line feeds.
     #[must_use]
-    pub fn of_server(mut pins: Vec<Self>) -> Digest {
+    pub(crate) fn of_server(mut pins: Vec<Self>) -> Digest {
         pins.sort_unstable();
         let lines: Vec<String> = pins.iter().map(|pin| pin.0.to_string()).collect();
         Digest::of(lines.join("\n").as_bytes())

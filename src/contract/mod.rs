@@ -13,6 +13,7 @@
 //! ```
 
 mod check;
+#[cfg(test)]
 mod document_schema;
 mod execution_contract;
 mod factory;
@@ -38,43 +39,43 @@ mod tests;
 mod text_profile;
 mod validators;
 
-pub use check::{
-    ToolFault, context_feasible, profile_faults, structure_faults, tool_faults, tool_faults_with,
+pub(crate) use check::{
+    ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
 };
-pub use document_schema::contract_schema;
 #[cfg(test)]
 pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
 pub use factory::ContractFactory;
 pub use factory_error::FactoryError;
-pub use final_report::{FinalReport, FinalReportTerms, ReportContent, ReportFormat};
-pub use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarFault, GrammarLanguage};
-pub use intent::{IntentPolicyResolver, Resolution};
-pub use manifest::{
-    CapabilityManifest, ServerCapability, TargetCapability, ToolCapability, ToolPin,
+pub(crate) use final_report::{FinalReport, FinalReportTerms, ReportContent, ReportFormat};
+pub(crate) use grammar::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage};
+pub(crate) use intent::{IntentPolicyResolver, Resolution};
+pub(crate) use manifest::ToolPin;
+pub use manifest::{CapabilityManifest, ServerCapability, TargetCapability, ToolCapability};
+pub(crate) use prices::{ModelPrice, PriceTable};
+pub use profile::ModelProfile;
+pub(crate) use profile::{ProfileMatch, SamplingDefaults};
+pub(crate) use redaction::{
+    RedactionTerms, SECRET_MARKER, placeholders, secret_pattern, url_secrets,
 };
-pub use prices::{ModelPrice, PriceTable};
-pub use profile::{ModelProfile, ProfileMatch, SamplingDefaults};
-pub use redaction::{
-    RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
-};
-pub use schema_bounds::inexact_integer_at;
-pub use server_name::check_server_name;
+pub(crate) use schema_bounds::inexact_integer_at;
+pub(crate) use server_name::check_server_name;
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
-pub use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
-pub use spec::{
-    BUILTIN_TOOLS, ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport,
-    ModelSpec, ProviderSpec, ReasoningMap, SamplingSpec, Setting, SpecError, SpecErrors,
-    TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
+pub use spec::{ContractSpec, SpecErrors};
+pub(crate) use spec::{
+    FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec, SamplingSpec, Setting,
+    TargetSpec,
 };
-pub use targets::{
-    PromptLayout, ProviderTerms, ProviderType, ReasoningValue, Sampling, TargetTerms,
-};
-pub use terms::{
+pub use targets::ProviderType;
+pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
+pub use terms::ServerKind;
+pub(crate) use terms::{
     BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    CycleException, Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerKind,
-    ServerTerms, Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    CycleException, Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerTerms,
+    Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
-pub use text_profile::TextProfile;
-pub use validators::{ArgumentFault, Validators};
+pub(crate) use text_profile::TextProfile;
+pub(crate) use validators::ArgumentFault;
+pub use validators::Validators;

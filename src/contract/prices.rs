@@ -22,6 +22,10 @@ pub struct PriceTable {
 /// What one model costs, in trillionths of a US dollar per token: the same number as millionths per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_field_names,
+    reason = "a price without its unit is how prices go wrong"
+)]
 pub struct ModelPrice {
     /// A prompt token read from the provider's cache.
     pub cache_read_pico_usd: BigCount,

@@ -11,7 +11,7 @@ pub(super) const MAX_PATTERNS: usize = 100;
 /// The longest pattern.
 const MAX_PATTERN_TEXT: usize = 4_096;
 /// What stands in a contract where a secret stood.
-pub const SECRET_MARKER: &str = "[SECRET]";
+pub(crate) const SECRET_MARKER: &str = "[SECRET]";
 
 /// What is taken out of everything that is recorded, beside what is taken out anyway: names and patterns, never values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ impl RedactionTerms {
 ///
 /// # Errors
 /// The rule that it breaks.
-pub fn secret_pattern(text: &str) -> Result<Regex, String> {
+pub(crate) fn secret_pattern(text: &str) -> Result<Regex, String> {
     if text.len() > MAX_PATTERN_TEXT {
         return Err(format!("a pattern has at most {MAX_PATTERN_TEXT} bytes"));
     }
@@ -71,7 +71,7 @@ pub(super) fn variables_of(values: &BTreeMap<String, String>) -> BTreeMap<String
 }
 
 /// The names between `${` and `}` in a text, in order.
-pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     let mut parts = text.split("${");
     parts.next();
     parts.filter_map(|part| part.split_once('}').map(|(name, _)| name))
@@ -79,7 +79,7 @@ pub fn placeholders(text: &str) -> impl Iterator<Item = &str> {
 
 /// An address as it may stand in a contract: no user, no password, no fragment, and of a query the names alone.
 #[must_use]
-pub fn recorded_url(url: &str) -> String {
+pub(crate) fn recorded_url(url: &str) -> String {
     let url = url.split_once('#').map_or(url, |(before, _)| before);
     let (place, query) = url
         .split_once('?')
@@ -108,7 +108,7 @@ pub fn recorded_url(url: &str) -> String {
 
 /// What of an address is secret: user, password, and the values of its query, as written.
 #[must_use]
-pub fn url_secrets(url: &str) -> Vec<String> {
+pub(crate) fn url_secrets(url: &str) -> Vec<String> {
     let url = url.split_once('#').map_or(url, |(before, _)| before);
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
     let rest = place.split_once("://").map_or(place, |(_, rest)| rest);

@@ -377,7 +377,7 @@ impl Below<'_> {
 /// Where the first number of a document stands whose RFC 8785 form is an integer that it does not hold exactly (semantics
 /// §8): RFC 6901, into the document.
 #[must_use]
-pub fn inexact_integer_at(value: &Value) -> Option<String> {
+pub(crate) fn inexact_integer_at(value: &Value) -> Option<String> {
     match value {
         Value::Number(n) => {
             let size = n.as_i64().map(i64::unsigned_abs).or_else(|| n.as_u64());

@@ -5,7 +5,7 @@ const MAX_BYTES: usize = 32;
 ///
 /// # Errors
 /// The rule that it breaks.
-pub fn check_server_name(name: &str) -> Result<(), &'static str> {
+pub(crate) fn check_server_name(name: &str) -> Result<(), &'static str> {
     let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     if !(1..=MAX_BYTES).contains(&name.len()) || !name.bytes().all(word) {
         return Err("a server's name is 1 to 32 characters of A–Z a–z 0–9 _ -");

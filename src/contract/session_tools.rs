@@ -12,11 +12,11 @@ use super::{
 use crate::message::estimate_tokens;
 
 /// The tool of the final report.
-pub const FINAL_REPORT: &str = "agent__final_report";
+pub(crate) const FINAL_REPORT: &str = "agent__final_report";
 /// The tool of progress reports.
-pub const PROGRESS_REPORT: &str = "agent__progress_report";
+pub(crate) const PROGRESS_REPORT: &str = "agent__progress_report";
 /// The tool that makes several calls in one.
-pub const BATCH: &str = "agent__batch";
+pub(crate) const BATCH: &str = "agent__batch";
 
 /// What stands for the server of session tools.
 const ORIGIN: &str = "session";

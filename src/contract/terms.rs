@@ -10,9 +10,9 @@ use super::{
 use crate::message::Digest;
 
 /// The contract format this build writes.
-pub const CONTRACT_FORMAT: &str = "monolith-contract/1";
+pub(crate) const CONTRACT_FORMAT: &str = "monolith-contract/1";
 /// The version of the machine's decisions that this build implements.
-pub const SEMANTICS_VERSION: u32 = 1;
+pub(crate) const SEMANTICS_VERSION: u32 = 1;
 
 /// A count that may outgrow what JSON numbers hold exactly: a decimal string in the contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

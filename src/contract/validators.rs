@@ -46,7 +46,7 @@ pub struct ArgumentFault {
 
 impl Validators {
     /// Compiles the input schemas of all exposed tools. Where one does not compile, the reason is kept: PRECHECK refuses
-    /// such a contract ([`super::tool_faults_with`]), and [`Self::validate`] refuses every call of it.
+    /// such a contract (`tool_faults_with`), and [`Self::validate`] refuses every call of it.
     #[must_use]
     pub fn compile(terms: &Terms) -> Self {
         Self::default().recompile(terms)

@@ -17,7 +17,7 @@ const MOST_PARENTS: usize = 1_000;
 ///
 /// # Errors
 /// [`DriverError::NoParent`] where a run of the line is not in the store as it was.
-pub fn answered_before(
+pub(crate) fn answered_before(
     reader: &mut StoreReader,
     contract: &ExecutionContract,
     started: &RunStarted,
@@ -30,7 +30,7 @@ pub fn answered_before(
 ///
 /// # Errors
 /// [`DriverError::NoParent`] where a run of the line is not in the store as it was.
-pub fn played_from_the_first(
+pub(crate) fn played_from_the_first(
     reader: &mut StoreReader,
     contract: &ExecutionContract,
     point: &mut ForkPoint,

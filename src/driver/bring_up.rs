@@ -185,9 +185,7 @@ pub(super) async fn prepare_after(
 
 /// The words that the intent rules match: what led to the contract's policy.
 fn intent_words(spec: &ContractSpec) -> Vec<String> {
-    IntentPolicyResolver
-        .resolve(spec.page, spec.tool_policy, spec.task.as_deref())
-        .matched
+    IntentPolicyResolver::resolve(spec.page, spec.tool_policy, spec.task.as_deref()).matched
 }
 
 /// What a run commits to of its workspace.
@@ -249,7 +247,7 @@ pub(super) fn server_specs(
 ///
 /// # Errors
 /// [`DriverError::Randomness`] where the system gives none, or the prefix begins no name of a run.
-pub fn random_run_id(prefix: &str) -> Result<RunId, DriverError> {
+pub(crate) fn random_run_id(prefix: &str) -> Result<RunId, DriverError> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).map_err(|fault| DriverError::Randomness(fault.to_string()))?;
     let text = format!("{prefix}{:016x}", u64::from_be_bytes(bytes));

@@ -10,7 +10,7 @@ use crate::replay::ForkPoint;
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run.
-pub async fn prepare_fork(
+pub(crate) async fn prepare_fork(
     point: ForkPoint,
     task: Option<String>,
     mut request: RunRequest,

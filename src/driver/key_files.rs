@@ -10,11 +10,11 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// The folder that keeps this machine's keys, outside the store: for each name `NAME.key`, the secret, readable by its owner
 /// alone, and `NAME.pub`, the first public key and a signed record of every rotation since.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyFolder(PathBuf);
+pub(crate) struct KeyFolder(PathBuf);
 
 /// Why a key cannot be used or made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeyFileError {
+pub(crate) enum KeyFileError {
     /// The operator: a file or the folder cannot be read or written.
     #[error("use the key file {}: {reason}", path.display())]
     Io {
@@ -82,7 +82,7 @@ struct Files {
 impl KeyFolder {
     /// The keys in that folder, which need not be there yet.
     #[must_use]
-    pub const fn new(path: PathBuf) -> Self {
+    pub(crate) const fn new(path: PathBuf) -> Self {
         Self(path)
     }
 
@@ -90,7 +90,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`KeyFileError`], also where others may read the key.
-    pub fn load_or_make(&self, name: &str) -> Result<SecretKey, KeyFileError> {
+    pub(crate) fn load_or_make(&self, name: &str) -> Result<SecretKey, KeyFileError> {
         if let Some(key) = self.load(name)? {
             return Ok(key);
         }
@@ -105,7 +105,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`KeyFileError::None`] where there is none.
-    pub fn show(&self, name: &str) -> Result<SecretKey, KeyFileError> {
+    pub(crate) fn show(&self, name: &str) -> Result<SecretKey, KeyFileError> {
         let none = || KeyFileError::None {
             name: name.to_owned(),
         };
@@ -116,7 +116,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`KeyFileError::Exists`] where there is one.
-    pub fn generate(&self, name: &str) -> Result<SecretKey, KeyFileError> {
+    pub(crate) fn generate(&self, name: &str) -> Result<SecretKey, KeyFileError> {
         let files = self.files(name)?;
         let key = random_key(name)?;
         self.make()?;
@@ -142,7 +142,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`KeyFileError::None`] where there is none of that name.
-    pub fn rotate(&self, name: &str) -> Result<(PublicKey, Note), KeyFileError> {
+    pub(crate) fn rotate(&self, name: &str) -> Result<(PublicKey, Note), KeyFileError> {
         let old = self.show(name)?;
         let files = self.files(name)?;
         let new = random_key(name)?;
@@ -158,7 +158,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`KeyFileError`] where a file cannot be read.
-    pub fn ring(&self) -> Result<KeyRing, KeyFileError> {
+    pub(crate) fn ring(&self) -> Result<KeyRing, KeyFileError> {
         let mut ring = KeyRing::default();
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,

@@ -148,7 +148,7 @@ impl LocalModel {
 }
 
 /// What answers requests to the embedded models of a file's targets, which are all one model: that of `path`.
-pub async fn embedded_model(
+pub(crate) async fn embedded_model(
     path: PathBuf,
     spec: &ContractSpec,
     contract: &ExecutionContract,

@@ -45,15 +45,18 @@ mod tests_resume;
 #[cfg(test)]
 mod tests_time;
 
-pub use ancestry::{answered_before, played_from_the_first};
-pub use bring_up::{Prepared, RunRequest, prepare, random_run_id};
-pub use drive::{Control, Finished, Observer, drive};
+pub(crate) use ancestry::{answered_before, played_from_the_first};
+pub(crate) use bring_up::{Prepared, random_run_id};
+pub use bring_up::{RunRequest, prepare};
+pub(crate) use drive::{Control, Finished};
+pub use drive::{Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
-pub use fork::prepare_fork;
-pub use key_files::{KeyFileError, KeyFolder};
-pub use local_models::embedded_model;
-pub use preview::{Preview, ServersToStart, preview, preview_recorded};
-pub use redaction::{RedactionKey, Redactor, Salt, Secrets, Unmatched};
-pub use reissue::{Recording, reissue};
-pub use resume::{Reopened, prepare_resume, reopen};
+pub(crate) use fork::prepare_fork;
+pub(crate) use key_files::{KeyFileError, KeyFolder};
+pub(crate) use local_models::embedded_model;
+pub(crate) use preview::{Preview, ServersToStart, preview, preview_recorded};
+pub use redaction::RedactionKey;
+pub(crate) use redaction::{Redactor, Secrets, Unmatched};
+pub(crate) use reissue::{Recording, reissue};
+pub(crate) use resume::{prepare_resume, reopen};

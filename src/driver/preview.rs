@@ -14,7 +14,7 @@ use crate::tools::{BringUp, ToolServers};
 
 /// Which tool servers are started to see what they offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ServersToStart {
+pub(crate) enum ServersToStart {
     /// Those of the file and those inside monolith.
     All,
     /// Only what is inside monolith: nothing is started at all.
@@ -23,7 +23,7 @@ pub enum ServersToStart {
 
 /// The contract that a file gives, without a run.
 #[derive(Clone, Debug)]
-pub struct Preview {
+pub(crate) struct Preview {
     /// The contract; its servers stand as unavailable where they were not started.
     pub contract: ExecutionContract,
     /// What did not come up; sorted by server.
@@ -38,7 +38,7 @@ pub struct Preview {
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made.
-pub async fn preview(
+pub(crate) async fn preview(
     request: &RunRequest,
     servers: ServersToStart,
     cancel: &CancellationToken,
@@ -51,7 +51,7 @@ pub async fn preview(
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made.
-pub async fn preview_recorded(
+pub(crate) async fn preview_recorded(
     request: &RunRequest,
     recorded: &ExecutionContract,
     cancel: &CancellationToken,

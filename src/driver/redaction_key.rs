@@ -15,7 +15,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`KeyFileError`], also where others may read it.
-    pub fn redaction_key(&self) -> Result<RedactionKey, KeyFileError> {
+    pub(crate) fn redaction_key(&self) -> Result<RedactionKey, KeyFileError> {
         match self.existing_redaction_key() {
             Err(KeyFileError::None { .. }) => {}
             found => return found,
@@ -44,7 +44,7 @@ impl KeyFolder {
     ///
     /// # Errors
     /// [`KeyFileError::None`] where nothing was ever recorded with this folder.
-    pub fn existing_redaction_key(&self) -> Result<RedactionKey, KeyFileError> {
+    pub(crate) fn existing_redaction_key(&self) -> Result<RedactionKey, KeyFileError> {
         let path = self.redaction_path();
         let text = match read_secret(&path) {
             Err(KeyFileError::None { .. }) => {

@@ -27,7 +27,7 @@ use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
 
 /// A recorded run whose requests and calls are to be made again.
-pub struct Recording<'r> {
+pub(crate) struct Recording<'r> {
     /// How many requests each provider had answered where the run began; nothing but for a run that began from another one.
     pub answered_before: BTreeMap<String, usize>,
     /// Where its blobs are.
@@ -47,7 +47,7 @@ pub struct Recording<'r> {
 ///
 /// # Errors
 /// [`DriverError`] where the file, the workspace or the tool servers are not what the run was begun with, or it was cancelled.
-pub async fn reissue(
+pub(crate) async fn reissue(
     recording: Recording<'_>,
     request: RunRequest,
     scope: LiveScope,

@@ -21,7 +21,7 @@ use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
 
 /// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
-pub struct Reopened {
+pub(crate) struct Reopened {
     /// How many requests each provider had answered where the run began.
     answered_before: BTreeMap<String, usize>,
     contract: Arc<ExecutionContract>,
@@ -57,7 +57,7 @@ impl Resumption {
 /// # Errors
 /// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
 /// go on with or the transcript does not replay.
-pub fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
+pub(crate) fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
     let lock = store.lock_run(run_id)?;
     let blobs = Blobs(store.reader()?);
     let invocation = blobs.0.invocation(run_id)?;
@@ -126,19 +126,19 @@ pub fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
 impl Reopened {
     /// The contract of the run, as it is stored.
     #[must_use]
-    pub const fn contract(&self) -> &Arc<ExecutionContract> {
+    pub(crate) const fn contract(&self) -> &Arc<ExecutionContract> {
         &self.contract
     }
 
     /// What is recorded so far.
     #[must_use]
-    pub fn entries(&self) -> &[SealedEntry] {
+    pub(crate) fn entries(&self) -> &[SealedEntry] {
         &self.entries
     }
 
     /// How the run was asked for, where that was recorded.
     #[must_use]
-    pub const fn invocation(&self) -> Option<&Invocation> {
+    pub(crate) const fn invocation(&self) -> Option<&Invocation> {
         self.invocation.as_ref()
     }
 
@@ -219,7 +219,7 @@ pub(super) fn pins_of(contract: &ExecutionContract) -> BTreeMap<String, ToolPin>
 /// # Errors
 /// [`DriverError`] where the file, the workspace or the tool servers are not what the run was begun with. Nothing is
 /// written, and the run stays as it is.
-pub async fn prepare_resume(
+pub(crate) async fn prepare_resume(
     reopened: Reopened,
     request: RunRequest,
     cancel: &CancellationToken,

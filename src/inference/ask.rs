@@ -9,7 +9,7 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// answers so.
 ///
 /// `body` makes it a POST.
-pub async fn ask_json(
+pub(crate) async fn ask_json(
     address: &str,
     body: Option<&serde_json::Value>,
     patience: Duration,

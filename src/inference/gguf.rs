@@ -22,7 +22,7 @@ const MAX_EXPERTS: u64 = 1024;
 
 /// What is known of a model from its file's header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ModelHeader {
+pub(crate) struct ModelHeader {
     /// The family, such as `llama`.
     pub architecture: String,
     /// The template that lays conversations out, where the file has one.
@@ -39,7 +39,7 @@ pub struct ModelHeader {
 
 /// Why a file is no model that can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HeaderFault {
+pub(crate) enum HeaderFault {
     /// The system could not read it.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
@@ -87,7 +87,7 @@ impl ModelHeader {
     ///
     /// # Errors
     /// The first rule that the file breaks.
-    pub fn read(path: &Path) -> Result<Self, HeaderFault> {
+    pub(crate) fn read(path: &Path) -> Result<Self, HeaderFault> {
         let unreadable = |fault: std::io::Error| HeaderFault::Unreadable(fault.to_string());
         ModelFile::open(path).map_err(unreadable)?.header()
     }
@@ -96,7 +96,7 @@ impl ModelHeader {
     ///
     /// # Errors
     /// The first rule that it breaks.
-    pub fn parse(source: impl BufRead, size: u64) -> Result<Self, HeaderFault> {
+    pub(crate) fn parse(source: impl BufRead, size: u64) -> Result<Self, HeaderFault> {
         let mut reader = Reader {
             at: 0,
             size,

@@ -24,26 +24,33 @@ mod scripted;
 mod secret;
 mod unavailable;
 
-pub use ask::ask_json;
-pub use backend::{Backend, BackendError, Patience, Probe, Reply, ResponseHead};
+pub(crate) use ask::ask_json;
+#[cfg(test)]
+pub(crate) use backend::Reply;
+pub use backend::{Backend, Patience};
+pub(crate) use backend::{BackendError, Probe};
 pub use fault::{TransportFault, TransportFaultKind};
-pub use gguf::{HeaderFault, ModelHeader};
-pub use http::{HttpBackend, HttpTarget};
+pub(crate) use gguf::{HeaderFault, ModelHeader};
+pub(crate) use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]
-pub use local::{
-    EngineCost, LocalBackend, LocalOptions, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND,
-    TemplateRenderer, engine_identity, template_process, trial_process,
+pub use local::{EngineCost, LocalBackend, LocalOptions};
+#[cfg(feature = "local")]
+pub(crate) use local::{
+    ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer, engine_identity,
+    template_process, trial_process,
 };
-pub use model_file::{FileChanged, ModelFile};
-pub use model_hash::ModelHash;
-pub use model_store::{
+#[cfg(feature = "local")]
+pub(crate) use model_file::FileChanged;
+pub use model_file::ModelFile;
+pub(crate) use model_hash::ModelHash;
+pub(crate) use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
     Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_room, free_bytes,
 };
-pub use processor::{engine_features, lacking_features};
-pub use scripted::ScriptedBackend;
-pub use secret::Secret;
-pub use unavailable::UnavailableBackend;
+pub(crate) use processor::{engine_features, lacking_features};
+pub(crate) use scripted::ScriptedBackend;
+pub(crate) use secret::Secret;
+pub(crate) use unavailable::UnavailableBackend;
 
 #[cfg(test)]
 mod http_tests;

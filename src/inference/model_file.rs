@@ -29,7 +29,7 @@ pub(super) struct FileState {
 /// The file is not what it was when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the file was changed since it was opened: what was checked is not what is there")]
-pub struct FileChanged;
+pub(crate) struct FileChanged;
 
 impl ModelFile {
     /// Opens a file. What is no file, such as a pipe, is refused before anything waits for it.
@@ -54,13 +54,13 @@ impl ModelFile {
 
     /// Where it was found, for people.
     #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Bytes.
     #[must_use]
-    pub const fn size(&self) -> u64 {
+    pub(crate) const fn size(&self) -> u64 {
         self.state.size
     }
 
@@ -68,7 +68,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// The first rule that the file breaks.
-    pub fn header(&self) -> Result<ModelHeader, HeaderFault> {
+    pub(crate) fn header(&self) -> Result<ModelHeader, HeaderFault> {
         let unreadable = |fault: io::Error| HeaderFault::Unreadable(fault.to_string());
         let file = self.from_the_first().map_err(unreadable)?;
         ModelHeader::parse(io::BufReader::new(file), self.size())
@@ -89,7 +89,7 @@ impl ModelFile {
     ///
     /// # Errors
     /// [`FileChanged`].
-    pub fn unchanged(&self) -> Result<(), FileChanged> {
+    pub(crate) fn unchanged(&self) -> Result<(), FileChanged> {
         let now = self.file.metadata().map(|now| FileState::of(&now));
         now.ok()
             .filter(|now| *now == self.state)

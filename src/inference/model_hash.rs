@@ -10,7 +10,7 @@ const PIECE: usize = 1 << 20;
 
 /// BLAKE3 over a model's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ModelHash(pub Digest);
+pub(crate) struct ModelHash(pub Digest);
 
 impl ModelHash {
     /// The hash of a file: from `cache` where it holds one for this path, device, inode, size and time of change, else made
@@ -18,7 +18,7 @@ impl ModelHash {
     ///
     /// # Errors
     /// The system could not read the file, or it was changed meanwhile.
-    pub fn of(file: &ModelFile, cache: Option<&Path>) -> io::Result<Self> {
+    pub(crate) fn of(file: &ModelFile, cache: Option<&Path>) -> io::Result<Self> {
         let kept = cache.map(|cache| cache.join(key(file).to_string()));
         if let Some(known) = kept.as_deref().and_then(known) {
             return Ok(Self(known));
@@ -93,8 +93,9 @@ mod tests {
         assert_eq!(of(), Digest::of(b"longer"));
         assert_eq!(kept().len(), 2);
         // One that is changed while it is open has no hash that could be kept.
+        fs::write(&file, "of another length").unwrap();
         let open = ModelFile::open(&file).unwrap();
-        fs::write(&file, "changed meanwhile").unwrap();
+        fs::write(&file, "changed").unwrap();
         assert!(ModelHash::of(&open, Some(&cache)).is_err());
         assert_eq!(kept().len(), 2);
     }

@@ -1,14 +1,14 @@
 /// Processor features that the embedded engine uses without asking and that this processor lacks; the whole list is
 /// [`engine_features`].
 #[must_use]
-pub fn lacking_features() -> Vec<&'static str> {
+pub(crate) fn lacking_features() -> Vec<&'static str> {
     let lacking = FEATURES.iter().filter(|(_, there)| !there());
     lacking.map(|(name, _)| *name).collect()
 }
 
 /// The processor features that the embedded engine is built for here.
 #[must_use]
-pub fn engine_features() -> Vec<&'static str> {
+pub(crate) fn engine_features() -> Vec<&'static str> {
     FEATURES.iter().map(|(name, _)| *name).collect()
 }
 

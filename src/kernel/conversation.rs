@@ -36,7 +36,7 @@ impl Conversation {
 
 /// The digest of a conversation whose digest was `before`, with one message more: what entries say of it.
 #[must_use]
-pub fn conversation_digest(before: Digest, message: &AgentMessage) -> Digest {
+pub(crate) fn conversation_digest(before: Digest, message: &AgentMessage) -> Digest {
     // A message holds strings and integers only: serialising it cannot fail.
     let text = serde_json::to_string(message).unwrap_or_default();
     before.rolled(CONVERSATION_CONTEXT, text.as_bytes())

@@ -37,7 +37,7 @@ macro_rules! edges {
         )+
 
         /// Every legal edge: from, to, and when it is taken.
-        pub const EDGES: &[Edge] = &[
+        pub(crate) const EDGES: &[Edge] = &[
             $($(Edge { from: State::$from, to: State::$to, when: $when },)+)+
         ];
     };
@@ -45,7 +45,7 @@ macro_rules! edges {
 
 /// One legal edge of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub(crate) struct Edge {
     /// The state it leaves.
     pub from: State,
     /// The state it enters.

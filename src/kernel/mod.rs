@@ -72,21 +72,23 @@ mod texts;
 mod turn;
 mod validate_calls;
 
-pub use conversation::conversation_digest;
-pub use digest::DecisionKey;
-pub use edges::{EDGES, Edge};
-pub use effect::{CallOrder, Effect, InferRequest, ToolExposure, XmlOffer};
-pub use entry::{
+pub(crate) use conversation::conversation_digest;
+pub(crate) use edges::EDGES;
+pub(crate) use effect::{CallOrder, InferRequest, XmlOffer};
+pub use effect::{Effect, ToolExposure};
+pub(crate) use entry::{
     Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, Counters,
-    DroppedResult, EffectRecord, EntryDraft, EntryKind, PolicyRecord, ReportRecord, ReportSource,
+    DroppedResult, EntryKind, PolicyRecord, ReportRecord, ReportSource,
+};
+pub use entry::{EffectRecord, EntryDraft};
+pub(crate) use event::{
+    Approval, BringUpFault, InferenceFailed, Interrupter, LostEffect, ParentRun, Resumed,
 };
 pub use event::{
-    Approval, BringUpFault, Event, EventKind, InferenceFailed, InferenceReturned, Interrupter,
-    LostEffect, ParentRun, Probed, ProbedTarget, Resumed, RunStarted, ToolReturned,
+    Event, EventKind, InferenceReturned, Probed, ProbedTarget, RunStarted, ToolReturned,
 };
-pub use gate::Admitted;
-pub use observe::observation_text;
+pub(crate) use observe::observation_text;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
-pub use predicate::{Predicate, PredicateName};
+pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;
-pub use state::State;
+pub(crate) use state::State;

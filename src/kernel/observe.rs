@@ -247,7 +247,7 @@ impl Machine {
 ///
 /// The driver stamps an envelope's tokens by this text.
 #[must_use]
-pub fn observation_text(envelope: &ToolEnvelope, limit: u64, marker: &str) -> String {
+pub(crate) fn observation_text(envelope: &ToolEnvelope, limit: u64, marker: &str) -> String {
     let text = envelope.text();
     let length = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
     // Only a beginning of the text may be here; the rest lies in the blob store.

@@ -274,7 +274,7 @@ fn every_reachable_state_keeps_every_property() {
 fn equal_keys_react_equally() {
     let mut compared = 0;
     for variant in VARIANTS {
-        let mut known: HashMap<super::DecisionKey, Watched> = HashMap::new();
+        let mut known: HashMap<super::digest::DecisionKey, Watched> = HashMap::new();
         let mut level = vec![Watched::new(variant)];
         for _ in 0..6 {
             let mut next_level = Vec::new();

@@ -1,11 +1,11 @@
 /// The truncation marker's default wording (semantics §6; 000 §1). `{original}` and `{kept}` are
 /// bytes.
-pub const DEFAULT_TRUNCATION_MARKER: &str =
+pub(crate) const DEFAULT_TRUNCATION_MARKER: &str =
     "[TRUNCATED] Original size {original} bytes; truncated to {kept} bytes.";
 
 /// A text that fits a byte limit, and how it was made to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// What the model is shown; never longer than the limit.
     pub text: String,
     /// Bytes of the original that are in it; equal to the original's size where nothing was cut.
@@ -21,7 +21,7 @@ pub struct Cut {
 /// prefix, with `kept` the largest UTF-8 boundary for which the whole fits; a limit smaller than the
 /// marker gives the marker cut to the limit.
 #[must_use]
-pub fn cut_to_limit(prefix: &str, original: u64, limit: u64, marker: &str) -> Cut {
+pub(crate) fn cut_to_limit(prefix: &str, original: u64, limit: u64, marker: &str) -> Cut {
     if original <= limit {
         return Cut {
             text: prefix.to_owned(),
@@ -60,7 +60,7 @@ pub fn cut_to_limit(prefix: &str, original: u64, limit: u64, marker: &str) -> Cu
 
 /// The longest beginning of `text` that has at most `limit` bytes and ends at a character.
 #[must_use]
-pub fn char_prefix(text: &str, limit: usize) -> &str {
+pub(crate) fn char_prefix(text: &str, limit: usize) -> &str {
     // `str::floor_char_boundary` is younger than the oldest compiler that builds this.
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {

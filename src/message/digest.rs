@@ -56,7 +56,7 @@ impl Digest {
 /// as an unsigned 64-bit little-endian integer. The framing makes `("ab", "c")` and `("a", "bc")`
 /// different inputs.
 #[must_use]
-pub fn framed(context: &str, fields: &[&[u8]]) -> Digest {
+pub(crate) fn framed(context: &str, fields: &[&[u8]]) -> Digest {
     let mut hasher = blake3::Hasher::new_derive_key(context);
     for field in fields {
         let len = u64::try_from(field.len()).unwrap_or(u64::MAX);

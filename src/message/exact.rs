@@ -1,15 +1,15 @@
 /// The largest integer that every JSON reader holds exactly: 2^53 − 1. Nothing recorded is larger.
-pub const MAX_EXACT: u64 = (1 << 53) - 1;
+pub(crate) const MAX_EXACT: u64 = (1 << 53) - 1;
 
 /// Adds counts that are recorded: saturating at [`MAX_EXACT`].
 #[must_use]
-pub fn exact_sum(a: u64, b: u64) -> u64 {
+pub(crate) fn exact_sum(a: u64, b: u64) -> u64 {
     a.saturating_add(b).min(MAX_EXACT)
 }
 
 /// The first integer of a JSON text whose size passes [`MAX_EXACT`]; a number with a fraction or an exponent is none.
 #[must_use]
-pub fn inexact_integer(text: &str) -> Option<&str> {
+pub(crate) fn inexact_integer(text: &str) -> Option<&str> {
     let (mut in_string, mut escaped, mut start) = (false, false, None);
     for (at, byte) in text.bytes().enumerate() {
         if in_string {

@@ -1,11 +1,11 @@
 use super::{Digest, RunId, framed};
 
 /// What the genesis hash of a run is derived under.
-pub const GENESIS_CONTEXT: &str = "monolith transcript v1 genesis";
+pub(crate) const GENESIS_CONTEXT: &str = "monolith transcript v1 genesis";
 
 /// `H_0` of a run (semantics §9): what its chain begins with, and what its tags are named after.
 #[must_use]
-pub fn genesis(contract_hash: Digest, run_id: &RunId) -> Digest {
+pub(crate) fn genesis(contract_hash: Digest, run_id: &RunId) -> Digest {
     framed(
         GENESIS_CONTEXT,
         &[contract_hash.as_bytes(), run_id.as_str().as_bytes()],

@@ -2,7 +2,7 @@ const MS_PER_DAY: u64 = 86_400_000;
 
 /// A moment as RFC 3339 text in UTC with milliseconds, such as `2026-11-21T22:32:51.000Z`.
 #[must_use]
-pub fn rfc3339(unix_ms: u64) -> String {
+pub(crate) fn rfc3339(unix_ms: u64) -> String {
     let (year, month, day) = civil_from_days(unix_ms / MS_PER_DAY);
     let ms = unix_ms % MS_PER_DAY;
     format!(

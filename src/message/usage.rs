@@ -40,6 +40,6 @@ const fn is_zero(count: &u64) -> bool {
 
 /// Tokens of a text without a tokenizer: its bytes divided by 4, rounded up.
 #[must_use]
-pub fn estimate_tokens(text: &str) -> u64 {
+pub(crate) fn estimate_tokens(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX).div_ceil(4)
 }

@@ -1,6 +1,6 @@
 /// Why a stored format is not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum VersionFault {
+pub(crate) enum VersionFault {
     /// A newer build wrote it.
     #[error("its format is {found}, which is newer than {known}")]
     Newer {
@@ -25,7 +25,7 @@ pub enum VersionFault {
 ///
 /// # Errors
 /// [`VersionFault`].
-pub fn judge_version(found: &str, known: &'static str) -> Result<u32, VersionFault> {
+pub(crate) fn judge_version(found: &str, known: &'static str) -> Result<u32, VersionFault> {
     let unknown = || VersionFault::Unknown {
         found: found.chars().take(80).collect(),
         known,

@@ -36,7 +36,7 @@ const FOLLOWING: [&str; 13] = [
 
 /// What an entry decided, without when and in which words: what two runs are compared by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct DecisionShape {
+pub(crate) struct DecisionShape {
     /// The state before.
     pub from: State,
     /// The state after.
@@ -58,7 +58,7 @@ pub struct DecisionShape {
 
 /// Where an entry of one run stands beside an entry of the other, by their places in the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pairing {
+pub(crate) enum Pairing {
     /// The same decision.
     Both(usize, usize),
     /// Only in the left run.
@@ -69,7 +69,7 @@ pub enum Pairing {
 
 /// One member in which two documents differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FieldDifference {
+pub(crate) struct FieldDifference {
     /// An RFC 6901 pointer.
     pub pointer: String,
     /// The left value, at most 200 characters; absent where there is none.
@@ -81,7 +81,7 @@ pub struct FieldDifference {
 impl FieldDifference {
     /// Whether the member says when, or follows from something else that differs: a hash, a time, the name of the run.
     #[must_use]
-    pub fn follows(&self) -> bool {
+    pub(crate) fn follows(&self) -> bool {
         let last = self.pointer.rsplit('/').next().unwrap_or_default();
         FOLLOWING.contains(&last)
     }
@@ -90,7 +90,7 @@ impl FieldDifference {
 impl DecisionShape {
     /// The shape of an entry.
     #[must_use]
-    pub fn of(action: &Action, event: Option<&Event>) -> Self {
+    pub(crate) fn of(action: &Action, event: Option<&Event>) -> Self {
         let mut calls = Vec::new();
         let mut failure = None;
         if let Some(EventKind::InferenceReturned(returned)) = event.map(|event| &event.event) {
@@ -152,7 +152,7 @@ const fn name_of(event: &EventKind) -> &'static str {
 /// Aligns two runs by a longest common subsequence of their decisions. Where that would take more than four million
 /// comparisons, the next common decision is looked for near by, and the alignment may miss one far away.
 #[must_use]
-pub fn align(left: &[DecisionShape], right: &[DecisionShape]) -> Vec<Pairing> {
+pub(crate) fn align(left: &[DecisionShape], right: &[DecisionShape]) -> Vec<Pairing> {
     // Equal shapes get equal numbers, which are cheap to compare.
     let mut numbers: BTreeMap<&DecisionShape, usize> = BTreeMap::new();
     let mut number = |shape| {
@@ -266,7 +266,7 @@ fn near(left: &[usize], right: &[usize]) -> Vec<Pairing> {
 /// The members in which two documents differ, at most `most`. What follows from another difference (hashes, times)
 /// is told only where nothing else differs.
 #[must_use]
-pub fn field_differences(left: &Value, right: &Value, most: usize) -> Vec<FieldDifference> {
+pub(crate) fn field_differences(left: &Value, right: &Value, most: usize) -> Vec<FieldDifference> {
     let mut found = Vec::new();
     let mut following = Vec::new();
     let text = |side: Option<&Value>| side.map(|value| cut(&value.to_string(), SHOWN_BYTES));

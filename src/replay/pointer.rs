@@ -13,13 +13,13 @@ type Place = (String, String, String);
 /// The pointer to the first place where two JSON documents differ, below `root`, and both values as text. None where they
 /// are equal.
 #[must_use]
-pub fn first_difference(root: &str, expected: &str, actual: &str) -> Option<Place> {
+pub(crate) fn first_difference(root: &str, expected: &str, actual: &str) -> Option<Place> {
     differences(root, expected, actual, 1).into_iter().next()
 }
 
 /// The places where two JSON documents differ, below `root`, in the order of their keys; at most `most`.
 #[must_use]
-pub fn differences(root: &str, expected: &str, actual: &str, most: usize) -> Vec<Place> {
+pub(super) fn differences(root: &str, expected: &str, actual: &str, most: usize) -> Vec<Place> {
     if expected == actual {
         return Vec::new();
     }

@@ -3,7 +3,7 @@ use rusqlite::{Connection, params};
 use crate::message::Digest;
 
 /// Blobs above this size are made durable before the entry that names them, in a transaction of their own.
-pub const LARGE_BLOB_BYTES: usize = 64 << 10;
+pub(crate) const LARGE_BLOB_BYTES: usize = 64 << 10;
 
 /// A blob that an entry of the batch names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::transcript::{Flaw, SecretKey, Tombstone, blob_references};
 
 /// What is to be erased, and who says so.
 #[derive(Clone, Debug)]
-pub struct Erasure<'k> {
+pub(crate) struct Erasure<'k> {
     /// The run that names the blob.
     pub run_id: RunId,
     /// The hash of the blob, or the beginning of it.
@@ -28,7 +28,7 @@ pub struct Erasure<'k> {
 
 /// What was erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Erased {
+pub(crate) struct Erased {
     /// The hash of the bytes that are gone.
     pub hash: Digest,
     /// How many there were; none where they had been erased before.
@@ -39,7 +39,7 @@ pub struct Erased {
 
 /// Why nothing was erased, or not for good.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EraseError {
+pub(crate) enum EraseError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -108,7 +108,7 @@ pub enum EraseError {
 ///
 /// # Errors
 /// [`EraseError`]; nothing is changed but under [`EraseError::Unfinished`].
-pub fn erase(path: &Path, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
+pub(crate) fn erase(path: &Path, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = schema::open_writer(path, Durability::Full, BUSY)?;
     let _lock = lock_store(path)?;

@@ -20,7 +20,7 @@ pub(super) const IMPORTED: &str = "imported";
 
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub(crate) struct Imported {
     /// The run.
     pub run_id: RunId,
     /// How many entries the file has.
@@ -31,7 +31,7 @@ pub struct Imported {
 
 /// What an import brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub(crate) enum Change {
     /// A run that was not here.
     New,
     /// The rest of a run whose beginning had been imported.
@@ -50,7 +50,7 @@ pub enum Change {
 
 /// Why a file was not imported. Nothing of it is in the store then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ImportError {
+pub(crate) enum ImportError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -141,7 +141,7 @@ struct Sum {
 ///
 /// # Errors
 /// [`ImportError`].
-pub fn import(
+pub(crate) fn import(
     path: &Path,
     file: &Path,
     open: bool,

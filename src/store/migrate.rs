@@ -18,7 +18,7 @@ const MOST_COPIES: u32 = 100;
 
 /// What a migration did, or would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Migration {
+pub(crate) struct Migration {
     /// The format before.
     pub from: i32,
     /// The format after.
@@ -33,7 +33,7 @@ pub struct Migration {
 
 /// What the runs of a store come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub(crate) struct Verified {
     /// How many were verified.
     pub runs: u64,
     /// Those that do not hold, and why not.
@@ -42,7 +42,7 @@ pub struct Verified {
 
 /// Why a store was not migrated. It is as it was then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MigrateError {
+pub(crate) enum MigrateError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -105,7 +105,11 @@ pub enum MigrateError {
 ///
 /// # Errors
 /// [`MigrateError`]; [`StoreError::InUse`] where a run of the store is being driven.
-pub fn migrate(path: &Path, to: Option<i32>, dry_run: bool) -> Result<Migration, MigrateError> {
+pub(crate) fn migrate(
+    path: &Path,
+    to: Option<i32>,
+    dry_run: bool,
+) -> Result<Migration, MigrateError> {
     migrate_watched(path, to, dry_run, |_| ())
 }
 

@@ -35,24 +35,29 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod verify;
+#[cfg(test)]
 mod wait;
 mod writer;
 
-pub use append::NewCheckpoint;
-pub use blob::{LARGE_BLOB_BYTES, NewBlob};
-pub use erase::{EraseError, Erased, Erasure, erase};
+pub(crate) use append::NewCheckpoint;
+pub(crate) use blob::{LARGE_BLOB_BYTES, NewBlob};
+pub(crate) use erase::{EraseError, Erasure, erase};
 pub use error::StoreError;
-pub use export::ExportError;
-pub use import::{Change, ImportError, Imported, import};
-pub use invocation::Invocation;
-pub use lineage::Lineage;
-pub use lock::{RunDriver, RunLock};
-pub use migrate::{MigrateError, Migration, Verified, migrate};
-pub use new_run::NewRun;
+pub(crate) use export::ExportError;
+pub(crate) use import::{Change, ImportError, Imported, import};
+pub(crate) use invocation::Invocation;
+pub(crate) use lineage::Lineage;
+pub(crate) use lock::RunLock;
+pub(crate) use migrate::{MigrateError, Migration, migrate};
+pub(crate) use new_run::NewRun;
 pub use reader::StoreReader;
-pub use run::{DamagedRow, RunFilter, RunHandle, RunRow};
-pub use run_log::{LogReport, RunLog};
-pub use run_reader::RunReader;
-pub use schema::{APPLICATION_ID, Durability, OLDEST_STORE_FORMAT, STORE_FORMAT};
-pub use wait::wait;
+pub use run::RunFilter;
+pub(crate) use run::{DamagedRow, RunHandle, RunRow};
+pub(crate) use run_log::RunLog;
+pub(crate) use run_reader::RunReader;
+pub use schema::Durability;
+pub(crate) use schema::{OLDEST_STORE_FORMAT, STORE_FORMAT};
 pub use writer::Store;
+
+#[cfg(test)]
+pub(crate) use self::{erase::Erased, lock::RunDriver, wait::wait};

@@ -83,7 +83,7 @@ impl RunReader<'_> {
 
     /// The same run, iterated from that entry on.
     #[must_use]
-    pub fn from_entry(mut self, seq: u64) -> Self {
+    pub fn starting_at(mut self, seq: u64) -> Self {
         self.page.clear();
         self.next = i64::try_from(seq).unwrap_or(i64::MAX);
         self

@@ -7,11 +7,11 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::{StoreError, run_log};
 
 /// `mono` in ASCII: what tells a store from other programs' databases.
-pub const APPLICATION_ID: i32 = 0x6d6f_6e6f;
+pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
 /// The format of the tables below, kept as the database's `user_version`.
-pub const STORE_FORMAT: i32 = 2;
+pub(crate) const STORE_FORMAT: i32 = 2;
 /// The oldest format that is read. A store of an older format than [`STORE_FORMAT`] is written only by its migration.
-pub const OLDEST_STORE_FORMAT: i32 = 1;
+pub(crate) const OLDEST_STORE_FORMAT: i32 = 1;
 
 /// How sure an acknowledged append is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

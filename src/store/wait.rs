@@ -16,7 +16,7 @@ impl Wake for Unpark {
 ///
 /// The store's answers come from its own thread, so this needs no runtime and works inside one, where it blocks the
 /// worker that calls it.
-pub fn wait<F: Future>(answer: F) -> F::Output {
+pub(crate) fn wait<F: Future>(answer: F) -> F::Output {
     let mut answer = pin!(answer);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut cx = Context::from_waker(&waker);

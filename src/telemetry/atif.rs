@@ -17,11 +17,11 @@ use crate::message::{AgentMessage, CallSeq, Digest, Role, RunId, ToolOutcome, Us
 use crate::transcript::Tombstone;
 
 /// The version of the format, as a trajectory names it.
-pub const ATIF_VERSION: &str = "ATIF-v1.8";
+pub(crate) const ATIF_VERSION: &str = "ATIF-v1.8";
 
 /// Follows a run entry by entry and makes its trajectory.
 #[derive(Clone, Debug, Default)]
-pub struct AtifTrajectory {
+pub(crate) struct AtifTrajectory {
     /// The step in which the model asked last for the call of that id.
     asked: BTreeMap<String, usize>,
     at_ms: u64,
@@ -43,13 +43,13 @@ pub struct AtifTrajectory {
 impl AtifTrajectory {
     /// A trajectory before entry 0.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Takes the next entry: what the machine did, the event that began the step where the entry carries it, and the hash
     /// that the entry got.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         contract: &ExecutionContract,
         action: &Action,
@@ -75,7 +75,7 @@ impl AtifTrajectory {
     }
 
     /// Takes note of bytes that were erased by design, which the hashes in the steps may still name.
-    pub fn erased(&mut self, stone: &Tombstone) {
+    pub(crate) fn erased(&mut self, stone: &Tombstone) {
         self.erased.push(json!({
             "blob": stone.blob,
             "reason": stone.reason,
@@ -85,7 +85,7 @@ impl AtifTrajectory {
 
     /// The document.
     #[must_use]
-    pub fn finish(self, contract: &ExecutionContract) -> Value {
+    pub(crate) fn finish(self, contract: &ExecutionContract) -> Value {
         let model = contract.targets.first().map(|target| &target.model);
         let tools = contract.tools.iter().map(|tool| {
             json!({"type": "function", "function": {

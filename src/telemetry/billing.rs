@@ -16,7 +16,7 @@ const MAX_LINE_BYTES: u64 = 1 << 20;
 /// Several processes may share it: each line is written whole, under a lock of the operating system. A line that a crash has
 /// cut is closed by whoever writes next, and is no JSON.
 #[derive(Debug)]
-pub struct BillingFile {
+pub(crate) struct BillingFile {
     durable: bool,
     file: File,
     path: PathBuf,
@@ -25,7 +25,7 @@ pub struct BillingFile {
 /// Why the accounting cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("the accounting file {} cannot be {action}: {reason}", path.display())]
-pub struct BillingFault {
+pub(crate) struct BillingFault {
     /// What was tried.
     pub action: &'static str,
     /// The file.
@@ -48,7 +48,7 @@ impl BillingFile {
     ///
     /// # Errors
     /// [`BillingFault`] where the path is no regular file, or cannot be opened.
-    pub fn open(path: &Path, durable: bool) -> Result<Self, BillingFault> {
+    pub(crate) fn open(path: &Path, durable: bool) -> Result<Self, BillingFault> {
         let refuse = |reason: String| BillingFault {
             action: "opened",
             path: path.to_owned(),
@@ -76,7 +76,7 @@ impl BillingFile {
     ///
     /// # Errors
     /// [`BillingFault`] where the file cannot be locked or written.
-    pub fn append<'l>(
+    pub(crate) fn append<'l>(
         &mut self,
         lines: impl IntoIterator<Item = &'l AccountingLine>,
     ) -> Result<(), BillingFault> {
@@ -123,7 +123,7 @@ impl BillingFile {
     ///
     /// # Errors
     /// [`BillingFault`] where the file cannot be read.
-    pub fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
+    pub(crate) fn entries_of(&self, run_id: &RunId) -> Result<BTreeSet<u64>, BillingFault> {
         self.read_entries(run_id)
             .map_err(|fault| self.fault("read", &fault))
     }

@@ -26,11 +26,9 @@ mod tests;
 pub use accounting::{
     AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
 };
-pub use atif::{ATIF_VERSION, AtifTrajectory};
-pub use billing::{BillingFault, BillingFile};
+pub(crate) use atif::AtifTrajectory;
+pub(crate) use billing::{BillingFault, BillingFile};
 pub use exit_tag::ExitTag;
 pub use ledger::Ledger;
-pub use reason::sentence;
-pub use result::{
-    AgentResult, FinalReport, RESULT_FORMAT, ReportStatus, ResultCounters, ResultMessage,
-};
+pub(crate) use reason::sentence;
+pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};

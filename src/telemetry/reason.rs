@@ -100,7 +100,7 @@ fn brief(texts: impl Iterator<Item = String>) -> Option<String> {
 
 /// Why a run ended, in one sentence for people. Nothing ever matches on it.
 #[must_use]
-pub const fn sentence(code: OutcomeCode) -> &'static str {
+pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
     match code {
         OutcomeCode::FinalReport => "The model handed in its final report.",
         OutcomeCode::TextFallback => "The model's last text was taken as its report.",

@@ -10,14 +10,14 @@ use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, Role, RunId};
 
 /// The format of the result document.
-pub const RESULT_FORMAT: &str = "monolith-result/1";
+pub(crate) const RESULT_FORMAT: &str = "monolith-result/1";
 
 const UNFINISHED: &str = "The run has no end: it is in progress, or its process was cut off.";
 
 /// What a caller gets, in every case (000 §2): the five fields of AIAgentResult and what identifies the run.
 #[derive(Debug, Serialize)]
 pub struct AgentResult {
-    /// [`RESULT_FORMAT`].
+    /// `RESULT_FORMAT`.
     pub format: &'static str,
     /// Whether the run succeeded.
     pub success: bool,

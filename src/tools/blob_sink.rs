@@ -1,7 +1,7 @@
 use crate::message::Digest;
 
 /// Where bytes go that are kept by hash: whole results, images, answers that do not decode.
-pub trait BlobSink: Send + Sync {
+pub(crate) trait BlobSink: Send + Sync {
     /// Takes `bytes` into keeping and returns their BLAKE3 digest.
     ///
     /// It does not fail: a sink that cannot store keeps that to itself and fails where it is flushed, before

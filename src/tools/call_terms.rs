@@ -4,7 +4,7 @@ use super::{BlobSink, Clock, Scrub};
 
 /// What a call is made under, beside its order.
 #[derive(Clone, Copy)]
-pub struct CallTerms<'a> {
+pub(crate) struct CallTerms<'a> {
     /// Takes what does not go into the envelope.
     pub blobs: &'a dyn BlobSink,
     /// Ends the call as `Cancelled`.

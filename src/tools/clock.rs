@@ -1,5 +1,5 @@
 /// The driver's clock, lent to a call.
-pub trait Clock: Send + Sync {
+pub(crate) trait Clock: Send + Sync {
     /// Milliseconds since the run began, as events count them.
     fn run_ms(&self) -> u64;
 

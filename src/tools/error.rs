@@ -1,6 +1,6 @@
 /// Why a tool server did not come up, or could not be asked again.
 #[derive(Debug, thiserror::Error)]
-pub enum ToolServerError {
+pub(crate) enum ToolServerError {
     /// The author: no such program in `PATH` or at that path.
     #[error("find the command {command:?}")]
     CommandNotFound {

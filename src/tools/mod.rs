@@ -29,10 +29,12 @@ mod server_spec;
 #[cfg(test)]
 mod tests;
 
-pub use blob_sink::BlobSink;
-pub use call_terms::CallTerms;
-pub use clock::Clock;
-pub use error::ToolServerError;
-pub use registry::{BringUp, ToolServers};
-pub use scrub::{KeepAll, Scrub};
-pub use server_spec::ServerSpec;
+pub(crate) use blob_sink::BlobSink;
+pub(crate) use call_terms::CallTerms;
+pub(crate) use clock::Clock;
+pub(crate) use error::ToolServerError;
+pub(crate) use registry::{BringUp, ToolServers};
+#[cfg(test)]
+pub(crate) use scrub::KeepAll;
+pub(crate) use scrub::Scrub;
+pub(crate) use server_spec::ServerSpec;

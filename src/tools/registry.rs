@@ -19,7 +19,7 @@ const DETAIL_BYTES: usize = 2_048;
 
 /// What bring-up gives: running servers, what they offer, and what did not come up.
 #[derive(Debug)]
-pub struct BringUp {
+pub(crate) struct BringUp {
     /// For the manifest: one for each server of the input, in any case.
     pub capabilities: BTreeMap<String, ServerCapability>,
     /// Servers that did not come up, and tools of the others that cannot be used; sorted by server.
@@ -30,7 +30,7 @@ pub struct BringUp {
 
 /// Running tool servers, and which exposed name leads to which of them.
 #[derive(Debug, Default)]
-pub struct ToolServers {
+pub(crate) struct ToolServers {
     expected: BTreeMap<String, ToolPin>,
     hosts: BTreeMap<String, Host>,
     routes: BTreeMap<String, Route>,
@@ -53,7 +53,7 @@ struct Route {
 
 impl ToolServers {
     /// Starts every server at once and lists its tools. A server that does not come up is a fault, not an error.
-    pub async fn bring_up(
+    pub(crate) async fn bring_up(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
         scrub: &Arc<dyn Scrub>,
@@ -107,43 +107,20 @@ impl ToolServers {
     }
 
     /// The pin of each exposed tool that calls are held to.
-    #[must_use]
-    pub const fn pins(&self) -> &BTreeMap<String, ToolPin> {
+    #[cfg(test)]
+    pub(crate) const fn pins(&self) -> &BTreeMap<String, ToolPin> {
         &self.expected
     }
 
     /// Replaces the pins that calls are held to by the contract's, as a resumed run needs; returns the exposed names
     /// whose tool differs or is gone, sorted. Their calls end as `ToolChanged`.
-    pub fn expect_pins(&mut self, pins: BTreeMap<String, ToolPin>) -> Vec<String> {
+    pub(crate) fn expect_pins(&mut self, pins: BTreeMap<String, ToolPin>) -> Vec<String> {
         self.expected = pins;
         self.differing()
     }
 
-    /// Lists every server's tools again; returns the exposed names whose pin no longer holds, sorted. A server that
-    /// does not answer offers nothing.
-    pub async fn repin(&self, cancel: &CancellationToken) -> Vec<String> {
-        let silent = join_all(self.hosts.iter().map(|(name, host)| async move {
-            match host {
-                Host::Builtin { .. } => None,
-                Host::Mcp(server) => server.list(cancel).await.err().map(|_| name.as_str()),
-            }
-        }))
-        .await;
-        let mut changed = self.differing();
-        for server in silent.into_iter().flatten() {
-            let theirs = self
-                .routes
-                .iter()
-                .filter(|(_, route)| route.server == server);
-            changed.extend(theirs.map(|(exposed, _)| exposed.clone()));
-        }
-        changed.sort_unstable();
-        changed.dedup();
-        changed
-    }
-
     /// Performs one call to its end; never longer than its timeout and a short grace.
-    pub async fn call(&self, order: &CallOrder, terms: &CallTerms<'_>) -> ToolOutcome {
+    pub(crate) async fn call(&self, order: &CallOrder, terms: &CallTerms<'_>) -> ToolOutcome {
         let exposed = &order.invocation.name;
         let found = self
             .routes
@@ -163,7 +140,7 @@ impl ToolServers {
     }
 
     /// Stops every server: closes its input, waits shortly, then ends its process group. Takes at most about 3 s.
-    pub async fn close(self) {
+    pub(crate) async fn close(self) {
         join_all(self.hosts.into_values().map(|host| async move {
             match host {
                 Host::Builtin { .. } => {}

@@ -3,7 +3,7 @@ use std::fmt::Debug;
 use serde_json::Value;
 
 /// Takes out of what servers say what must not be kept. Whoever brings servers up knows what that is.
-pub trait Scrub: Debug + Send + Sync {
+pub(crate) trait Scrub: Debug + Send + Sync {
     /// The text without it. Taking it out twice changes nothing more.
     fn text(&self, text: String) -> String;
 
@@ -12,9 +12,11 @@ pub trait Scrub: Debug + Send + Sync {
 }
 
 /// Takes nothing out.
+#[cfg(test)]
 #[derive(Clone, Copy, Debug, Default)]
-pub struct KeepAll;
+pub(crate) struct KeepAll;
 
+#[cfg(test)]
 impl Scrub for KeepAll {
     fn text(&self, text: String) -> String {
         text

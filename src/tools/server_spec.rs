@@ -5,7 +5,7 @@ use crate::contract::ServerKind;
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
 #[derive(Clone, PartialEq, Eq)]
-pub enum ServerSpec {
+pub(crate) enum ServerSpec {
     /// Tools inside monolith; its server name is `builtin`.
     Builtin {
         /// Which of them, such as `read_file`.
@@ -32,7 +32,7 @@ pub enum ServerSpec {
 impl ServerSpec {
     /// How the contract names this way of being reached.
     #[must_use]
-    pub const fn kind(&self) -> ServerKind {
+    pub(crate) const fn kind(&self) -> ServerKind {
         match self {
             Self::Builtin { .. } => ServerKind::Builtin,
             Self::Stdio { .. } => ServerKind::Stdio,

@@ -3,7 +3,7 @@ use crate::message::{ContentBlock, Digest, ToolOutcome};
 
 /// A blob that an event names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlobReference {
+pub(crate) struct BlobReference {
     /// Where in the event it is named, for people.
     pub field: &'static str,
     /// BLAKE3 of its bytes.
@@ -14,7 +14,7 @@ pub struct BlobReference {
 
 /// Whether the bytes that an event names must be there. Where two events name the same bytes, the stronger counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Presence {
+pub(crate) enum Presence {
     /// They may be missing: a replay makes them again from what is there, and compares the hash.
     Derivable,
     /// They hold text that the token gate holds back (002 Invariant F): an export may leave them out, a store may not.
@@ -25,7 +25,7 @@ pub enum Presence {
 
 /// Whether a secret was taken out of the answer that an event records, so that the bytes as received were not kept.
 #[must_use]
-pub fn is_redacted(event: &Event) -> bool {
+pub(crate) fn is_redacted(event: &Event) -> bool {
     match &event.event {
         EventKind::InferenceReturned(returned) => returned.redacted,
         EventKind::InferenceFailed(failed) => failed.redacted,
@@ -36,7 +36,7 @@ pub fn is_redacted(event: &Event) -> bool {
 /// Every blob that an event names, in the order of the event's fields. The bytes of a redacted answer were never kept, so their
 /// hash names no blob.
 #[must_use]
-pub fn blob_references(event: &Event) -> Vec<BlobReference> {
+pub(crate) fn blob_references(event: &Event) -> Vec<BlobReference> {
     let named = |presence| {
         move |field, hash| BlobReference {
             field,

@@ -8,7 +8,8 @@ use super::{
     Chain, Checkpoint, LineVerifier, SecretKey, Tombstone, Trust, VerifyOptions, checkpoint_line,
     tombstone_line, verify_lines,
 };
-use crate::message::{Digest, GENESIS_CONTEXT};
+use crate::message::Digest;
+use crate::message::GENESIS_CONTEXT;
 
 const DOCUMENT: &str = include_str!(concat!(
     env!("CARGO_MANIFEST_DIR"),

@@ -12,14 +12,14 @@ use super::{Flaw, FlawKind, SealedEntry, canonical};
 use crate::message::{Digest, RunId, judge_version};
 
 /// The file format this build writes and reads.
-pub const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
+pub(crate) const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
 
 /// The longest line a reader accepts, its line feed included.
-pub const MAX_LINE_BYTES: usize = 512 << 20;
+pub(crate) const MAX_LINE_BYTES: usize = 512 << 20;
 
 /// The first line of a file. `contract` is the contract's canonical document.
 #[must_use]
-pub fn header_line(contract: &str, run_id: &RunId) -> String {
+pub(crate) fn header_line(contract: &str, run_id: &RunId) -> String {
     format!(
         "{{\"contract\":{contract},\"format\":\"{TRANSCRIPT_FORMAT}\",\"run_id\":\"{run_id}\"}}\n"
     )
@@ -27,7 +27,7 @@ pub fn header_line(contract: &str, run_id: &RunId) -> String {
 
 /// The line of an entry.
 #[must_use]
-pub fn entry_line(entry: &SealedEntry) -> String {
+pub(crate) fn entry_line(entry: &SealedEntry) -> String {
     format!(
         "{{\"action\":{},\"event\":{},\"hash\":\"{}\",\"seq\":{}}}\n",
         entry.action, entry.event, entry.hash, entry.seq
@@ -36,7 +36,7 @@ pub fn entry_line(entry: &SealedEntry) -> String {
 
 /// The line of a blob. Blob lines come after all entries, sorted by hash.
 #[must_use]
-pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
+pub(crate) fn blob_line(hash: Digest, bytes: &[u8]) -> String {
     format!(
         "{{\"blob\":\"{hash}\",\"bytes\":\"{}\"}}\n",
         BASE64.encode(bytes)

@@ -10,7 +10,7 @@ use super::{
 
 /// A proof about a log of runs, as it is printed: that a run is in it, or that it has only grown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogProof {
+pub(crate) enum LogProof {
     /// That a leaf is in the log.
     Inclusion(InclusionProof),
     /// That the log at one size is a prefix of the log at another.
@@ -20,7 +20,7 @@ pub enum LogProof {
 /// That a run is in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct InclusionProof {
+pub(crate) struct InclusionProof {
     /// The number of the leaf, from 0.
     pub index: u64,
     /// The bytes of the leaf.
@@ -38,7 +38,7 @@ pub struct InclusionProof {
 /// That the log at one size is a prefix of the log now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ConsistencyProof {
+pub(crate) struct ConsistencyProof {
     /// How many leaves there were.
     pub old_size: u64,
     /// The root over them, in base64.
@@ -55,7 +55,7 @@ pub struct ConsistencyProof {
 
 /// What checking a proof found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct ProofReport {
+pub(crate) struct ProofReport {
     /// What is proven, for people.
     pub proven: String,
     /// The checks that came to a verdict, in their order; nothing behind the first that failed was looked at.
@@ -72,7 +72,7 @@ impl LogProof {
     ///
     /// # Errors
     /// [`Flaw`] where the text is none.
-    pub fn read(text: &str) -> Result<Self, Flaw> {
+    pub(crate) fn read(text: &str) -> Result<Self, Flaw> {
         let refuse = |fault: serde_json::Error| {
             let expected = "what `log prove` or `log consistency` prints";
             Flaw::tampered("proof", expected, fault)
@@ -87,7 +87,7 @@ impl LogProof {
 
     /// Checks the proof against the head that it brings along, and that against keys and heads from elsewhere.
     #[must_use]
-    pub fn judge(&self, trust: &Trust) -> ProofReport {
+    pub(crate) fn judge(&self, trust: &Trust) -> ProofReport {
         let mut report = ProofReport {
             proven: String::new(),
             checks: Vec::new(),

@@ -6,14 +6,14 @@
 use sha2::{Digest as _, Sha256};
 
 /// A SHA-256 hash of a leaf, a node or a tree.
-pub type TreeHash = [u8; 32];
+pub(crate) type TreeHash = [u8; 32];
 
 const LEAF: u8 = 0;
 const NODE: u8 = 1;
 
 /// Why a proof does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProofError {
+pub(crate) enum ProofError {
     /// There is no such leaf, tree or subtree.
     #[error("there is no such leaf or tree")]
     Range,
@@ -30,13 +30,13 @@ pub enum ProofError {
 
 /// The hash of a leaf: SHA-256 over 0x00 and its bytes.
 #[must_use]
-pub fn leaf_hash(bytes: &[u8]) -> TreeHash {
+pub(crate) fn leaf_hash(bytes: &[u8]) -> TreeHash {
     hash(LEAF, bytes, &[])
 }
 
 /// The root of the tree over these leaf hashes; SHA-256 of nothing for the empty tree.
 #[must_use]
-pub fn tree_root(leaves: &[TreeHash]) -> TreeHash {
+pub(crate) fn tree_root(leaves: &[TreeHash]) -> TreeHash {
     match leaves {
         [] => Sha256::digest([]).into(),
         [leaf] => *leaf,
@@ -49,7 +49,7 @@ pub fn tree_root(leaves: &[TreeHash]) -> TreeHash {
 
 /// The proof that leaf `index` is in the tree over these leaf hashes; none where there is no such leaf.
 #[must_use]
-pub fn inclusion_proof(index: u64, leaves: &[TreeHash]) -> Option<Vec<TreeHash>> {
+pub(crate) fn inclusion_proof(index: u64, leaves: &[TreeHash]) -> Option<Vec<TreeHash>> {
     let index = usize::try_from(index).ok()?;
     leaves.get(index)?;
     let mut proof = Vec::new();
@@ -60,7 +60,7 @@ pub fn inclusion_proof(index: u64, leaves: &[TreeHash]) -> Option<Vec<TreeHash>>
 /// The proof that the tree over the first `old_size` leaf hashes is a prefix of the tree over all; none where there is
 /// no such tree. The empty tree is a prefix of every tree, and there is no proof of it.
 #[must_use]
-pub fn consistency_proof(old_size: u64, leaves: &[TreeHash]) -> Option<Vec<TreeHash>> {
+pub(crate) fn consistency_proof(old_size: u64, leaves: &[TreeHash]) -> Option<Vec<TreeHash>> {
     let old = usize::try_from(old_size).ok()?;
     if old == 0 || old > leaves.len() {
         return None;
@@ -74,7 +74,7 @@ pub fn consistency_proof(old_size: u64, leaves: &[TreeHash]) -> Option<Vec<TreeH
 ///
 /// # Errors
 /// [`ProofError`].
-pub fn verify_inclusion(
+pub(crate) fn verify_inclusion(
     index: u64,
     size: u64,
     leaf: &TreeHash,
@@ -88,7 +88,7 @@ pub fn verify_inclusion(
 ///
 /// # Errors
 /// [`ProofError`].
-pub fn verify_subtree_inclusion(
+pub(crate) fn verify_subtree_inclusion(
     index: u64,
     start: u64,
     end: u64,
@@ -127,7 +127,7 @@ pub fn verify_subtree_inclusion(
 ///
 /// # Errors
 /// [`ProofError`]; the empty tree proves nothing, so it is refused as a range.
-pub fn verify_consistency(
+pub(crate) fn verify_consistency(
     size1: u64,
     size2: u64,
     proof: &[TreeHash],
@@ -145,7 +145,7 @@ pub fn verify_consistency(
 ///
 /// # Errors
 /// [`ProofError`].
-pub fn verify_subtree_consistency(
+pub(crate) fn verify_subtree_consistency(
     start: u64,
     end: u64,
     size: u64,

@@ -42,32 +42,33 @@ mod tombstone;
 mod trust;
 mod verify;
 
-pub use blobs::{BlobReference, Presence, blob_references, is_redacted};
+pub(crate) use blobs::{Presence, blob_references, is_redacted};
 pub use blocks::BlockError;
 pub use chain::{Chain, Link};
 pub use checkpoint::Checkpoint;
 pub use entry::SealedEntry;
-pub use file::{
-    LineError, LineReader, MAX_LINE_BYTES, TRANSCRIPT_FORMAT, blob_line, checkpoint_line,
-    entry_line, header_line, tombstone_line,
-};
-pub use flaw::{Flaw, FlawKind};
+pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
+pub(crate) use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT, blob_line, entry_line, header_line};
+pub use flaw::Flaw;
+pub(crate) use flaw::FlawKind;
 pub use key_ring::KeyRing;
-pub use log_proof::{ConsistencyProof, InclusionProof, LogProof, ProofReport};
-pub use merkle::{
-    ProofError, TreeHash, consistency_proof, inclusion_proof, leaf_hash, tree_root,
-    verify_consistency, verify_inclusion, verify_subtree_consistency, verify_subtree_inclusion,
+pub(crate) use log_proof::{ConsistencyProof, InclusionProof, LogProof};
+pub(crate) use merkle::{
+    TreeHash, consistency_proof, inclusion_proof, leaf_hash, tree_root, verify_consistency,
+    verify_inclusion,
 };
-pub use note::{MAX_NOTE_BYTES, Note, NoteError, NoteSignature, Signed};
-pub use note_key::{KeyError, KeyId, PublicKey, SecretKey};
-pub use record::{
-    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, Record, TombstoneRecord,
+pub(crate) use note::Signed;
+pub use note::{Note, NoteError};
+pub use note_key::{KeyError, PublicKey, SecretKey};
+pub use record::Record;
+pub(crate) use record::{
+    BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, TombstoneRecord,
 };
-pub use report::{FirstBad, Place, VerifyCheck, VerifyReport};
-pub use run_log::{LogLeaf, TreeHead, is_log_name};
-pub use tombstone::{MAX_REASON_BYTES, Tombstone};
+pub(crate) use report::{FirstBad, Place, VerifyCheck, VerifyReport};
+pub(crate) use run_log::is_log_name;
+pub use run_log::{LogLeaf, TreeHead};
+pub(crate) use tombstone::MAX_REASON_BYTES;
+pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};
-pub use verify::{
-    LineVerifier, LogEvidence, ParentFound, Verifier, VerifyOptions, WithheldBlobs, judge_tree,
-    verify_lines,
-};
+pub use verify::{LineVerifier, Verifier, VerifyOptions, verify_lines};
+pub(crate) use verify::{LogEvidence, ParentFound, WithheldBlobs, judge_tree};

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::note_key::{KeyId, PublicKey, is_key_name};
 
 /// The longest note that is read.
-pub const MAX_NOTE_BYTES: usize = 64 << 10;
+pub(crate) const MAX_NOTE_BYTES: usize = 64 << 10;
 /// The most signatures of a note that is read.
 const MAX_SIGNATURES: usize = 64;
 

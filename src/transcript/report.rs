@@ -59,7 +59,7 @@ pub struct FirstBad {
 
 /// Where a record was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// A line of a file, from 1.
     Line(u64),
     /// A row of this table of a store.

@@ -41,7 +41,7 @@ pub struct TreeHead {
 
 /// Whether a log of runs may be called that: 16 digits of lower-case hex. The name is a line of what is signed.
 #[must_use]
-pub fn is_log_name(name: &str) -> bool {
+pub(crate) fn is_log_name(name: &str) -> bool {
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     name.len() == 16 && name.bytes().all(hex)
 }

@@ -5,7 +5,7 @@ use crate::message::{Digest, MAX_EXACT, RunId};
 const TITLE: &str = "monolith tombstone v1";
 
 /// The longest reason of a tombstone, in bytes.
-pub const MAX_REASON_BYTES: usize = 1024;
+pub(crate) const MAX_REASON_BYTES: usize = 1024;
 
 /// What stays of a blob that was erased by design: whoever erased it says so, and signs.
 ///

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use monolith::message::RunId;
+use monolith::RunId;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

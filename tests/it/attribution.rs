@@ -5,14 +5,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use monolith::contract::ExecutionContract;
-use monolith::kernel::EventKind;
-use monolith::message::{Digest, RunId};
-use monolith::replay::{
-    Again, Difference, Fork, ForkFault, LiveAnswer, LiveScope, Reissuer, Replayer, WhatIf,
+use monolith::{
+    Again, Chain, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault, LineReader,
+    Link, LiveAnswer, LiveScope, Record, Reissuer, Replayer, RunId, SealedEntry, WhatIf,
     WhatIfReport,
 };
-use monolith::transcript::{Chain, LineReader, Link, Record, SealedEntry};
 use serde_json::Value;
 
 #[derive(Clone)]

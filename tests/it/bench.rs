@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use monolith::message::RunId;
-use monolith::store::StoreReader;
-use monolith::transcript::SealedEntry;
+use monolith::{RunId, SealedEntry, StoreReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

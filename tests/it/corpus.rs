@@ -8,11 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use monolith::conformance::{CaseRow, Corpus, CorpusReport, run_cases, run_corpus};
-use monolith::contract::{ExecutionContract, ModelProfile};
-use monolith::message::Digest;
-use monolith::replay::{ReplayReport, Replayer};
-use monolith::transcript::{LineReader, Record, SealedEntry, VerifyOptions, verify_lines};
+use monolith::{
+    CaseRow, Corpus, CorpusReport, Digest, ExecutionContract, LineReader, ModelProfile, Record,
+    ReplayReport, Replayer, SealedEntry, VerifyOptions, run_cases, run_corpus, verify_lines,
+};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use monolith::contract::ExecutionContract;
-use monolith::message::Digest;
-use monolith::replay::{Attribution, ReplayReport, Replayer};
-use monolith::transcript::{Chain, LineReader, Link, Record, SealedEntry};
+use monolith::{
+    Attribution, Chain, Digest, ExecutionContract, LineReader, Link, Record, ReplayReport,
+    Replayer, SealedEntry,
+};
 use serde_json::Value;
 
 /// A run whose tool result and task both stand in it.
@@ -19,7 +19,7 @@ struct Transcript {
     contract: ExecutionContract,
     entries: Vec<SealedEntry>,
     blobs: BTreeMap<Digest, Vec<u8>>,
-    run_id: monolith::message::RunId,
+    run_id: monolith::RunId,
 }
 
 fn golden() -> Transcript {

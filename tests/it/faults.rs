@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command as System;
 
 use assert_cmd::Command;
-use monolith::store::{RunFilter, StoreReader};
+use monolith::{RunFilter, StoreReader};
 use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;

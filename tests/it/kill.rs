@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
-use monolith::kernel::{EffectRecord, EventKind};
-use monolith::message::{CallSeq, Digest, RunId, ToolOutcome};
-use monolith::replay::{BlobSource, Replayer};
-use monolith::store::StoreReader;
-use monolith::transcript::SealedEntry;
+use monolith::{
+    BlobSource, CallSeq, Digest, EffectRecord, EventKind, Replayer, RunId, SealedEntry,
+    StoreReader, ToolOutcome,
+};
 
 use crate::bench::Bench;
 

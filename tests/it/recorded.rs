@@ -9,17 +9,12 @@ use std::sync::Arc;
 
 use assert_cmd::Command;
 use flate2::read::GzDecoder;
-use monolith::adapter::Adapter;
-use monolith::conformance::RecordedResponse;
-use monolith::contract::{
-    CapabilityManifest, ContractFactory, ContractSpec, ProviderType, TargetCapability,
+use monolith::{
+    Adapter, AgentOutcome, BlobSource, CapabilityManifest, ContractFactory, ContractSpec, Digest,
+    Durability, EntryDraft, Environment, Observer, Outcome, ProviderType, RecordedResponse,
+    RedactionKey, Replayer, Run, RunId, RunRequest, SealedEntry, Store, StoreReader,
+    TargetCapability, drive, prepare,
 };
-use monolith::driver::{Environment, Observer, RedactionKey, RunRequest, drive, prepare};
-use monolith::kernel::{AgentOutcome, EntryDraft, Outcome, Run};
-use monolith::message::{Digest, RunId};
-use monolith::replay::{BlobSource, Replayer};
-use monolith::store::{Durability, Store, StoreReader};
-use monolith::transcript::SealedEntry;
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;

@@ -2,8 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use monolith::message::RunId;
-use monolith::store::StoreReader;
+use monolith::{RunId, StoreReader};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use wiremock::matchers::method;

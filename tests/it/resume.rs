@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use monolith::kernel::EffectRecord;
-use monolith::message::RunId;
+use monolith::{EffectRecord, RunId};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use monolith::kernel::{AgentOutcome, Outcome, OutcomeCode};
+use monolith::{AgentOutcome, Outcome, OutcomeCode};
 
 fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()

@@ -15,12 +15,10 @@ mod slot;
 mod tag;
 mod transport;
 
-pub use past::XmlPast;
-pub use prompt::XmlNext;
-pub use reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
-pub use scanner::{XmlScanner, read_tags};
-pub use slot::{Nonce, SlotRange, XmlTerms};
-pub use transport::{XmlTransport, transported};
+pub(crate) use past::XmlPast;
+pub(crate) use prompt::XmlNext;
+pub(crate) use slot::Nonce;
+pub(crate) use transport::{XmlTransport, transported};
 
 #[cfg(test)]
 mod tests;

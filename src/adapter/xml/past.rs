@@ -4,7 +4,7 @@ use crate::adapter::marks::XML;
 
 /// What came of one call, as the model is told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlPast<'a> {
+pub(crate) struct XmlPast<'a> {
     /// How long it took, in milliseconds.
     pub duration_ms: u64,
     /// The arguments, as the model wrote them.
@@ -23,7 +23,7 @@ impl XmlPast<'_> {
     /// The message XML-PAST: the calls of one turn, in the given order; empty where there are none. What it quotes is escaped, so no
     /// tag and no block of it is one.
     #[must_use]
-    pub fn message(calls: &[Self]) -> String {
+    pub(crate) fn message(calls: &[Self]) -> String {
         let mut out = String::new();
         for call in calls {
             if !out.is_empty() {

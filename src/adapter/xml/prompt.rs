@@ -6,7 +6,7 @@ use crate::contract::{FINAL_REPORT, PROGRESS_REPORT, ToolTerms};
 
 /// What XML-NEXT tells the model of one turn; sent with it, never kept.
 #[derive(Clone, Copy, Debug)]
-pub struct XmlNext<'a> {
+pub(crate) struct XmlNext<'a> {
     /// The format that the final report must have, where there is to be one.
     pub format: Option<&'a str>,
     /// The tags of the turn. Without slots for calls the tools are left out, so a closing turn shows the report alone.
@@ -18,7 +18,7 @@ pub struct XmlNext<'a> {
 impl XmlNext<'_> {
     /// The message.
     #[must_use]
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let nonce = &self.terms.nonce;
         let mut out = "System Notice: how to act in this turn\n".to_owned();
         if self.terms.slots.count > 0 && !self.tools.is_empty() {

@@ -5,7 +5,7 @@ use crate::message::{FailureCode, ToolInvocation};
 
 /// A call that stood whole between its tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlCall {
+pub(crate) struct XmlCall {
     /// What stood between the tags, byte for byte.
     pub payload: String,
     /// The number of its slot.
@@ -16,7 +16,7 @@ pub struct XmlCall {
 
 /// A final report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlFinalReport {
+pub(crate) struct XmlFinalReport {
     /// Whether its closing tag was there.
     pub closed: bool,
     /// The attribute `format`, where the tag has it.
@@ -27,7 +27,7 @@ pub struct XmlFinalReport {
 
 /// Why a tag of this session counts for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum XmlFlaw {
+pub(crate) enum XmlFlaw {
     /// What stands after the slot is not `name="value"`, or names one twice.
     Attributes,
     /// It has no attribute `tool`, or an empty one.
@@ -46,7 +46,7 @@ pub enum XmlFlaw {
 
 /// A tag that counts for nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlIgnored {
+pub(crate) struct XmlIgnored {
     /// Why.
     pub flaw: XmlFlaw,
     /// What stands where a slot should, cut to 32 characters.
@@ -55,7 +55,7 @@ pub struct XmlIgnored {
 
 /// What became of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct XmlReading {
+pub(crate) struct XmlReading {
     /// Calls in the order of their tags.
     pub calls: Vec<XmlCall>,
     /// The last valid final report.
@@ -73,7 +73,7 @@ impl XmlReading {
     ///
     /// # Errors
     /// The first call whose payload is not the text of one JSON object, and the slot it stands in.
-    pub fn invocations(
+    pub(crate) fn invocations(
         &self,
         nonce: &Nonce,
         model: &str,

@@ -13,7 +13,7 @@ const BEFORE_NONCE: usize = "</ai-agent-".len();
 
 /// Reads the tags of a text that is whole; `stop` is why the model ended it.
 #[must_use]
-pub fn read_tags(terms: &XmlTerms, text: &str, stop: StopReason) -> XmlReading {
+pub(crate) fn read_tags(terms: &XmlTerms, text: &str, stop: StopReason) -> XmlReading {
     let mut scanner = XmlScanner::new(terms.clone());
     scanner.push(text);
     scanner.finish(stop).1
@@ -23,7 +23,7 @@ pub fn read_tags(terms: &XmlTerms, text: &str, stop: StopReason) -> XmlReading {
 ///
 /// What is let through and what is read depend on the whole text only, never on where it was cut.
 #[derive(Debug)]
-pub struct XmlScanner {
+pub(crate) struct XmlScanner {
     /// `</ai-agent-NONCE-`
     closing: String,
     /// The tag that was opened last and is not closed.
@@ -75,7 +75,7 @@ enum Found {
 impl XmlScanner {
     /// A scanner for one message under `terms`.
     #[must_use]
-    pub fn new(terms: XmlTerms) -> Self {
+    pub(crate) fn new(terms: XmlTerms) -> Self {
         Self {
             closing: format!("</ai-agent-{}-", terms.nonce),
             inside: None,
@@ -90,7 +90,7 @@ impl XmlScanner {
     }
 
     /// Takes the next piece; gives what of the text is certainly outside of tags.
-    pub fn push(&mut self, piece: &str) -> String {
+    pub(crate) fn push(&mut self, piece: &str) -> String {
         self.pending.push_str(piece);
         let from = self.reading.text.len();
         self.advance();
@@ -102,7 +102,7 @@ impl XmlScanner {
     /// A final report without its closing tag counts unless the model was cut or refused (000 §11); any other tag needs
     /// both.
     #[must_use]
-    pub fn finish(mut self, stop: StopReason) -> (String, XmlReading) {
+    pub(crate) fn finish(mut self, stop: StopReason) -> (String, XmlReading) {
         let from = self.reading.text.len();
         while let Some(inside) = self.inside.take() {
             let ended = matches!(stop, StopReason::End | StopReason::Unknown);

@@ -7,18 +7,18 @@ pub(super) const PROGRESS: &str = "PROGRESS";
 
 /// What the tags of one session share and nothing else has: 8 lower-case hex digits, the same in every turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nonce(String);
+pub(crate) struct Nonce(String);
 
 impl Nonce {
     /// The nonce of the run whose chain begins with that hash: its first 8 digits.
     #[must_use]
-    pub fn of(genesis: &Digest) -> Self {
+    pub(crate) fn of(genesis: &Digest) -> Self {
         Self(genesis.short(8))
     }
 
     /// The id of a numbered slot, such as `0a1b2c3d-0001`.
     #[must_use]
-    pub fn slot(&self, number: u32) -> String {
+    pub(crate) fn slot(&self, number: u32) -> String {
         format!("{self}-{}", numbered(number))
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn numbered(number: u32) -> String {
 
 /// The numbered slots that one turn offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotRange {
+pub(crate) struct SlotRange {
     /// How many there are.
     pub count: u32,
     /// The number of the first one.
@@ -45,14 +45,14 @@ pub struct SlotRange {
 
 impl SlotRange {
     /// The slots of a session's first turn.
-    #[must_use]
-    pub const fn first_turn(count: u32) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn first_turn(count: u32) -> Self {
         Self { count, first: 1 }
     }
 
     /// The slots of the turn after this one: numbers are never used again.
-    #[must_use]
-    pub const fn next_turn(self, count: u32) -> Self {
+    #[cfg(test)]
+    pub(crate) const fn next_turn(self, count: u32) -> Self {
         Self {
             count,
             first: self.first.saturating_add(self.count),
@@ -61,14 +61,14 @@ impl SlotRange {
 
     /// The numbers, in order.
     #[must_use]
-    pub fn numbers(self) -> std::ops::Range<u32> {
+    pub(crate) fn numbers(self) -> std::ops::Range<u32> {
         self.first..self.first.saturating_add(self.count)
     }
 }
 
 /// Which tags a turn reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct XmlTerms {
+pub(crate) struct XmlTerms {
     /// The session's nonce.
     pub nonce: Nonce,
     /// Whether progress has a tag: in mode `xml`, not in `xml-final`.

@@ -3,6 +3,9 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::reading::{XmlFlaw, XmlReading};
+use super::scanner::{XmlScanner, read_tags};
+use super::slot::{SlotRange, XmlTerms};
 use super::*;
 use crate::adapter::fixture::terms;
 use crate::adapter::marks;

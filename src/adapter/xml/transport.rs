@@ -18,7 +18,7 @@ use crate::message::{
 /// One run's conversation as the XML transport tells it: calls as tags, results as messages of the user. Every message is
 /// rendered once.
 #[derive(Debug)]
-pub struct XmlTransport {
+pub(crate) struct XmlTransport {
     /// The format of the final report, where there is to be one.
     format: Option<&'static str>,
     /// What was rendered, and how many of `plain` there were after it.
@@ -239,7 +239,7 @@ fn tag(call: &ToolInvocation) -> String {
 ///
 /// Pure, over the verdict of the wire protocol; under the native transport, where nothing is offered, it changes nothing.
 #[must_use]
-pub fn transported(
+pub(crate) fn transported(
     mut result: ProtocolAdapterResult,
     offer: Option<&XmlOffer>,
     terms: &Terms,

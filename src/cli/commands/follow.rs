@@ -75,7 +75,7 @@ fn look(
     next: &mut u64,
     rows: &mut Vec<Row>,
 ) -> Result<bool, CliError> {
-    let run = reader.read_run(run_id)?.from_entry(*next);
+    let run = reader.read_run(run_id)?.starting_at(*next);
     let contract = run.contract()?;
     for entry in run {
         let entry = entry?;

@@ -6,7 +6,7 @@ use crate::conformance::metrics::Metrics;
 
 /// What a real endpoint came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LiveReport {
+pub(crate) struct LiveReport {
     /// One for each run, in the order in which they were driven.
     pub records: Vec<LiveRecord>,
     /// One for each case.
@@ -19,7 +19,7 @@ pub struct LiveReport {
 
 /// One run of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LiveRecord {
+pub(crate) struct LiveRecord {
     /// The name of the run in the store.
     pub id: String,
     /// The case.
@@ -43,7 +43,7 @@ pub struct LiveRecord {
 /// What the end of a run is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LiveStatus {
+pub(crate) enum LiveStatus {
     /// The case is about this end.
     Reached,
     /// The contract allows it; the model or the server fell short.
@@ -56,7 +56,7 @@ pub enum LiveStatus {
 
 /// One case over all its runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LiveRow {
+pub(crate) struct LiveRow {
     /// Its number and name.
     pub case: String,
     /// What it does, as a sentence.
@@ -78,7 +78,7 @@ pub struct LiveRow {
 impl LiveReport {
     /// Whether every run is proven and ended as its contract allows.
     #[must_use]
-    pub fn holds(&self) -> bool {
+    pub(crate) fn holds(&self) -> bool {
         let good = |record: &LiveRecord| {
             matches!(record.status, LiveStatus::Reached | LiveStatus::Allowed)
         };
@@ -87,7 +87,7 @@ impl LiveReport {
 
     /// Whether not one run got past preflight.
     #[must_use]
-    pub fn is_unavailable(&self) -> bool {
+    pub(crate) fn is_unavailable(&self) -> bool {
         let mut records = self.records.iter();
         records.all(|record| record.status == LiveStatus::Unavailable)
     }

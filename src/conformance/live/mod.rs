@@ -16,6 +16,6 @@ mod run_live;
 mod server_traits;
 mod watcher;
 
-pub use live_report::{LiveRecord, LiveReport, LiveRow, LiveStatus};
-pub use run_live::{LiveError, LiveTarget, run_live};
-pub use server_traits::{Agreement, ServerTraits, Share};
+pub(crate) use live_report::{LiveRecord, LiveReport, LiveRow};
+pub(crate) use run_live::{LiveError, LiveTarget, run_live};
+pub(crate) use server_traits::{Agreement, ServerTraits, Share};

@@ -21,7 +21,7 @@ use crate::store::{Store, StoreError, StoreReader};
 
 /// The endpoint that is asked, and how long.
 #[derive(Clone, Debug)]
-pub struct LiveTarget {
+pub(crate) struct LiveTarget {
     /// The variable that holds the key, where one is needed.
     pub api_key_env: Option<String>,
     /// The address below which the protocol's paths lie.
@@ -42,7 +42,7 @@ pub struct LiveTarget {
 
 /// Why an endpoint could not be asked at all. A server that is not there is none of these: its runs end typed.
 #[derive(Debug, thiserror::Error)]
-pub enum LiveError {
+pub(crate) enum LiveError {
     /// monolith: a case that it carries is faulty, or the caller's endpoint cannot stand in a contract.
     #[error(transparent)]
     Case(#[from] CaseError),
@@ -59,7 +59,7 @@ pub enum LiveError {
 ///
 /// # Errors
 /// [`LiveError`] with the first run that could not be begun or read back.
-pub async fn run_live(
+pub(crate) async fn run_live(
     target: &LiveTarget,
     runs: usize,
     workspace: &Path,

@@ -5,7 +5,7 @@ use crate::message::ProviderFaultClass;
 
 /// What the responses of a server show of the server. Nothing here is a verdict on a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ServerTraits {
+pub(crate) struct ServerTraits {
     /// Responses to requests that asked for a call, and how many brought one, whole or not: is `required` obeyed? A message that
     /// the output limit cut before a call counts in neither.
     pub required: Share,
@@ -28,7 +28,7 @@ pub struct ServerTraits {
 
 /// So many of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Share {
+pub(crate) struct Share {
     /// How many there were.
     pub of: u64,
     /// In how many it held.
@@ -38,7 +38,7 @@ pub struct Share {
 /// Whether two ways to the same message agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Agreement {
+pub(crate) enum Agreement {
     /// There was nothing to compare.
     #[default]
     Unknown,

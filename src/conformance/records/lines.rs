@@ -10,7 +10,7 @@ const GZIP: &[u8] = &[0x1F, 0x8B];
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// What became of one line that is not blank.
-pub type JudgedLine = Result<JudgedRecord, RecordFault>;
+pub(crate) type JudgedLine = Result<JudgedRecord, RecordFault>;
 
 /// A file that could be read only in part: it is damaged, or the medium is.
 #[derive(Debug, thiserror::Error)]

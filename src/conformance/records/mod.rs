@@ -13,7 +13,7 @@ mod lines;
 mod recorded_response;
 mod verdict_table;
 
-pub use judge::{JudgedCall, JudgedRecord, RecordStatus};
-pub use lines::{JudgedLine, RecordLines, RecordsReadError};
+pub(crate) use judge::{JudgedCall, JudgedRecord, RecordStatus};
+pub use lines::{RecordLines, RecordsReadError};
 pub use recorded_response::{RecordFault, RecordRule, RecordedResponse};
-pub use verdict_table::{VerdictRow, VerdictTable};
+pub(crate) use verdict_table::{VerdictRow, VerdictTable};

@@ -6,11 +6,11 @@ use super::{JudgedRecord, RecordStatus};
 
 /// How many records of each protocol got which verdict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct VerdictTable(BTreeMap<(String, RecordStatus, Option<&'static str>), u64>);
+pub(crate) struct VerdictTable(BTreeMap<(String, RecordStatus, Option<&'static str>), u64>);
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct VerdictRow {
+pub(crate) struct VerdictRow {
     /// The protocol.
     pub proto: String,
     /// The verdict.
@@ -23,7 +23,7 @@ pub struct VerdictRow {
 
 impl VerdictTable {
     /// Counts one record.
-    pub fn count(&mut self, record: &JudgedRecord) {
+    pub(crate) fn count(&mut self, record: &JudgedRecord) {
         let key = (record.protocol.clone(), record.status, record.failure_code);
         let count = self.0.entry(key).or_default();
         *count = count.saturating_add(1);
@@ -31,7 +31,7 @@ impl VerdictTable {
 
     /// The rows, by protocol, verdict and code.
     #[must_use]
-    pub fn rows(&self) -> Vec<VerdictRow> {
+    pub(crate) fn rows(&self) -> Vec<VerdictRow> {
         let row = |((proto, status, failure_code), records): (&(String, _, _), &u64)| VerdictRow {
             proto: proto.clone(),
             status: *status,

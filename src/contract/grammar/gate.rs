@@ -9,9 +9,9 @@ use crate::contract::schema_bounds::SchemaFault;
 use crate::contract::{FINAL_REPORT, Terms};
 
 /// What begins a call in the model's text.
-pub const CALL_OPEN: &str = "<tool_call>";
+pub(crate) const CALL_OPEN: &str = "<tool_call>";
 /// What ends a call in the model's text.
-pub const CALL_CLOSE: &str = "</tool_call>";
+pub(crate) const CALL_CLOSE: &str = "</tool_call>";
 
 /// The longest grammar in bytes.
 const MAX_TEXT_BYTES: usize = 512 * 1024;
@@ -22,7 +22,7 @@ const MAX_CALLS: u64 = 8;
 
 /// A language that grammars are written in; each has its engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GrammarLanguage {
+pub(crate) enum GrammarLanguage {
     /// What the embedded engine, llguidance, reads.
     Lark,
     /// What a llama-server reads in its `grammar` field.
@@ -31,7 +31,7 @@ pub enum GrammarLanguage {
 
 /// A grammar of one phase of the token gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GateGrammar {
+pub(crate) struct GateGrammar {
     /// The most bytes, and so tokens, that ending the message may still take at any point of it, where every choice that
     /// can end something does.
     pub closing_bytes: u64,
@@ -41,7 +41,7 @@ pub struct GateGrammar {
 
 /// Why no grammar can be made of a tool's schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrammarFault {
+pub(crate) struct GrammarFault {
     /// RFC 6901, into the tool's input schema.
     pub pointer: String,
     /// What cannot be said.
@@ -69,7 +69,7 @@ impl GrammarLanguage {
 
     /// The language of a contract's `grammar_profile`.
     #[must_use]
-    pub fn by_profile(profile: &str) -> Option<Self> {
+    pub(crate) fn by_profile(profile: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|known| known.profile() == profile)
@@ -77,7 +77,7 @@ impl GrammarLanguage {
 
     /// Its name and the version of what this build writes in it, as contracts state it.
     #[must_use]
-    pub const fn profile(self) -> &'static str {
+    pub(crate) const fn profile(self) -> &'static str {
         match self {
             Self::Lark => "lark/1",
             Self::Gbnf => "gbnf/1",
@@ -105,7 +105,10 @@ impl GateGrammar {
     ///
     /// # Errors
     /// Every tool whose schema cannot be compiled; also where no tool is exposed, for no call can then be made.
-    pub fn closed(terms: &Terms, language: GrammarLanguage) -> Result<Self, Vec<GrammarFault>> {
+    pub(crate) fn closed(
+        terms: &Terms,
+        language: GrammarLanguage,
+    ) -> Result<Self, Vec<GrammarFault>> {
         let tools: Vec<(&str, &Value)> = terms
             .exposed_tools()
             .filter(|tool| !tool.is_of_session())
@@ -119,7 +122,7 @@ impl GateGrammar {
     ///
     /// # Errors
     /// The report's schema cannot be compiled.
-    pub fn report(
+    pub(crate) fn report(
         terms: &Terms,
         language: GrammarLanguage,
     ) -> Option<Result<Self, Vec<GrammarFault>>> {
@@ -203,7 +206,7 @@ impl GateGrammar {
 
     /// The grammar of a message without calls: any text in which no call begins.
     #[must_use]
-    pub fn prose(language: GrammarLanguage) -> Self {
+    pub(crate) fn prose(language: GrammarLanguage) -> Self {
         Self {
             closing_bytes: 0,
             text: prose(language, CALL_OPEN),

@@ -28,4 +28,4 @@ mod recogniser;
 mod tests;
 
 pub(super) use gate::grammar_faults;
-pub use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarFault, GrammarLanguage};
+pub(crate) use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage};

@@ -27,9 +27,9 @@ pub(in crate::contract) mod tests;
 mod tests_yaml;
 mod tree;
 
-pub use contract_spec::{
-    ContextBudgetSpec, ContractSpec, FinalReportSpec, McpSpec, McpTransport, ModelSpec,
-    ProviderSpec, ReasoningMap, SamplingSpec, Setting, TargetSpec, ToolOutputBudgetSpec, ToolsSpec,
+pub use contract_spec::ContractSpec;
+pub(crate) use contract_spec::{
+    FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec, SamplingSpec, Setting,
+    TargetSpec,
 };
-pub use error::{SpecError, SpecErrors};
-pub use reach::BUILTIN_TOOLS;
+pub use error::SpecErrors;

@@ -10,7 +10,7 @@ use crate::contract::{
 };
 
 /// The tools inside monolith.
-pub const BUILTIN_TOOLS: [&str; 4] = ["clock", "echo", "list_directory", "read_file"];
+pub(crate) const BUILTIN_TOOLS: [&str; 4] = ["clock", "echo", "list_directory", "read_file"];
 
 impl Choice for ProviderType {
     const WORDS: &'static [(&'static str, Self)] = &[

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{make, manifest, spec, tool};
+use super::{make, manifest, spec, tool, tool_faults};
 use crate::contract::spec::tests::DEMO;
 use crate::contract::*;
 use crate::message::Digest;

@@ -56,3 +56,8 @@ pub(in crate::contract) fn make(sets: &[&str]) -> ExecutionContract {
     let made = ContractFactory.make(&spec(sets), &manifest(), None);
     made.unwrap_or_else(|e| panic!("{e}"))
 }
+
+/// As [`tool_faults_with`], with validators made from the terms.
+pub(in crate::contract) fn tool_faults(terms: &Terms) -> Vec<(ToolFault, String)> {
+    tool_faults_with(terms, &Validators::default())
+}

@@ -8,6 +8,6 @@ mod report_reader;
 mod sampling;
 mod schema_bounds;
 
-pub(super) use fixture::{make, manifest, spec, tool};
+pub(super) use fixture::{make, manifest, spec, tool, tool_faults};
 
 use super::*;

@@ -21,6 +21,7 @@ mod shapes;
 mod tests;
 mod view;
 
-pub use redactor::Redactor;
-pub use salt::{RedactionKey, Salt};
-pub use secrets::{Secrets, Unmatched};
+pub(crate) use redactor::Redactor;
+pub use salt::RedactionKey;
+pub(crate) use salt::Salt;
+pub(crate) use secrets::{Secrets, Unmatched};

@@ -24,7 +24,7 @@ const MARKER_BYTES: usize = 43;
 
 /// Takes secrets out of texts. The same text always gives the same text, and what was taken out once is left alone.
 #[derive(Clone, Debug)]
-pub struct Redactor {
+pub(crate) struct Redactor {
     /// Finds every form of every value.
     finder: Finder,
     /// Finds their forms in base64, in a text without its line breaks.
@@ -69,13 +69,13 @@ enum Hidden {
 impl Redactor {
     /// Replaces secrets by commitments under the salt of a run.
     #[must_use]
-    pub fn salted(secrets: &Secrets, terms: &RedactionTerms, salt: Salt) -> Self {
+    pub(crate) fn salted(secrets: &Secrets, terms: &RedactionTerms, salt: Salt) -> Self {
         Self::new(secrets, terms, Marking::Salted(salt))
     }
 
     /// Replaces secrets by `[SECRET]`: where no run is recorded.
     #[must_use]
-    pub fn fixed(secrets: &Secrets, terms: &RedactionTerms) -> Self {
+    pub(crate) fn fixed(secrets: &Secrets, terms: &RedactionTerms) -> Self {
         Self::new(secrets, terms, Marking::Fixed)
     }
 
@@ -106,7 +106,7 @@ impl Redactor {
 
     /// The text without its secrets.
     #[must_use]
-    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self.bytes(text.as_bytes()) {
             Cow::Borrowed(_) => Cow::Borrowed(text),
             // What is found is whole characters; only an author's pattern could split one.
@@ -119,7 +119,7 @@ impl Redactor {
 
     /// The bytes without their secrets.
     #[must_use]
-    pub fn bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+    pub(crate) fn bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         let mut text = Cow::Borrowed(bytes);
         for _ in 0..MAX_ROUNDS {
             match self.once(&text) {
@@ -137,7 +137,7 @@ impl Redactor {
 
     /// As [`Redactor::bytes`], for what may have been cut: six bytes or more of a value at its end go too.
     #[must_use]
-    pub fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+    pub(crate) fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         let whole = self.bytes(bytes);
         let Some((keep, value)) = self.cut_off(&whole) else {
             return whole;
@@ -150,7 +150,7 @@ impl Redactor {
 
     /// As [`Redactor::text`], for what may have been cut.
     #[must_use]
-    pub fn cut_text(&self, text: &str) -> String {
+    pub(crate) fn cut_text(&self, text: &str) -> String {
         let whole = self.text(text);
         match self.cut_off(whole.as_bytes()) {
             None => whole.into_owned(),

@@ -32,7 +32,7 @@ const TELLING: [&str; 9] = [
 
 /// The values that must not be recorded, and where each comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(Vec<Known>);
+pub(crate) struct Secrets(Vec<Known>);
 
 #[derive(Clone, Debug)]
 struct Known {
@@ -45,7 +45,7 @@ struct Known {
 
 /// A value that is too short or too plain to be told from ordinary text: it is not taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmatched {
+pub(crate) struct Unmatched {
     /// Where it comes from, as a dotted path of the file.
     pub place: String,
 }
@@ -53,7 +53,7 @@ pub struct Unmatched {
 impl Secrets {
     /// The secrets that a file names, as far as the environment has them.
     #[must_use]
-    pub fn of(spec: &ContractSpec, environment: &Environment) -> Self {
+    pub(crate) fn of(spec: &ContractSpec, environment: &Environment) -> Self {
         let mut found = Self::default();
         for (name, provider) in &spec.providers {
             found.take_provider(name, provider, environment);
@@ -161,7 +161,7 @@ impl Secrets {
     }
 
     /// What is not looked for, since it could not be told from ordinary text.
-    pub fn unmatched(&self) -> impl Iterator<Item = Unmatched> {
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = Unmatched> {
         let sure = self.0.iter().filter(|known| known.sure);
         let weak = sure.filter(|known| !can_be_matched(known.value.reveal()));
         weak.map(|known| Unmatched {
@@ -173,7 +173,10 @@ impl Secrets {
     ///
     /// # Errors
     /// [`DriverError::SecretInContract`] where it shows one that is secret for sure.
-    pub fn held_against(mut self, contract: &ExecutionContract) -> Result<Self, DriverError> {
+    pub(crate) fn held_against(
+        mut self,
+        contract: &ExecutionContract,
+    ) -> Result<Self, DriverError> {
         let document = serde_json::to_value(&**contract).unwrap_or_default();
         let mut kept = Vec::new();
         for known in std::mem::take(&mut self.0) {

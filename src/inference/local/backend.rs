@@ -1,6 +1,7 @@
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use llama_cpp_2::model::LlamaModel;
 use tokio::sync::{mpsc, oneshot};
 
-use super::engine::{Engine, EngineFault, Listener, load};
+use super::engine::{Ended, Engine, EngineFault, Listener, load};
 use super::identity::processor_fault;
 use super::template::TemplateRenderer;
 use super::trial::{ModelTrial, UnderWay};
@@ -274,7 +275,8 @@ fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: 
                     .unwrap_or_default()
                     .to_string_lossy();
                 let detail = format!("{file}, {} tokens of context", options.context_window);
-                while let Ok(job) = jobs.recv() {
+                let mut early = None;
+                while let Some(job) = early.take().or_else(|| jobs.recv().ok()) {
                     match job {
                         Job::Probe(reply) => {
                             let detail = detail.clone();
@@ -282,7 +284,20 @@ fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: 
                             let _ = reply.send(Probe { detail, responsive });
                         }
                         Job::Infer(request, pieces) => {
-                            answer(&mut engine, &request, &options.file, pieces);
+                            let said = answer(&mut engine, &request, &options.file, pieces);
+                            let next = Cell::new(None);
+                            let idle = || match jobs.try_recv() {
+                                Ok(job) => {
+                                    next.set(Some(job));
+                                    false
+                                }
+                                Err(TryRecvError::Empty) => true,
+                                Err(TryRecvError::Disconnected) => false,
+                            };
+                            if let Some(said) = said {
+                                engine.look_ahead(&request, &said, &idle);
+                            }
+                            early = next.into_inner();
                         }
                     }
                 }
@@ -350,6 +365,8 @@ fn refuse(reason: &str, jobs: &Receiver<Job>) {
 struct Pieces {
     begun: bool,
     out: mpsc::Sender<Event>,
+    /// All of it so far.
+    said: String,
 }
 
 impl Pieces {
@@ -368,19 +385,24 @@ impl Listener for Pieces {
     }
 
     fn text(&mut self, text: &str) {
+        self.said.push_str(text);
         let text = text.to_owned();
         self.line(200, &LocalLine::Text { text });
     }
 }
 
-/// One answer. Its weights are looked at in the file as they are needed, so what was changed in it meanwhile spoils the answer.
+/// One answer, and its text where it came about. Its weights are looked at in the file as they are needed, so what was changed in it meanwhile spoils the answer.
 fn answer(
     engine: &mut Engine<'_>,
     request: &LocalRequest,
     file: &ModelFile,
     out: mpsc::Sender<Event>,
-) {
-    let mut pieces = Pieces { begun: false, out };
+) -> Option<String> {
+    let mut pieces = Pieces {
+        begun: false,
+        out,
+        said: String::new(),
+    };
     let unchanged = || {
         let changed =
             |fault: FileChanged| EngineFault::Failed(named(file.path(), &fault.to_string()));
@@ -390,13 +412,11 @@ fn answer(
         .and_then(|()| engine.infer(request, &mut pieces))
         .and_then(|ended| unchanged().map(|()| ended));
     match answered {
-        Ok(ended) => pieces.line(
-            200,
-            &LocalLine::Stop {
-                stop: ended.stop,
-                usage: ended.usage,
-            },
-        ),
+        Ok(ended) => {
+            let Ended { stop, usage } = ended;
+            pieces.line(200, &LocalLine::Stop { stop, usage });
+            return Some(pieces.said);
+        }
         Err(EngineFault::Cancelled) => {}
         Err(EngineFault::Overflow(message)) => pieces.line(
             400,
@@ -409,4 +429,5 @@ fn answer(
             let _ = pieces.out.blocking_send(Event::Fault(engine_fault(reason)));
         }
     }
+    None
 }

@@ -15,12 +15,17 @@ use llama_cpp_2::token::LlamaToken;
 use super::backend::{EngineCost, LocalOptions};
 use super::draw::Draw;
 use super::gate::{Gate, Gates};
-use super::template::TemplateRenderer;
-use crate::adapter::{CONTROL_TOKENS, GatePhase, LocalChat, LocalRequest, LocalUsage, Segment};
+use super::prompt::Prompts;
+#[cfg(test)]
+use crate::adapter::Segment;
+use crate::adapter::{GatePhase, LocalRequest, LocalUsage};
+use crate::contract::CALL_OPEN;
 use crate::message::StopReason;
 
 /// Tokens that are decoded at once: between two batches a run can be cancelled.
 const BATCH: usize = 128;
+/// The same where nobody waits for the answer, but somebody may soon wait for another.
+const SMALL_BATCH: usize = 16;
 /// The policy that turns flash attention off.
 const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.
@@ -98,18 +103,10 @@ pub(super) struct Engine<'m> {
     /// The tokens whose keys and values are in the cache, in their order.
     held: Vec<LlamaToken>,
     mask: Option<Arc<[f64]>>,
-    model: &'m LlamaModel,
+    prompts: Prompts<'m>,
     reuse: bool,
     /// How many of `held`, from the first, were decoded beside others.
     solid: usize,
-    template: Option<Template>,
-}
-
-/// The template in the model's file.
-struct Template {
-    /// The texts of the control tokens.
-    controls: Vec<String>,
-    renderer: TemplateRenderer,
 }
 
 impl<'m> Engine<'m> {
@@ -147,41 +144,21 @@ impl<'m> Engine<'m> {
             gates: Gates::new(model)?,
             held: Vec::new(),
             mask: options.logits_mask.clone(),
-            model,
+            prompts: Prompts::new(model, options.template.clone()),
             reuse: options.reuse,
             solid: 0,
-            template: options.template.clone().map(|renderer| Template {
-                controls: controls(model),
-                renderer,
-            }),
         })
     }
 
-    /// Whether prompts can be laid out for this model: by its template, else with the control tokens of ChatML.
+    /// Whether prompts can be laid out for this model, else why not.
     pub(super) fn can_be_asked(&self) -> Result<(), String> {
-        let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
-        match self.template {
-            Some(_) => Ok(()),
-            None => self.tokens(&used).map(drop),
-        }
+        self.prompts.can_be_laid_out()
     }
 
-    /// The tokens of a request's prompt.
-    fn prompt(&self, request: &LocalRequest) -> Result<Vec<LlamaToken>, String> {
-        match (&request.chat, &self.template) {
-            (None, _) => self.tokens(&request.segments),
-            (Some(chat), Some(template)) => {
-                let mut tokens = self.tokens(&[])?;
-                for piece in template.render(chat)? {
-                    tokens.extend(self.model.vocab().tokenize(piece.as_bytes(), false, true));
-                }
-                Ok(tokens)
-            }
-            (Some(_), None) => {
-                let fault = "the request leaves its prompt to a template that nobody named";
-                Err(fault.to_owned())
-            }
-        }
+    /// The tokens of segments.
+    #[cfg(test)]
+    pub(super) fn tokens(&self, segments: &[Segment]) -> Result<Vec<LlamaToken>, String> {
+        self.prompts.tokens(segments)
     }
 
     /// One answer.
@@ -190,7 +167,10 @@ impl<'m> Engine<'m> {
         request: &LocalRequest,
         listener: &mut dyn Listener,
     ) -> Result<Ended, EngineFault> {
-        let prompt = self.prompt(request).map_err(EngineFault::Failed)?;
+        let prompt = self
+            .prompts
+            .of(request, None)
+            .map_err(EngineFault::Failed)?;
         let window = u64::from(self.context.n_ctx());
         let length = prompt.len() as u64;
         if length + 1 >= window {
@@ -256,7 +236,7 @@ impl<'m> Engine<'m> {
                     _ => StopReason::Length,
                 };
             }
-            self.decode(&next, answer.listener)?;
+            self.decode(&next, BATCH, &|| answer.listener.waits())?;
             let token = self.draw(&mut gate, &mut answer, request)?;
             if self.gates.ends(token) {
                 break StopReason::End;
@@ -349,20 +329,44 @@ impl<'m> Engine<'m> {
         common
     }
 
-    /// Decodes tokens behind those that are held; the logits are then those of the last one.
+    /// Reads what was just written once more, as the next prompt will have it, for as long as nothing else is to be done: then
+    /// that prompt waits for what is new in it alone. An answer was decoded token by token, and in other tokens than its text
+    /// has when it is read, so nothing of it could be kept. Only an answer with a call is followed by another prompt.
+    pub(super) fn look_ahead(
+        &mut self,
+        request: &LocalRequest,
+        said: &str,
+        idle: &dyn Fn() -> bool,
+    ) {
+        if !self.reuse || !said.contains(CALL_OPEN) {
+            return;
+        }
+        let Ok(tokens) = self.prompts.of(request, Some(said)) else {
+            return;
+        };
+        if tokens.len() as u64 >= u64::from(self.context.n_ctx()) {
+            return;
+        }
+        let common = self.keep_common(&tokens);
+        // Whatever comes of it, the cache holds what `held` says.
+        let _ = self.decode(tokens.get(common..).unwrap_or_default(), SMALL_BATCH, idle);
+    }
+
+    /// Decodes tokens behind those that are held, at most so many at once; the logits are then those of the last one.
     fn decode(
         &mut self,
         mut tokens: &[LlamaToken],
-        listener: &dyn Listener,
+        most: usize,
+        waits: &dyn Fn() -> bool,
     ) -> Result<(), EngineFault> {
-        let mut batch = LlamaBatch::new(BATCH, 1);
+        let mut batch = LlamaBatch::new(most, 1);
         while !tokens.is_empty() {
-            if !listener.waits() {
+            if !waits() {
                 return Err(EngineFault::Cancelled);
             }
             // None is left to be decoded alone.
-            let alone = tokens.len() == BATCH + 1;
-            let (piece, rest) = tokens.split_at(tokens.len().min(BATCH - usize::from(alone)));
+            let alone = tokens.len() == most + 1;
+            let (piece, rest) = tokens.split_at(tokens.len().min(most - usize::from(alone)));
             tokens = rest;
             batch.clear();
             for (at, token) in piece.iter().enumerate() {
@@ -386,49 +390,6 @@ impl<'m> Engine<'m> {
         }
         Ok(())
     }
-
-    /// The prompt's tokens, segment by segment.
-    pub(super) fn tokens(&self, segments: &[Segment]) -> Result<Vec<LlamaToken>, String> {
-        let vocab = self.model.vocab();
-        let mut tokens = Vec::new();
-        if vocab.should_add_bos() {
-            tokens.push(vocab.bos());
-        }
-        for segment in segments {
-            match segment {
-                Segment::Text(text) => tokens.extend(vocab.tokenize(text.as_bytes(), false, false)),
-                Segment::Control(name) => {
-                    match vocab.tokenize(name.as_bytes(), false, true).as_slice() {
-                        [token] => tokens.push(*token),
-                        _ => {
-                            return Err(format!(
-                                "the model has no control token {name}: it is not made for ChatML"
-                            ));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(tokens)
-    }
-}
-
-impl Template {
-    fn render(&self, chat: &LocalChat) -> Result<Vec<String>, String> {
-        self.renderer.render(chat, &self.controls)
-    }
-}
-
-/// The texts of a model's control tokens.
-fn controls(model: &LlamaModel) -> Vec<String> {
-    let vocab = model.vocab();
-    (0..vocab.n_tokens())
-        .map(LlamaToken)
-        .filter(|token| vocab.is_control(*token) || vocab.is_eog(*token))
-        .map(|token| vocab.token_to_piece(token, true, None))
-        .filter_map(|piece| String::from_utf8(piece).ok())
-        .filter(|text| !text.is_empty())
-        .collect()
 }
 
 /// What is written of one answer.

@@ -25,6 +25,7 @@ mod draw;
 mod engine;
 mod gate;
 mod identity;
+mod prompt;
 #[cfg(test)]
 mod prompt_tests;
 mod template;
@@ -35,6 +36,6 @@ mod trial;
 
 pub(super) use backend::LocalReply;
 pub use backend::{EngineCost, LocalBackend, LocalOptions};
-pub use identity::engine_identity;
-pub use template::{TEMPLATE_COMMAND, TemplateRenderer, template_process};
-pub use trial::{ModelTrial, TRIAL_COMMAND, trial_process};
+pub(crate) use identity::engine_identity;
+pub(crate) use template::{TEMPLATE_COMMAND, TemplateRenderer, template_process};
+pub(crate) use trial::{ModelTrial, TRIAL_COMMAND, trial_process};

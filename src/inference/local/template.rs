@@ -21,7 +21,7 @@ use super::template_functions::{MAX_DEPTH, strftime, to_json};
 use crate::adapter::LocalChat;
 
 /// The hidden command that renders a template.
-pub const TEMPLATE_COMMAND: &str = "__template";
+pub(crate) const TEMPLATE_COMMAND: &str = "__template";
 
 /// The longest prompt in bytes.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
@@ -128,7 +128,10 @@ impl TemplateRenderer {
 ///
 /// # Errors
 /// The system could not read or write.
-pub fn template_process(input: &mut dyn Read, output: &mut dyn Write) -> std::io::Result<()> {
+pub(crate) fn template_process(
+    input: &mut dyn Read,
+    output: &mut dyn Write,
+) -> std::io::Result<()> {
     let mut text = Vec::new();
     input.take(MAX_INPUT_BYTES).read_to_end(&mut text)?;
     let said = bind(MAX_MEMORY_BYTES, MAX_SECONDS)

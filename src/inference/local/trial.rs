@@ -24,7 +24,7 @@ use crate::inference::ModelFile;
 use crate::message::Digest;
 
 /// The hidden command that tries a model.
-pub const TRIAL_COMMAND: &str = "__try-model";
+pub(crate) const TRIAL_COMMAND: &str = "__try-model";
 
 /// What every trial may take of the processor, in seconds.
 const LEAST_SECONDS: u64 = 30;
@@ -61,7 +61,12 @@ enum Said {
 impl ModelTrial {
     /// The trial of a file by its hash; `notes` is the folder in which it is noted what passed.
     #[must_use]
-    pub fn of(program: PathBuf, hash: Digest, context_window: u32, notes: Option<&Path>) -> Self {
+    pub(crate) fn of(
+        program: PathBuf,
+        hash: Digest,
+        context_window: u32,
+        notes: Option<&Path>,
+    ) -> Self {
         let what = format!("{hash}\n{context_window}\n{}", engine_identity());
         let note = Digest::of(what.as_bytes()).to_string();
         Self {
@@ -226,7 +231,11 @@ fn seconds(file_bytes: u64) -> u64 {
 ///
 /// # Errors
 /// The system could not write.
-pub fn trial_process(path: &Path, context_window: u32, output: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn trial_process(
+    path: &Path,
+    context_window: u32,
+    output: &mut dyn Write,
+) -> io::Result<()> {
     let tried = tried(path, context_window);
     let said = tried.map_or_else(Said::Fault, |()| Said::Passed);
     output.write_all(&serde_json::to_vec(&said)?)?;

@@ -6,7 +6,7 @@ use crate::message::Digest;
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum ModelStoreError {
+pub(crate) enum ModelStoreError {
     /// A name that is no file's name.
     #[error(
         "{0:?} is no model's name: letters, digits, `.`, `_` and `-`, at most 64, not beginning with a dot"
@@ -60,7 +60,7 @@ impl ModelStoreError {
 
 /// Why a file was not fetched from a hub.
 #[derive(Debug, thiserror::Error)]
-pub enum PullError {
+pub(crate) enum PullError {
     /// The caller: the text names no file of a hub.
     #[error("{got:?} names no file of a hub: {rule}")]
     Reference {

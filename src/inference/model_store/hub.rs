@@ -10,7 +10,7 @@ use super::{HubReference, Partial, PullError};
 use crate::inference::Secret;
 
 /// The hub that references mean where nobody says otherwise.
-pub const USUAL_HUB: &str = "https://huggingface.co";
+pub(crate) const USUAL_HUB: &str = "https://huggingface.co";
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long nothing may arrive.
@@ -24,7 +24,7 @@ const MAX_CARD_BYTES: usize = 8 << 20;
 
 /// A server with repositories of models.
 #[derive(Debug)]
-pub struct Hub {
+pub(crate) struct Hub {
     base: Url,
     client: reqwest::Client,
     token: Option<Secret>,
@@ -32,7 +32,7 @@ pub struct Hub {
 
 /// What a hub says of a file.
 #[derive(Clone, Debug)]
-pub struct HubFile {
+pub(crate) struct HubFile {
     /// Its length.
     pub bytes: u64,
     /// The commit that the revision means, where the hub says it.
@@ -74,7 +74,7 @@ impl HubFile {
 
     /// Where the store says that it came from: the commit, not the branch, where it is known.
     #[must_use]
-    pub fn source(&self) -> String {
+    pub(crate) fn source(&self) -> String {
         let mut exact = self.reference.clone();
         if let Some(commit) = &self.commit {
             exact.revision.clone_from(commit);
@@ -88,7 +88,7 @@ impl Hub {
     ///
     /// # Errors
     /// [`PullError::Address`].
-    pub fn new(base: &str, token: Option<Secret>) -> Result<Self, PullError> {
+    pub(crate) fn new(base: &str, token: Option<Secret>) -> Result<Self, PullError> {
         let refuse = |rule: String| PullError::Address {
             got: base.chars().take(120).collect(),
             rule,
@@ -123,7 +123,7 @@ impl Hub {
     ///
     /// # Errors
     /// Why there is no such file, or none to be had.
-    pub async fn describe(&self, reference: &HubReference) -> Result<HubFile, PullError> {
+    pub(crate) async fn describe(&self, reference: &HubReference) -> Result<HubFile, PullError> {
         let HubReference {
             file,
             owner,
@@ -157,7 +157,7 @@ impl Hub {
     ///
     /// # Errors
     /// Why it is not whole; what came stays, unless it was too much.
-    pub async fn fetch(
+    pub(crate) async fn fetch(
         &self,
         file: &HubFile,
         partial: &mut Partial,

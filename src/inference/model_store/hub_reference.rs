@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 512;
 
 /// A file of a model hub: `hf:owner/repo/file.gguf`, and after an `@` a branch, tag or commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HubReference {
+pub(crate) struct HubReference {
     /// The file's path in its repository.
     pub file: String,
     /// Who has the repository.
@@ -24,13 +24,13 @@ pub struct HubReference {
 impl HubReference {
     /// Whether a text is meant as a reference.
     #[must_use]
-    pub fn is_meant(text: &str) -> bool {
+    pub(crate) fn is_meant(text: &str) -> bool {
         text.starts_with(SCHEME)
     }
 
     /// What the store calls the file where nobody says otherwise: its own name without the ending, in lower case.
     #[must_use]
-    pub fn usual_name(&self) -> String {
+    pub(crate) fn usual_name(&self) -> String {
         let name = self.file.rsplit('/').next().unwrap_or_default();
         let name = name.rsplit_once('.').map_or(name, |(name, _)| name);
         name.to_ascii_lowercase()

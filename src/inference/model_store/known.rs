@@ -1,6 +1,6 @@
 /// A model that this build knows where to get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KnownModel {
+pub(crate) struct KnownModel {
     /// BLAKE3 over the file, lower-case hex.
     pub blake3: &'static str,
     /// Bytes of the file.
@@ -16,7 +16,7 @@ pub struct KnownModel {
 }
 
 /// Every model that can be pulled by name.
-pub const KNOWN_MODELS: [KnownModel; 1] = [KnownModel {
+pub(crate) const KNOWN_MODELS: [KnownModel; 1] = [KnownModel {
     blake3: "5f4fa13bfc6dd4a91fd00e22974a9c4e9ed628fd7d7f307398ddf30260d6b2c3",
     bytes: 98_362_432,
     licence: "Apache-2.0",

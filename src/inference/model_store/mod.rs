@@ -17,14 +17,14 @@ mod pull_lock;
 mod room;
 mod store;
 
-pub use error::{ModelStoreError, PullError};
-pub use hub::{Hub, HubFile, USUAL_HUB};
-pub use hub_reference::HubReference;
-pub use known::{KNOWN_MODELS, KnownModel};
-pub use partial::Partial;
-pub use pull_lock::PullLock;
-pub use room::{check_room, free_bytes};
-pub use store::{ModelStore, NewModel, StoredModel};
+pub(crate) use error::{ModelStoreError, PullError};
+pub(crate) use hub::{Hub, HubFile, USUAL_HUB};
+pub(crate) use hub_reference::HubReference;
+pub(crate) use known::{KNOWN_MODELS, KnownModel};
+pub(crate) use partial::Partial;
+pub(crate) use pull_lock::PullLock;
+pub(crate) use room::{check_room, free_bytes};
+pub(crate) use store::{ModelStore, NewModel, StoredModel};
 
 #[cfg(test)]
 mod hub_tests;

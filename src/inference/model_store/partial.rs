@@ -14,7 +14,7 @@ const MAX_NOTE_BYTES: u64 = 64 * 1024;
 ///
 /// It stays where the process dies, and the next one goes on from its end as long as the hub still has the same file.
 #[derive(Debug)]
-pub struct Partial {
+pub(crate) struct Partial {
     file: File,
     have: u64,
     lock: PullLock,
@@ -39,7 +39,7 @@ impl Partial {
     ///
     /// # Errors
     /// [`PullError::Busy`] where another process has it, and the system's own.
-    pub fn open(folder: &Path, file: &HubFile) -> Result<Self, PullError> {
+    pub(crate) fn open(folder: &Path, file: &HubFile) -> Result<Self, PullError> {
         let key = Digest::of(file.place().as_bytes()).short(16);
         let at = |ending: &str| folder.join(format!("{key}.{ending}"));
         let (note, path) = (at("json"), at("part"));
@@ -77,13 +77,13 @@ impl Partial {
 
     /// Bytes that are here.
     #[must_use]
-    pub const fn have(&self) -> u64 {
+    pub(crate) const fn have(&self) -> u64 {
         self.have
     }
 
     /// Bytes that are missing.
     #[must_use]
-    pub const fn missing(&self) -> u64 {
+    pub(crate) const fn missing(&self) -> u64 {
         self.to_be.bytes.saturating_sub(self.have)
     }
 

@@ -5,14 +5,14 @@ use super::{ModelStoreError, PullError};
 
 /// Keeps other processes from fetching the same file, until it is dropped or the process dies.
 #[derive(Debug)]
-pub struct PullLock(#[expect(dead_code, reason = "held for its lock, never read")] File);
+pub(crate) struct PullLock(#[expect(dead_code, reason = "held for its lock, never read")] File);
 
 impl PullLock {
     /// Takes the lock of that key in a folder, which is made where it is not there. `what` is what messages call it.
     ///
     /// # Errors
     /// [`PullError::Busy`] where another process has it, and the system's own.
-    pub fn take(folder: &Path, key: &str, what: &str) -> Result<Self, PullError> {
+    pub(crate) fn take(folder: &Path, key: &str, what: &str) -> Result<Self, PullError> {
         let path = folder.join(format!("{key}.lock"));
         let file = fs::create_dir_all(folder)
             .and_then(|()| File::create(&path))

@@ -8,7 +8,7 @@ const MARGIN: u64 = 64 << 20;
 /// How much room the file system of that path has; none where the system does not say.
 #[cfg(unix)]
 #[must_use]
-pub fn free_bytes(path: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let room = rustix::fs::statvfs(path).ok()?;
     room.f_bavail.checked_mul(room.f_frsize)
 }
@@ -24,7 +24,7 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
 ///
 /// # Errors
 /// [`PullError::NoRoom`].
-pub fn check_room(folder: &Path, bytes: u64) -> Result<(), PullError> {
+pub(crate) fn check_room(folder: &Path, bytes: u64) -> Result<(), PullError> {
     let needed = bytes.saturating_add(MARGIN);
     match free_bytes(folder) {
         Some(free) if free < needed => Err(PullError::NoRoom {

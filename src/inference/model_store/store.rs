@@ -17,7 +17,7 @@ const MAX_NOTE_BYTES: u64 = 64 * 1024;
 /// A model of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoredModel {
+pub(crate) struct StoredModel {
     /// BLAKE3 over the file.
     pub blake3: Digest,
     /// Bytes of the file.
@@ -33,7 +33,7 @@ pub struct StoredModel {
 impl StoredModel {
     /// Why no other file is stored under this one's name.
     #[must_use]
-    pub fn taken(&self) -> ModelStoreError {
+    pub(crate) fn taken(&self) -> ModelStoreError {
         ModelStoreError::NameTaken {
             name: self.name.clone(),
             stored: self.blake3,
@@ -43,7 +43,7 @@ impl StoredModel {
 
 /// What a file is to be in the store.
 #[derive(Clone, Copy, Debug)]
-pub struct NewModel<'e> {
+pub(crate) struct NewModel<'e> {
     /// The only hash that is taken, where one is known.
     pub expected: Option<Digest>,
     /// Under what terms it may be used; none leaves it to the file's own header.
@@ -58,14 +58,14 @@ pub struct NewModel<'e> {
 ///
 /// Every change holds the lock of the store, and a note is there only once its file is whole.
 #[derive(Clone, Debug)]
-pub struct ModelStore {
+pub(crate) struct ModelStore {
     folder: PathBuf,
 }
 
 impl ModelStore {
     /// The store in a folder, which need not be there yet.
     #[must_use]
-    pub const fn new(folder: PathBuf) -> Self {
+    pub(crate) const fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
 
@@ -73,7 +73,7 @@ impl ModelStore {
     ///
     /// # Errors
     /// [`ModelStoreError::Io`] where the folder or a note cannot be read.
-    pub fn list(&self) -> Result<Vec<StoredModel>, ModelStoreError> {
+    pub(crate) fn list(&self) -> Result<Vec<StoredModel>, ModelStoreError> {
         let entries = match fs::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -96,7 +96,7 @@ impl ModelStore {
     ///
     /// # Errors
     /// [`ModelStoreError::Unknown`] where nothing of that name is stored.
-    pub fn find(&self, name: &str) -> Result<PathBuf, ModelStoreError> {
+    pub(crate) fn find(&self, name: &str) -> Result<PathBuf, ModelStoreError> {
         Ok(self.blob(self.note(name)?.blake3))
     }
 
@@ -104,7 +104,7 @@ impl ModelStore {
     ///
     /// # Errors
     /// [`ModelStoreError::Name`] and [`ModelStoreError::Io`].
-    pub fn stored(&self, name: &str) -> Result<Option<StoredModel>, ModelStoreError> {
+    pub(crate) fn stored(&self, name: &str) -> Result<Option<StoredModel>, ModelStoreError> {
         match self.note(name) {
             Ok(model) => Ok(Some(model)),
             Err(ModelStoreError::Unknown(_)) => Ok(None),
@@ -114,7 +114,7 @@ impl ModelStore {
 
     /// Where files lie that are not whole yet.
     #[must_use]
-    pub fn pulling(&self) -> PathBuf {
+    pub(crate) fn pulling(&self) -> PathBuf {
         self.folder.join("pulling")
     }
 
@@ -122,7 +122,7 @@ impl ModelStore {
     ///
     /// # Errors
     /// Why it was not taken.
-    pub fn add(&self, file: &Path, entry: NewModel<'_>) -> Result<StoredModel, PullError> {
+    pub(crate) fn add(&self, file: &Path, entry: NewModel<'_>) -> Result<StoredModel, PullError> {
         self.note_path(entry.name)?;
         let header = header_of(file)?;
         let blobs = self.folder.join("blobs");
@@ -143,7 +143,11 @@ impl ModelStore {
     ///
     /// # Errors
     /// Why it was not taken.
-    pub fn take(&self, partial: Partial, entry: NewModel<'_>) -> Result<StoredModel, PullError> {
+    pub(crate) fn take(
+        &self,
+        partial: Partial,
+        entry: NewModel<'_>,
+    ) -> Result<StoredModel, PullError> {
         let what = partial.what().to_owned();
         let path = partial.path().to_owned();
         let taken = sums_of(&path).map_err(PullError::from).and_then(|sums| {
@@ -216,7 +220,7 @@ impl ModelStore {
     ///
     /// # Errors
     /// [`ModelStoreError::Unknown`] where nothing of that name is stored.
-    pub fn remove(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+    pub(crate) fn remove(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
         self.note(name)?;
         let _lock = self.lock()?;
         let model = self.note(name)?;
@@ -237,7 +241,7 @@ impl ModelStore {
     ///
     /// # Errors
     /// [`ModelStoreError::Hash`] where it is not what it was.
-    pub fn verify(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+    pub(crate) fn verify(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
         let model = self.note(name)?;
         let got = sums_of(&self.blob(model.blake3))?.blake3;
         if got == model.blake3 {

@@ -10,7 +10,8 @@ mod summary;
 mod verifier;
 
 pub use lines::{LineVerifier, verify_lines};
-pub use parent::ParentFound;
+pub(crate) use parent::ParentFound;
 pub(super) use signed::signers;
-pub use signed::{LogEvidence, judge_tree};
-pub use verifier::{Verifier, VerifyOptions, WithheldBlobs};
+pub(crate) use signed::{LogEvidence, judge_tree};
+pub(crate) use verifier::WithheldBlobs;
+pub use verifier::{Verifier, VerifyOptions};

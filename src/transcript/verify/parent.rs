@@ -47,12 +47,12 @@ impl ParentBook {
 impl Verifier {
     /// The run that this one was forked from, once entry 0 was seen.
     #[must_use]
-    pub fn parent(&self) -> Option<&ParentRun> {
+    pub(crate) fn parent(&self) -> Option<&ParentRun> {
         self.parent.named.as_ref()
     }
 
     /// Takes what is known of the parent. False where that is a flaw.
-    pub fn take_parent(&mut self, place: Place, found: ParentFound) -> bool {
+    pub(crate) fn take_parent(&mut self, place: Place, found: ParentFound) -> bool {
         if self.bad.is_some() {
             return false;
         }

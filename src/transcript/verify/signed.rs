@@ -33,7 +33,7 @@ pub(super) struct SignedBook {
 
 /// What a store's log of runs says, for one run.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LogEvidence<'a> {
+pub(crate) struct LogEvidence<'a> {
     /// The name of the log; none where the store keeps none.
     pub log: Option<&'a str>,
     /// The number and the stored text of the run's leaf.
@@ -203,7 +203,7 @@ impl Verifier {
     }
 
     /// Takes what the log of runs says; comes last. False once a flaw is found.
-    pub fn take_log(&mut self, place: Place, evidence: &LogEvidence<'_>) -> bool {
+    pub(crate) fn take_log(&mut self, place: Place, evidence: &LogEvidence<'_>) -> bool {
         if self.bad.is_some() {
             return false;
         }
@@ -292,7 +292,11 @@ pub(in crate::transcript) fn signers(
 ///
 /// # Errors
 /// [`Flaw`]: a rollback where leaves are missing, tampering where others stand in their place or the log is another.
-pub fn judge_tree(pinned: &TreeHead, log: Option<&str>, leaves: &[TreeHash]) -> Result<(), Flaw> {
+pub(crate) fn judge_tree(
+    pinned: &TreeHead,
+    log: Option<&str>,
+    leaves: &[TreeHash],
+) -> Result<(), Flaw> {
     let here = log.map(|log| TreeHead::over(log, &[]).origin);
     if here.as_ref() != Some(&pinned.origin) {
         let here = here.unwrap_or_else(|| "a store without a log".to_owned());

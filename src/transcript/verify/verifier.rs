@@ -100,7 +100,7 @@ pub(super) struct Wanted {
 impl Verifier {
     /// A verifier before the first record.
     #[must_use]
-    pub fn new(options: VerifyOptions) -> Self {
+    pub(crate) fn new(options: VerifyOptions) -> Self {
         Self {
             bad: None,
             blobs: BlobBook::default(),
@@ -118,12 +118,12 @@ impl Verifier {
 
     /// Holds the transcript against keys, heads and witnesses from outside it.
     #[must_use]
-    pub fn trusting(self, trust: Arc<Trust>) -> Self {
+    pub(crate) fn trusting(self, trust: Arc<Trust>) -> Self {
         Self { trust, ..self }
     }
 
     /// Takes the next record, or what kept it from being read. False once a flaw is found: more need not be shown.
-    pub fn take(&mut self, place: Place, record: Result<Record<'_>, Flaw>) -> bool {
+    pub(crate) fn take(&mut self, place: Place, record: Result<Record<'_>, Flaw>) -> bool {
         if self.bad.is_some() {
             return false;
         }
@@ -140,20 +140,20 @@ impl Verifier {
     }
 
     /// Takes a flaw that the caller found in what surrounds the records.
-    pub fn take_flaw(&mut self, check: &'static str, place: Place, flaw: Flaw) {
+    pub(crate) fn take_flaw(&mut self, check: &'static str, place: Place, flaw: Flaw) {
         if self.bad.is_none() {
             self.settle(Err(Finding::new(check, flaw).at(place)));
         }
     }
 
     /// Names something that the caller knows to be outside the evidence.
-    pub fn note_not_checked(&mut self, what: impl Into<String>) {
+    pub(crate) fn note_not_checked(&mut self, what: impl Into<String>) {
         self.notes.push(what.into());
     }
 
     /// Judges what can be judged only at the end, and reports.
     #[must_use]
-    pub fn finish(mut self) -> VerifyReport {
+    pub(crate) fn finish(mut self) -> VerifyReport {
         if self.bad.is_none() {
             let verdict = self.end();
             self.settle(verdict);

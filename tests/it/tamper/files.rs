@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use assert_cmd::Command;
-use monolith::message::Digest;
-use monolith::transcript::{Chain, Checkpoint};
-use monolith::transcript::{
-    LineVerifier, Link, PublicKey, SecretKey, Tombstone, Trust, VerifyOptions, checkpoint_line,
-    tombstone_line,
+use monolith::{
+    Chain, Checkpoint, Digest, LineVerifier, Link, PublicKey, SecretKey, Tombstone, Trust,
+    VerifyOptions, checkpoint_line, tombstone_line,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -90,7 +88,7 @@ fn whole_anew() -> Vec<u8> {
     let chain = chained_anew(&mut lines);
     let header: Value = serde_json::from_slice(&lines[0]).unwrap();
     let run_id = header["run_id"].as_str().unwrap().to_owned();
-    let run_id = monolith::message::RunId::try_from(run_id).unwrap();
+    let run_id = monolith::RunId::try_from(run_id).unwrap();
     let blob: Value = serde_json::from_slice(&lines.pop().unwrap()).unwrap();
     let stone = Tombstone {
         run_id: run_id.clone(),

@@ -9,8 +9,7 @@ mod noted;
 use std::path::PathBuf;
 
 use assert_cmd::Command;
-use monolith::message::{Digest, RunId};
-use monolith::transcript::{Chain, Checkpoint, Link, LogLeaf, SecretKey};
+use monolith::{Chain, Checkpoint, Digest, Link, LogLeaf, RunId, SecretKey};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use ed25519_dalek::{Signer as _, SigningKey};
-use monolith::message::Digest;
-use monolith::transcript::{
-    KeyRing, LineVerifier, Note, Pin, SecretKey, TreeHead, Trust, VerifyOptions, checkpoint_line,
-    tombstone_line,
+use monolith::{
+    Digest, KeyRing, LineVerifier, Note, Pin, SecretKey, TreeHead, Trust, VerifyOptions,
+    checkpoint_line, tombstone_line,
 };
 use serde_json::{Value, json};
 

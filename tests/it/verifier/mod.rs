@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, fs};
 
-use monolith::transcript::{LineVerifier, PublicKey, Trust, VerifyOptions};
+use monolith::{LineVerifier, PublicKey, Trust, VerifyOptions};
 
 pub use self::damage::Case;
 

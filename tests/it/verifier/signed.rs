@@ -1,6 +1,6 @@
-use monolith::message::{Digest, RunId};
-use monolith::transcript::{
-    Checkpoint, LineReader, Record, SecretKey, Tombstone, checkpoint_line, tombstone_line,
+use monolith::{
+    Checkpoint, Digest, LineReader, Record, RunId, SecretKey, Tombstone, checkpoint_line,
+    tombstone_line,
 };
 
 use super::damage::{Case, lines};
