@@ -501,6 +501,39 @@ fn a_run_is_inferred_again_to_the_same_bytes_and_another_file_is_named() {
     assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
 }
 
+/// The report is no call of the gate's: it comes after one, and in the closing turn nothing else can be written.
+#[test]
+fn behind_the_gate_a_report_comes_after_a_call_and_fits_its_schema() {
+    let Some(model) = model(3) else { return };
+    let folder = folder();
+    let file = format!("providers.m.file={model}");
+    let schema = "{type: object, properties: {files: {type: array, maxItems: 3, items: {type: string, maxLength: 20}}}, \
+                  required: [files], additionalProperties: false}";
+    let report = format!("final_report={{format: json, schema: {schema}}}");
+    for seed in ["5", "6", "7"] {
+        let seed = format!("sampling.seed={seed}");
+        let sets = [
+            &file,
+            "completion=final_report",
+            "progress_report=true",
+            &report,
+            "sampling.temperature=1.5",
+            "sampling.max_output_tokens=200",
+            &seed,
+        ];
+        let (outcome, result) = run(&folder, &sets, &[]);
+        assert_eq!(outcome["class"], "COMPLETED_WITH_TOOLS", "{result}");
+        assert_eq!(outcome["code"], "final_report", "{result}");
+        let first = &result["conversation"][2]["tool_calls"];
+        assert_eq!(first[0]["name"], "list_directory", "{result}");
+        assert_eq!(result["counters"]["inferences"], 2, "{result}");
+        let content = &result["finalReport"]["content_json"];
+        assert!(content["files"].is_array(), "{result}");
+        let replayed = monolith(&folder, &["replay", "last"]).output().unwrap();
+        assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
+    }
+}
+
 #[test]
 fn with_the_gate_every_seed_begins_with_a_valid_call() {
     let Some(model) = model(4) else { return };

@@ -23,6 +23,8 @@ mod backend;
 mod bounds;
 mod draw;
 mod engine;
+#[cfg(test)]
+mod file_tests;
 mod gate;
 mod identity;
 mod prompt;

@@ -383,7 +383,7 @@ fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long
 }
 
 /// One answer behind the closed gate, through the backend and the adapter.
-async fn gated(backend: &Backend, contract: &ExecutionContract) -> Decoded {
+pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> Decoded {
     let adapter = Adapter::of_target(contract, 0).unwrap();
     let mut encoder = RequestEncoder::new(contract, 0).unwrap();
     let opening = RunStarted::opening(&contract.system, "Search for \"printers\".");
@@ -441,34 +441,6 @@ async fn a_closed_gate_gives_one_valid_call_for_every_seed_even_with_hardly_any_
         let validators = Validators::compile(&contract);
         assert_eq!(validators.validate(&call.name, &call.arguments), Ok(()));
     }
-}
-
-#[tokio::test]
-async fn a_file_that_is_no_whole_model_never_reaches_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m.gguf");
-    let detail = async |bytes: &[u8]| {
-        std::fs::write(&path, bytes).unwrap();
-        let backend = Backend::Local(LocalBackend::new(options(path.clone(), true)));
-        let probe = backend.probe(&CancellationToken::new()).await;
-        assert!(!probe.responsive);
-        probe.detail.replace(&path.display().to_string(), "FILE")
-    };
-    assert_eq!(
-        detail(b"<html>").await,
-        "FILE: it is no GGUF file: it does not begin with \"GGUF\""
-    );
-    let absurd = [b"GGUF\x03\0\0\0".as_slice(), &[0xff; 16]].concat();
-    let expect = "FILE: the number of tensors at byte 8 is 18446744073709551615, more than 65536";
-    assert_eq!(detail(&absurd).await, expect);
-    let Some(model) = model_file() else { return };
-    let whole = std::fs::read(model).unwrap();
-    let cut = whole.get(..whole.len() - 1).unwrap();
-    assert!(
-        detail(cut)
-            .await
-            .starts_with("FILE: it is cut off: the tensors' data ends at byte")
-    );
 }
 
 /// A model and its threads are what the engine shares; this fails to compile where they cannot be.

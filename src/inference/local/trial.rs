@@ -334,6 +334,58 @@ mod tests {
         );
     }
 
+    /// A program that does this instead of a trial.
+    #[cfg(unix)]
+    fn stand_in(folder: &Path, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let program = folder.join("stand-in");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        program
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_passed_is_not_tried_again_and_what_did_not_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        fs::write(&path, "weights").unwrap();
+        let file = ModelFile::open(&path).unwrap();
+        let notes = folder.path().join("notes");
+        let pass = |script: &str| {
+            let program = stand_in(folder.path(), script);
+            let trial = ModelTrial::of(program, Digest::of(b"a"), 64, Some(&notes));
+            trial.pass(&file, 64, &AtomicBool::new(false), &UnderWay::default())
+        };
+        // What the system calls the signal differs.
+        let fault = pass("echo '/a/b.c:1: GGML_ASSERT(x) failed' >&2; kill -ABRT $$").unwrap_err();
+        assert!(fault.ends_with(": b.c:1: GGML_ASSERT(x) failed"), "{fault}");
+        let fault = pass(r#"echo '{"fault":"no vocabulary"}'"#).unwrap_err();
+        assert_eq!(fault, "no vocabulary");
+        // It is told the file as its input, and which window.
+        let reads =
+            r#"[ "$(cat)" = weights ] && [ "$1 $3" = "__try-model 64" ] && echo '"passed"'"#;
+        assert_eq!(pass(reads), Ok(()));
+        assert_eq!(pass("exit 9"), Ok(()), "it is known");
+        fs::remove_dir_all(&notes).unwrap();
+        assert!(pass("exit 9").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_trial_that_nobody_waits_for_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        fs::write(&path, "weights").unwrap();
+        let file = ModelFile::open(&path).unwrap();
+        let program = stand_in(folder.path(), "exec sleep 3600");
+        let trial = ModelTrial::of(program, Digest::of(b"a"), 64, None);
+        let under_way = UnderWay::default();
+        let stop = AtomicBool::new(true);
+        let ended = trial.pass(&file, 64, &stop, &under_way);
+        assert!(ended.is_err(), "{ended:?}");
+    }
+
     #[cfg(unix)]
     #[test]
     fn only_a_process_that_ended_well_and_says_so_has_passed() {
