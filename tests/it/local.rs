@@ -501,6 +501,56 @@ fn a_run_is_inferred_again_to_the_same_bytes_and_another_file_is_named() {
     assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
 }
 
+/// The model with other bytes behind a key of its header.
+fn model_saying(model: &str, key: &str, bytes: [u8; 4]) -> Vec<u8> {
+    let mut whole = fs::read(model).unwrap();
+    let at = whole.windows(key.len()).position(|w| w == key.as_bytes());
+    // Behind the key its type, then the value.
+    let at = at.unwrap() + key.len() + 4;
+    whole[at..at + 4].copy_from_slice(&bytes);
+    whole
+}
+
+/// A file whose header is in order, and on which llama.cpp ends its process: that is another one than monolith's.
+#[test]
+fn a_file_that_llama_cpp_aborts_on_is_refused_with_its_words_and_a_good_one_is_tried_once() {
+    let Some(model) = model(4) else { return };
+    let folder = folder();
+    let path = folder.path().join("m.gguf");
+    let file = "providers.m.file=m.gguf";
+    for (key, bytes, expect) in [
+        (
+            "llama.attention.layer_norm_rms_epsilon",
+            (-1.0_f32).to_le_bytes(),
+            "GGML_ASSERT(eps >= 0.0f)",
+        ),
+        (
+            "llama.attention.layer_norm_rms_epsilon",
+            f32::NAN.to_le_bytes(),
+            "GGML_ASSERT(eps >= 0.0f)",
+        ),
+        (
+            "llama.embedding_length",
+            577_u32.to_le_bytes(),
+            "llama.cpp does not load it",
+        ),
+    ] {
+        fs::write(&path, model_saying(&model, key, bytes)).unwrap();
+        let said = refused(&folder, &[file]);
+        assert!(said.contains(expect), "{key}: {said}");
+        assert!(!said.contains("/src/"), "{said}");
+    }
+    let tried = folder.path().join("state/models/tried");
+    assert!(!tried.exists(), "what did not pass is not noted");
+    fs::copy(&model, &path).unwrap();
+    for _ in 0..2 {
+        // What the model then makes of the task is its own affair.
+        let (_, result) = run(&folder, &[file], &[]);
+        assert_eq!(result["counters"]["inferences"], 2, "{result}");
+        assert_eq!(fs::read_dir(&tried).unwrap().count(), 1);
+    }
+}
+
 /// The report is no call of the gate's: it comes after one, and in the closing turn nothing else can be written.
 #[test]
 fn behind_the_gate_a_report_comes_after_a_call_and_fits_its_schema() {
