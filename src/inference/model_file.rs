@@ -70,12 +70,12 @@ impl ModelFile {
     /// The first rule that the file breaks.
     pub(crate) fn header(&self) -> Result<ModelHeader, HeaderFault> {
         let unreadable = |fault: io::Error| HeaderFault::Unreadable(fault.to_string());
-        let file = self.from_the_first().map_err(unreadable)?;
+        let file = self.rewound().map_err(unreadable)?;
         ModelHeader::parse(io::BufReader::new(file), self.size())
     }
 
     /// Its bytes, from the first.
-    pub(super) fn from_the_first(&self) -> io::Result<&File> {
+    pub(super) fn rewound(&self) -> io::Result<&File> {
         let mut file = &*self.file;
         file.rewind()?;
         Ok(file)
@@ -179,10 +179,7 @@ mod tests {
 
     fn text(file: &ModelFile) -> String {
         let mut text = String::new();
-        file.from_the_first()
-            .unwrap()
-            .read_to_string(&mut text)
-            .unwrap();
+        file.rewound().unwrap().read_to_string(&mut text).unwrap();
         text
     }
 

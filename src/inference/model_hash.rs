@@ -25,7 +25,7 @@ impl ModelHash {
         }
         let mut hasher = blake3::Hasher::new();
         let mut piece = vec![0; PIECE];
-        let mut from = file.from_the_first()?;
+        let mut from = file.rewound()?;
         loop {
             let read = from.read(&mut piece)?;
             let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {

@@ -157,14 +157,13 @@ fn files_that_are_no_model_and_names_that_are_not_stored_end_before_the_first_in
     check(&[file], expect);
 }
 
-/// Runs a program on a terminal of its own, types a line ahead, and hands on what the terminal shows.
+/// Runs a program on a terminal of its own, answers the question that it asks, and hands on what the terminal shows.
 const ON_A_TERMINAL: &str = "\
 import os, pty, sys
 pid, terminal = pty.fork()
 if pid == 0:
     os.execv(sys.argv[2], sys.argv[2:])
-os.write(terminal, sys.argv[1].encode() + b'\\n')
-shown = b''
+shown, asked = b'', False
 while True:
     try:
         piece = os.read(terminal, 65536)
@@ -173,6 +172,9 @@ while True:
     if not piece:
         break
     shown += piece
+    if not asked and b'[y/N]' in shown:
+        asked = True
+        os.write(terminal, sys.argv[1].encode() + b'\\n')
 sys.stdout.buffer.write(shown)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 ";

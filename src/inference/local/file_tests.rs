@@ -13,7 +13,7 @@ async fn a_file_that_is_no_whole_model_never_reaches_the_engine() {
     let path = folder.path().join("m.gguf");
     let detail = async |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
-        let backend = Backend::Local(LocalBackend::new(options(path.clone(), true)));
+        let backend = Backend::Local(LocalBackend::new(options(&path, true)));
         let probe = backend.probe(&CancellationToken::new()).await;
         assert!(!probe.responsive);
         probe.detail.replace(&path.display().to_string(), "FILE")
@@ -44,7 +44,7 @@ async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answ
     let (path, other) = (folder.path().join("m.gguf"), folder.path().join("other"));
     std::fs::copy(&model, &path).unwrap();
     std::fs::write(&other, "<html>").unwrap();
-    let backend = Backend::Local(LocalBackend::new(options(path.clone(), true)));
+    let backend = Backend::Local(LocalBackend::new(options(&path, true)));
     let kept = folder.path().join("kept");
     std::fs::rename(&path, &kept).unwrap();
     std::fs::rename(&other, &path).unwrap();
@@ -71,7 +71,7 @@ async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answ
     let expect = "m.gguf: the file was changed since it was opened";
     assert!(fault.detail.contains(expect), "{}", fault.detail);
     // One that was changed before it was loaded is not loaded at all.
-    let changed = LocalBackend::new(options(kept, true));
+    let changed = LocalBackend::new(options(&kept, true));
     std::io::Write::write_all(&mut file, b"y").unwrap();
     let probe = Backend::Local(changed).probe(&cancel).await;
     assert!(!probe.responsive, "{}", probe.detail);

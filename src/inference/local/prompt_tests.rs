@@ -16,7 +16,7 @@ use crate::message::{AgentMessage, ObjectText, Role, ToolInvocation};
 fn text_never_becomes_a_control_token_and_only_control_segments_do() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
+    let engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
     let control = |name: &str| engine.tokens(&[Segment::Control(name.to_owned())]).unwrap();
     let (start, end) = (control("<|im_start|>"), control("<|im_end|>"));
     assert_eq!((start.len(), end.len()), (1, 1));
@@ -93,8 +93,7 @@ fn what_a_template_puts_around_a_tools_result_is_control_and_the_result_is_not()
 fn wherever_two_prompts_part_what_they_share_changes_no_byte() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let engine =
-        |reuse| Engine::new(&model, &options(path.clone(), reuse), Arc::default()).unwrap();
+    let engine = |reuse| Engine::new(&model, &options(&path, reuse), Arc::default()).unwrap();
     let (mut keeping, mut forgetting) = (engine(true), engine(false));
     for words in [0, 1, 2, 3, 5, 8, 13, 40, 130, 127] {
         let text = format!("user\n{}and what then?", "one more word ".repeat(words));
@@ -110,7 +109,7 @@ fn an_answer_that_is_read_again_in_idle_time_spares_the_next_prompt_and_changes_
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let engine = |reuse, cost: &Arc<EngineCost>| {
-        Engine::new(&model, &options(path.clone(), reuse), Arc::clone(cost)).unwrap()
+        Engine::new(&model, &options(&path, reuse), Arc::clone(cost)).unwrap()
     };
     let asked = |said: &[&str]| {
         let mut segments = turns(said);
@@ -165,7 +164,7 @@ fn a_control_token_of_a_prompt_is_never_written_where_no_grammar_says_what_is() 
         .collect();
     let options = LocalOptions {
         logits_mask: Some(mask),
-        ..options(path, true)
+        ..options(&path, true)
     };
     let mut engine = Engine::new(&model, &options, Arc::default()).unwrap();
     let mut asked = request(turns(&["user\nHi"]), 1);

@@ -3,7 +3,7 @@
 //! The model is `MONOLITH_TEST_MODEL`, a GGUF file in ChatML such as SmolLM2-135M-Instruct. Where it is not set, the tests that
 //! need it say so and pass.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
@@ -246,10 +246,10 @@ pub(super) fn model_file() -> Option<PathBuf> {
     found
 }
 
-pub(super) fn options(path: PathBuf, reuse: bool) -> LocalOptions {
+pub(super) fn options(path: &Path, reuse: bool) -> LocalOptions {
     LocalOptions {
         context_window: 1024,
-        file: ModelFile::open(&path).unwrap(),
+        file: ModelFile::open(path).unwrap(),
         logits_mask: None,
         reuse,
         template: None,
@@ -316,8 +316,7 @@ fn what_is_kept_between_requests_changes_no_byte() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let mut conversation = vec!["system\nBe brief.", "user\nName a colour and an animal."];
-    let engine =
-        |reuse| Engine::new(&model, &options(path.clone(), reuse), Arc::default()).unwrap();
+    let engine = |reuse| Engine::new(&model, &options(&path, reuse), Arc::default()).unwrap();
     let mut keeping = engine(true);
     let (first, ended) = infer(&mut keeping, &request(turns(&conversation), 3));
     assert!(ended.usage.output > 0 && !first.is_empty());
@@ -338,7 +337,7 @@ fn what_is_kept_between_requests_changes_no_byte() {
 fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let mut engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
+    let mut engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
     let mut broken = request(turns(&["user\nHi"]), 1);
     let mut fails = |request: &LocalRequest, expect: &str| {
         let mut gather = Gather::default();
@@ -361,7 +360,7 @@ fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
 fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long_is_refused() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let mut engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
+    let mut engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
     let mut gather = Gather {
         stop_after: Some(3),
         ..Gather::default()
@@ -420,7 +419,7 @@ pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> De
 #[tokio::test]
 async fn a_closed_gate_gives_one_valid_call_for_every_seed_even_with_hardly_any_tokens() {
     let Some(path) = model_file() else { return };
-    let backend = Backend::Local(LocalBackend::new(options(path, true)));
+    let backend = Backend::Local(LocalBackend::new(options(&path, true)));
     assert!(backend.probe(&CancellationToken::new()).await.responsive);
     for (seed, tokens) in [(1, 200), (2, 200), (3, 140), (4, 140)] {
         let sets = [
