@@ -190,6 +190,7 @@ fn called(inference: InferenceSeq) -> EventKind {
         arguments: ObjectText::parse(r#"{"path":"a/file/somewhere.txt"}"#).expect("an object"),
         id: "call_1".to_owned(),
         name: "read_file".to_owned(),
+        fault: None,
         raw_payload: None,
         source_model: "script".to_owned(),
     };

@@ -62,7 +62,12 @@ pub fn decode(proto: &str, data: &[u8]) {
         for call in result.canonical_message.iter().flat_map(|m| &m.tool_calls) {
             assert!(call.arguments.to_value().is_object());
             assert!(!call.name.is_empty() && !call.id.is_empty());
+            assert!(recovered || call.fault.is_none());
         }
+        // What cannot be read is kept only beside a call that can.
+        let mut calls = result.canonical_message.iter().flat_map(|m| &m.tool_calls);
+        let has_calls = calls.clone().next().is_some();
+        assert!(!has_calls || calls.any(|call| call.fault.is_none()));
     }
 }
 
@@ -131,7 +136,7 @@ pub fn transcript(data: &[u8]) {
 
 /// A file of recorded responses, plain or compressed: every item is a verdict or names its line, and there is an end.
 pub fn records(data: &[u8]) {
-    let Ok(lines) = RecordLines::of(data) else {
+    let Ok(lines) = RecordLines::of(data, data.len().is_multiple_of(2)) else {
         return;
     };
     for line in lines {

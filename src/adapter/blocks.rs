@@ -237,6 +237,8 @@ impl Blocks {
                         Some((FailureCode::StreamIncomplete, ""))
                     } else if cut && place == last {
                         Some((FailureCode::ArgsInvalidJson, arguments))
+                    } else if pieces.is_empty() && whole.as_deref() == Some("null") {
+                        Some((FailureCode::ArgsNotObject, arguments))
                     } else {
                         None
                     };

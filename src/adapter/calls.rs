@@ -1,11 +1,15 @@
 use std::collections::HashSet;
 
+use super::edition::{Edition, Rules};
 use super::fold::Failure;
-use super::repair::{Repaired, Repairs, repair};
+use super::repair::{Repairs, repair};
 use crate::message::{FailureCode, ObjectFault, ObjectText, Repair, ToolInvocation};
 
 /// The most calls of one message; one more rejects it.
 pub(super) const MAX_CALLS: usize = 128;
+
+/// The step of a call whose arguments could not be read.
+pub(super) const CALL_DROPPED: &str = "call_dropped";
 
 /// A call as its pieces gave it, before it is judged.
 #[derive(Debug, Default)]
@@ -34,17 +38,28 @@ pub(super) struct CallFields {
 #[derive(Debug, Default)]
 pub(super) struct Judged {
     pub calls: Vec<ToolInvocation>,
-    /// What had to be repaired, where something had to.
+    /// What had to be repaired or left out, where something had to.
     pub repair: Option<Repair>,
 }
 
+/// What became of the text of one call's arguments.
+enum Text {
+    Read(ObjectText),
+    Mended(ObjectText, Vec<&'static str>),
+    /// Nobody can say what was meant, and the calls beside it need not suffer for that.
+    Dropped(FailureCode),
+}
+
 /// Judges the calls of a message, the same for every protocol: no id stands twice, every call has a name, and its
-/// arguments are the text of exactly one JSON object, after a repair where `repairs` allows one. A call without id gets one.
+/// arguments are the text of exactly one JSON object, after a repair where `rules` allow one. A call without id gets one.
+///
+/// Where `rules` let it, a call without such arguments is kept as one that is answered and never run, as long as another call
+/// of the message is whole.
 pub(super) fn judge(
     calls: Vec<GatheredCall>,
     fields: &CallFields,
     model: &str,
-    repairs: Repairs,
+    rules: Rules,
 ) -> Result<Judged, Failure> {
     if let Some(beyond) = calls.get(MAX_CALLS) {
         let pointer = beyond.pointer.as_str();
@@ -58,23 +73,31 @@ pub(super) fn judge(
         }
     }
     let mut judged = Judged::default();
+    let mut first_dropped = None;
     for (at, call) in calls.into_iter().enumerate() {
-        let fail = |code, below: &str| Failure::new(code, format!("{}{below}", call.pointer));
-        if let Some((code, below)) = call.flaw {
-            return Err(fail(code, below));
-        }
-        if call.name.is_empty() {
-            return Err(fail(FailureCode::CallNameMissing, fields.name));
-        }
-        let arguments = match ObjectText::parse(call.arguments.as_str()) {
-            Ok(arguments) => arguments,
-            Err(fault) => match repaired(fault, &call.arguments, repairs) {
-                Some(mended) => {
-                    let place = format!("{}{}", call.pointer, fields.arguments);
-                    note(&mut judged.repair, &place, &call.arguments, mended)
-                }
-                None => return Err(fail(code_of(fault), fields.arguments)),
-            },
+        let place = format!("{}{}", call.pointer, fields.arguments);
+        let (arguments, fault) = match text_of(&call, fields, rules)? {
+            Text::Read(arguments) => (arguments, None),
+            Text::Mended(arguments, steps) => {
+                let repaired = arguments.as_str();
+                note(
+                    &mut judged.repair,
+                    &place,
+                    (&call.arguments, repaired),
+                    &steps,
+                );
+                (arguments, None)
+            }
+            Text::Dropped(code) => {
+                note(
+                    &mut judged.repair,
+                    &place,
+                    (&call.arguments, ""),
+                    &[CALL_DROPPED],
+                );
+                first_dropped.get_or_insert_with(|| Failure::new(code, place));
+                (ObjectText::empty(), Some(code))
+            }
         };
         let id = if call.id.is_empty() {
             made_id(at, &mut ids)
@@ -83,26 +106,64 @@ pub(super) fn judge(
         };
         judged.calls.push(ToolInvocation {
             arguments,
+            fault,
             id,
             name: call.name,
             raw_payload: None,
             source_model: model.to_owned(),
         });
     }
-    Ok(judged)
+    match first_dropped {
+        Some(failure) if judged.calls.iter().all(|call| call.fault.is_some()) => Err(failure),
+        _ => Ok(judged),
+    }
 }
 
-fn repaired(fault: ObjectFault, text: &str, repairs: Repairs) -> Option<Repaired> {
+/// Reads the text of a call's arguments.
+fn text_of(call: &GatheredCall, fields: &CallFields, rules: Rules) -> Result<Text, Failure> {
+    let fail = |code, below: &str| Failure::new(code, format!("{}{below}", call.pointer));
+    let (code, below) = match call.flaw {
+        None | Some((FailureCode::ArgsNotObject, _)) if call.name.is_empty() => {
+            return Err(fail(FailureCode::CallNameMissing, fields.name));
+        }
+        Some((FailureCode::ArgsNotObject, below)) if rules.edition == Edition::First => {
+            (FailureCode::ArgsInvalidJson, below)
+        }
+        Some(flaw) => flaw,
+        None => match ObjectText::parse(call.arguments.as_str()) {
+            Ok(arguments) => return Ok(Text::Read(arguments)),
+            Err(fault) => match repaired(fault, &call.arguments, rules.repairs) {
+                Some(mended) => return Ok(mended),
+                None => (code_of(fault), fields.arguments),
+            },
+        },
+    };
+    let is_of_arguments = matches!(
+        code,
+        FailureCode::ArgsInvalidJson
+            | FailureCode::ArgsNotObject
+            | FailureCode::ArgsDuplicateKey
+            | FailureCode::ArgsTooDeep
+    );
+    if rules.drop_calls() && is_of_arguments && !call.name.is_empty() {
+        return Ok(Text::Dropped(code));
+    }
+    Err(fail(code, below))
+}
+
+fn repaired(fault: ObjectFault, text: &str, repairs: Repairs) -> Option<Text> {
     let has_a_form = matches!(
         fault,
         ObjectFault::InvalidJson { .. } | ObjectFault::NotObject
     );
     let allowed = has_a_form && repairs == Repairs::Allowed;
-    allowed.then(|| repair(text)).flatten()
+    let mended = allowed.then(|| repair(text)).flatten()?;
+    Some(Text::Mended(mended.object, mended.steps))
 }
 
-/// Records a repair at `place`; those of several calls stand in one record, a line each, and every step names its place.
-fn note(record: &mut Option<Repair>, place: &str, original: &str, mended: Repaired) -> ObjectText {
+/// Records what became of the text at `place`, as it came and as it was read; those of several calls stand in one record, a
+/// line each, and every step names its place.
+fn note(record: &mut Option<Repair>, place: &str, texts: (&str, &str), steps: &[&str]) {
     let record = record.get_or_insert_with(|| Repair {
         original: String::new(),
         repaired: String::new(),
@@ -112,11 +173,22 @@ fn note(record: &mut Option<Repair>, place: &str, original: &str, mended: Repair
         record.original.push('\n');
         record.repaired.push('\n');
     }
-    record.original.push_str(original);
-    record.repaired.push_str(mended.object.as_str());
-    let steps = mended.steps.iter().map(|step| format!("{place}: {step}"));
+    record.original.push_str(texts.0);
+    record.repaired.push_str(texts.1);
+    let steps = steps.iter().map(|step| format!("{place}: {step}"));
     record.steps.extend(steps);
-    mended.object
+}
+
+/// Two records as one, the lines of the first before those of the second.
+pub(super) fn joined(first: Option<Repair>, second: Option<Repair>) -> Option<Repair> {
+    let (Some(first), Some(second)) = (&first, &second) else {
+        return first.or(second);
+    };
+    Some(Repair {
+        original: format!("{}\n{}", first.original, second.original),
+        repaired: format!("{}\n{}", first.repaired, second.repaired),
+        steps: [first.steps.as_slice(), second.steps.as_slice()].concat(),
+    })
 }
 
 /// `call_<n>`, n the call's place in the message from 1, or the next number that no call of the message has.

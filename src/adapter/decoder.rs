@@ -1,8 +1,9 @@
 use super::documents::Documents;
+use super::edition::Rules;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form, Framing};
 use super::frames::{Frame, Frames};
-use super::repair::Repairs;
+use super::parameter_types::ParameterTypes;
 use super::retry_after::retry_after_ms;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
@@ -32,6 +33,8 @@ pub(super) trait Judge: std::fmt::Debug + Send {
     fn push(&mut self, bytes: &[u8]);
     /// Whether nothing that may still arrive can change the message.
     fn is_settled(&self) -> bool;
+    /// Is told what the offered tools take.
+    fn know(&mut self, types: ParameterTypes);
     /// The verdict over all bytes that were pushed.
     fn finish(self: Box<Self>) -> Decoded;
 }
@@ -84,9 +87,11 @@ impl<F: Fold + Send> Decoder<F> {
         } else {
             Body::Error(Vec::new())
         };
+        let mut fold = F::default();
+        fold.progress().version = version;
         Self {
             body,
-            fold: F::default(),
+            fold,
             hasher: blake3::Hasher::new(),
             limits,
             meta,
@@ -98,8 +103,8 @@ impl<F: Fold + Send> Decoder<F> {
         }
     }
 
-    pub(super) fn repairing(mut self, repairs: Repairs) -> Self {
-        self.fold.progress().repairs = repairs;
+    pub(super) fn holding(mut self, rules: Rules) -> Self {
+        self.fold.progress().rules = rules;
         self
     }
 
@@ -363,6 +368,10 @@ impl<F: Fold + Send> Judge for Decoder<F> {
         if !beyond.is_empty() && !self.is_settled() {
             self.overflow();
         }
+    }
+
+    fn know(&mut self, types: ParameterTypes) {
+        self.fold.progress().types = types;
     }
 
     fn is_settled(&self) -> bool {

@@ -1,6 +1,6 @@
 use super::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
+use super::edition::Rules;
 use super::fold::{Failure, Folded};
-use super::repair::Repairs;
 use crate::message::{
     AgentMessage, FailureCode, ReasoningPart, ReasoningText, ReasoningTrace, Role,
 };
@@ -25,7 +25,7 @@ pub(super) struct Draft {
 pub(super) struct Parties<'a> {
     pub asked: &'a str,
     pub answered: Option<&'a str>,
-    pub repairs: Repairs,
+    pub rules: Rules,
     pub version: &'static str,
 }
 
@@ -88,7 +88,7 @@ impl Draft {
     /// The message, or the first rule that one of its calls breaks.
     pub(super) fn finish(self, fields: &CallFields, parties: &Parties<'_>) -> Folded {
         let model = parties.answered.unwrap_or(parties.asked);
-        let Judged { calls, repair } = match judge(self.calls, fields, model, parties.repairs) {
+        let Judged { calls, repair } = match judge(self.calls, fields, model, parties.rules) {
             Ok(judged) => judged,
             Err(failure) => return Folded::Rejected(failure),
         };

@@ -1,6 +1,7 @@
+use super::edition::Rules;
 use super::error_report::ErrorReport;
 use super::json::{Raw, object};
-use super::repair::Repairs;
+use super::parameter_types::ParameterTypes;
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
 
 /// The first rule that a response broke, and where.
@@ -62,10 +63,14 @@ pub(super) struct Progress {
     pub fault: Option<ErrorReport>,
     /// The model as the provider names it.
     pub model: Option<String>,
-    /// Whether argument text may be repaired.
-    pub repairs: Repairs,
+    /// What the decoder holds to.
+    pub rules: Rules,
+    /// What the offered tools take, where the form of calls needs to know it.
+    pub types: ParameterTypes,
     /// The last report of usage.
     pub usage: Option<Usage>,
+    /// What the adapter is called in results.
+    pub version: &'static str,
 }
 
 impl Progress {

@@ -1,13 +1,23 @@
 //! Narrow, tolerant reading of providers' JSON: a wrong type in a field that does not matter must not cost the message.
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::message::MAX_EXACT;
 
 /// A field that may be missing or null; else its JSON text as it stood.
 pub(super) type Raw<'a> = Option<&'a RawValue>;
+
+/// A field in which null is a value like any other, and not a missing one.
+pub(super) fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Raw<'de>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// Whether a field holds null; only one that was read by [`given`] can.
+pub(super) fn is_null(raw: Raw<'_>) -> bool {
+    raw.is_some_and(|raw| raw.get() == "null")
+}
 
 /// Reads `text` as a JSON object. Derived structs would read an array by position, so the brace is checked here.
 pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str) -> Option<T> {
@@ -54,7 +64,7 @@ pub(super) fn elements(raw: &RawValue, limit: usize) -> Option<(Vec<&RawValue>, 
         }
     }
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    serde::Deserializer::deserialize_seq(&mut deserializer, Bounded(limit)).ok()
+    Deserializer::deserialize_seq(&mut deserializer, Bounded(limit)).ok()
 }
 
 /// A token count: a number, cut to what is exact; negative or unreadable counts are none.

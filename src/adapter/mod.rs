@@ -25,6 +25,7 @@ mod calls;
 mod decoder;
 mod documents;
 mod draft;
+mod edition;
 mod error;
 mod error_report;
 mod fold;
@@ -38,6 +39,7 @@ mod marks;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod parameter_types;
 mod protocol;
 mod repair;
 mod request;
@@ -77,3 +79,5 @@ mod json_suite_tests;
 mod recovery_tests;
 #[cfg(test)]
 mod sampling_tests;
+#[cfg(test)]
+mod unreadable_tests;

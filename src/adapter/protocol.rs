@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use super::edition::{Edition, Editions, Rules};
+use super::parameter_types::ParameterTypes;
 use super::repair::Repairs;
 use super::request::{under, wire};
 use super::unsent::unsent;
@@ -16,7 +18,7 @@ use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
 pub struct Adapter {
     profile: Option<TextProfile>,
     protocol: Protocol,
-    repairs: Repairs,
+    rules: Rules,
 }
 
 /// The protocols of this build. A later one is a variant here and a folder beside the others.
@@ -61,17 +63,21 @@ impl Protocol {
         Self::OpenrouterChat,
     ];
 
-    pub(super) const fn version(self) -> &'static str {
+    const fn versions(self) -> Editions {
         match self {
-            Self::Anthropic => anthropic::VERSION,
-            Self::Bedrock => bedrock::VERSION,
-            Self::Gemini => gemini::VERSION,
-            Self::LocalHermes => local_hermes::VERSION,
-            Self::Ollama => ollama::VERSION,
-            Self::OpenaiChat => openai_chat::VERSION,
-            Self::OpenaiResponses => openai_responses::VERSION,
-            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSION,
+            Self::Anthropic => anthropic::VERSIONS,
+            Self::Bedrock => bedrock::VERSIONS,
+            Self::Gemini => gemini::VERSIONS,
+            Self::LocalHermes => local_hermes::VERSIONS,
+            Self::Ollama => ollama::VERSIONS,
+            Self::OpenaiChat => openai_chat::VERSIONS,
+            Self::OpenaiResponses => openai_responses::VERSIONS,
+            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSIONS,
         }
+    }
+
+    pub(super) const fn version(self, edition: Edition) -> &'static str {
+        self.versions().of(edition)
     }
 
     /// What recordings call the protocol.
@@ -90,11 +96,15 @@ impl Protocol {
 }
 
 impl Adapter {
-    const fn of(protocol: Protocol, profile: Option<TextProfile>) -> Self {
+    const fn of(protocol: Protocol, profile: Option<TextProfile>, edition: Edition) -> Self {
+        let rules = Rules {
+            edition,
+            repairs: Repairs::Never,
+        };
         Self {
             profile,
             protocol,
-            repairs: Repairs::Never,
+            rules,
         }
     }
 
@@ -107,14 +117,18 @@ impl Adapter {
         } else {
             Repairs::Allowed
         };
-        Self { repairs, ..self }
+        let rules = Rules {
+            repairs,
+            ..self.rules
+        };
+        Self { rules, ..self }
     }
 
-    /// The adapters of this build without text profiles, sorted by version.
+    /// The adapters of this build without text profiles, in their newest editions, sorted by version.
     pub fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL
             .into_iter()
-            .map(|protocol| Self::of(protocol, None))
+            .map(|protocol| Self::of(protocol, None, Edition::default()))
     }
 
     /// The adapter of that version, such as `openai-chat/1`.
@@ -126,11 +140,14 @@ impl Adapter {
             Some((wire, profile)) => (wire, Some(profile)),
             None => (version, None),
         };
-        let found = Protocol::ALL.into_iter().find(|p| p.version() == wire);
-        let adapter = found.map(|protocol| Self::of(protocol, profile));
+        let mut known = Protocol::ALL
+            .into_iter()
+            .flat_map(|protocol| Edition::ALL.map(|edition| (protocol, edition)));
+        let found = known.find(|(protocol, edition)| protocol.version(*edition) == wire);
+        let adapter = found.map(|(protocol, edition)| Self::of(protocol, profile, edition));
         adapter.ok_or_else(|| AdapterError::UnknownVersion {
             got: version.chars().take(80).collect(),
-            known: Protocol::ALL.map(Protocol::version).join(", "),
+            known: Self::versions().collect::<Vec<_>>().join(", "),
         })
     }
 
@@ -140,9 +157,11 @@ impl Adapter {
         Self::all().find(|adapter| adapter.proto() == proto)
     }
 
-    /// Every version that this build has.
+    /// Every version that this build has, without text profiles.
     pub fn versions() -> impl Iterator<Item = &'static str> {
-        Protocol::ALL.into_iter().map(Protocol::version)
+        Protocol::ALL
+            .into_iter()
+            .flat_map(|protocol| Edition::ALL.map(|edition| protocol.version(edition)))
     }
 
     /// The adapter of a contract's target, under the contract's strictness.
@@ -157,7 +176,7 @@ impl Adapter {
     /// The version that stands in contracts, entries and results.
     #[must_use]
     pub fn version(self) -> &'static str {
-        let wire = self.protocol.version();
+        let wire = self.protocol.version(self.rules.edition);
         let layered = self.profile.and_then(|profile| profile.over(wire));
         layered.unwrap_or(wire)
     }
@@ -231,15 +250,36 @@ impl Adapter {
         }
     }
 
+    /// What the adapter holds to.
+    pub(super) const fn rules(self) -> Rules {
+        self.rules
+    }
+
+    /// Judges one response to a request of that contract, as [`Self::decoder`] does; a form of calls that writes values as bare
+    /// text learns from it what the offered tools take.
+    #[must_use]
+    pub fn decoder_under(self, terms: &Terms, meta: ResponseMeta, model: &str) -> ResponseDecoder {
+        let decoder = self.decoder(meta, model);
+        match self.profile {
+            Some(TextProfile::Qwen) => decoder.knowing(ParameterTypes::of(terms)),
+            Some(TextProfile::Hermes | TextProfile::Llama3) | None => decoder,
+        }
+    }
+
     /// Judges one response. `model` is the name that was asked for: calls carry it where the provider names no
     /// model itself.
     #[must_use]
     pub fn decoder(self, meta: ResponseMeta, model: &str) -> ResponseDecoder {
         match self.profile {
-            None => ResponseDecoder::new(self.protocol, self.repairs, meta, model),
-            Some(profile) => {
-                ResponseDecoder::layered(self.protocol, profile, self.version(), meta, model)
-            }
+            None => ResponseDecoder::new(self.protocol, self.rules, meta, model),
+            Some(profile) => ResponseDecoder::layered(
+                self.protocol,
+                profile,
+                self.rules,
+                self.version(),
+                meta,
+                model,
+            ),
         }
     }
 }

@@ -1,7 +1,8 @@
 use super::decoder::{Decoder, Judge};
+use super::edition::Rules;
 use super::fold::Fold;
+use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
-use super::repair::Repairs;
 use super::text::{Hermes, Layer, Llama3, Qwen};
 use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
 use crate::contract::TextProfile;
@@ -38,7 +39,7 @@ pub enum Decoded {
 struct Head<'a> {
     meta: ResponseMeta,
     model: &'a str,
-    repairs: Repairs,
+    rules: Rules,
     version: &'static str,
 }
 
@@ -51,17 +52,12 @@ struct Head<'a> {
 pub struct ResponseDecoder(Box<dyn Judge>);
 
 impl ResponseDecoder {
-    pub(super) fn new(
-        protocol: Protocol,
-        repairs: Repairs,
-        meta: ResponseMeta,
-        model: &str,
-    ) -> Self {
+    pub(super) fn new(protocol: Protocol, rules: Rules, meta: ResponseMeta, model: &str) -> Self {
         let head = Head {
             meta,
             model,
-            repairs,
-            version: protocol.version(),
+            rules,
+            version: protocol.version(rules.edition),
         };
         match protocol {
             Protocol::Anthropic => Self::folding::<anthropic::Fold>(head),
@@ -75,10 +71,11 @@ impl ResponseDecoder {
         }
     }
 
-    /// The decoder of plain chat with calls in the text. A text profile names its repairs itself.
+    /// The decoder of plain chat with calls in the text.
     pub(super) fn layered(
         protocol: Protocol,
         profile: TextProfile,
+        rules: Rules,
         version: &'static str,
         meta: ResponseMeta,
         model: &str,
@@ -86,7 +83,7 @@ impl ResponseDecoder {
         let head = Head {
             meta,
             model,
-            repairs: Repairs::Never,
+            rules,
             version,
         };
         match protocol {
@@ -112,7 +109,13 @@ impl ResponseDecoder {
 
     fn folding<F: Fold + Send + 'static>(head: Head<'_>) -> Self {
         let decoder = Decoder::<F>::new(head.version, head.meta, head.model);
-        Self(Box::new(decoder.repairing(head.repairs)))
+        Self(Box::new(decoder.holding(head.rules)))
+    }
+
+    /// The same decoder, told what the offered tools take.
+    pub(super) fn knowing(mut self, types: ParameterTypes) -> Self {
+        self.0.know(types);
+        self
     }
 
     /// Takes the next bytes of the body.

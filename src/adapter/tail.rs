@@ -1,13 +1,10 @@
 //! What ends a request's body: the parameters, and the members that the author gave for every request of a provider.
 
-use std::fmt;
-
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 
 use super::json::{members, put};
 use crate::contract::{TargetTerms, Terms};
+use crate::message::Members;
 
 /// The members of `parameters` with the provider's own laid over them, and the body's closing brace, after a comma.
 ///
@@ -58,31 +55,6 @@ fn overlaid(own: &str, over: &str) -> String {
     }
     out.push(b'}');
     String::from_utf8(out).unwrap_or_default()
-}
-
-/// An object's members in their order, values as they stand.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Ordered;
-        impl<'de> Visitor<'de> for Ordered {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Ordered)
-    }
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),
+        Command::Approve(args) => commands::approve::approve(&home, &args),
         Command::Replay(mut args) => {
             args.run = home.settled(&args.run)?;
             commands::replay::replay(&home, args)

@@ -44,6 +44,8 @@ pub(super) enum Command {
     Run(RunArgs),
     /// Go on with a run whose process died, from where its transcript ends
     Resume(ResumeArgs),
+    /// Allow or refuse the call of a run that waits for a person's approval
+    Approve(ApproveArgs),
     /// Decide a recorded run again and compare, byte for byte; or under another contract, live, or on from one of its entries
     Replay(ReplayArgs),
     /// Check a transcript: every hash, the chain, the seal, the blobs
@@ -137,6 +139,22 @@ pub(super) struct RunArgs {
     pub(super) no_sign: bool,
     #[command(flatten)]
     pub(super) accounting: AccountingArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ApproveArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(super) run: String,
+    /// Refuse the call instead
+    #[arg(long)]
+    pub(super) deny: bool,
+    /// Do not ask; --arguments says which call is meant
+    #[arg(long, requires = "arguments")]
+    pub(super) yes: bool,
+    /// Answer only where the call's arguments have this hash, or one that begins so
+    #[arg(long, value_name = "HASH")]
+    pub(super) arguments: Option<String>,
 }
 
 #[derive(Debug, Args)]

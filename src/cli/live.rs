@@ -8,7 +8,7 @@ use super::recorded::Recorded;
 use super::screen::{Screen, Style};
 use crate::contract::ExecutionContract;
 use crate::driver::Observer;
-use crate::kernel::{EffectRecord, EntryDraft, Predicate, Run, State};
+use crate::kernel::{CallOrder, EffectRecord, EntryDraft, Predicate, Run, State};
 use crate::message::RunId;
 use crate::telemetry::{BillingFault, BillingFile, Ledger};
 use crate::transcript::SealedEntry;
@@ -22,6 +22,7 @@ const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧
 pub(super) struct Live(Arc<Mutex<Following>>);
 
 struct Following {
+    awaited: Option<CallOrder>,
     /// Where lines go once they are final, and how many of them went there.
     billing: Option<(BillingFile, usize)>,
     billing_fault: Option<BillingFault>,
@@ -49,6 +50,7 @@ impl Live {
 
     fn following(screen: Screen, verbose: bool, billing: Option<(BillingFile, usize)>) -> Self {
         Self(Arc::new(Mutex::new(Following {
+            awaited: None,
             billing,
             billing_fault: None,
             drawn: false,
@@ -103,6 +105,28 @@ impl Live {
         following.screen.note(line);
     }
 
+    /// The call that waits for a person now, where one does.
+    pub(super) fn awaited(&self) -> Option<(CallOrder, RunId)> {
+        let following = self.lock();
+        following
+            .awaited
+            .clone()
+            .zip(following.ledger.run_id().cloned())
+    }
+
+    /// Whether somebody watches.
+    pub(super) fn is_watched(&self) -> bool {
+        self.lock().screen.is_watched()
+    }
+
+    /// Puts a question to whoever watches. The line stays free for the answer until the next entry.
+    pub(super) fn ask(&self, question: &str) {
+        let mut following = self.lock();
+        following.wipe();
+        following.waiting.clear();
+        following.screen.write_err(question);
+    }
+
     /// The run has ended, or will not begin: nothing is waited for any longer.
     pub(super) fn rest(&self) {
         let mut following = self.lock();
@@ -135,6 +159,7 @@ impl Following {
             .take(contract, action, draft.event.as_ref(), sealed.hash);
         let told = self.narrator.take(contract, action, draft.event.as_ref());
         self.predicate = action.predicate.or(self.predicate);
+        self.awaited = run.awaited();
         self.bill();
         if !self.screen.is_watched() && !self.verbose {
             return;

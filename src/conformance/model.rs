@@ -44,7 +44,7 @@ impl Drive {
             received_unix_ms: 0,
             status: answer.status.unwrap_or(200),
         };
-        let mut decoder = adapter.decoder(meta, model);
+        let mut decoder = adapter.decoder_under(&contract, meta, model);
         decoder.push(body.as_bytes());
         let raw_hash = self.keep(body.into_bytes());
         let mut result = match decoder.finish() {

@@ -182,13 +182,13 @@ fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
 /// says nothing holds OpenAI chat.
 pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
     match provider_type {
-        ProviderType::Openai | ProviderType::Scripted => "openai-chat/1",
-        ProviderType::OpenaiResponses => "openai-responses/1",
-        ProviderType::Anthropic => "anthropic-messages/1",
-        ProviderType::Google => "google-gemini/1",
-        ProviderType::Openrouter => "openrouter-chat/1",
-        ProviderType::Ollama => "ollama-chat/1",
-        ProviderType::Local => "local-hermes/1",
+        ProviderType::Openai | ProviderType::Scripted => "openai-chat/2",
+        ProviderType::OpenaiResponses => "openai-responses/2",
+        ProviderType::Anthropic => "anthropic-messages/2",
+        ProviderType::Google => "google-gemini/2",
+        ProviderType::Openrouter => "openrouter-chat/2",
+        ProviderType::Ollama => "ollama-chat/2",
+        ProviderType::Local => "local-hermes/2",
     }
 }
 

@@ -14,29 +14,24 @@ pub enum TextProfile {
     Qwen,
 }
 
-/// Every wire protocol that a text profile can be laid over: its adapter, the profile, the adapter of both.
-const LAYERED: [(&str, TextProfile, &str); 9] = [
-    ("ollama-chat/1", TextProfile::Hermes, "ollama-chat+hermes/1"),
-    ("ollama-chat/1", TextProfile::Llama3, "ollama-chat+llama3/1"),
-    ("ollama-chat/1", TextProfile::Qwen, "ollama-chat+qwen/1"),
-    ("openai-chat/1", TextProfile::Hermes, "openai-chat+hermes/1"),
-    ("openai-chat/1", TextProfile::Llama3, "openai-chat+llama3/1"),
-    ("openai-chat/1", TextProfile::Qwen, "openai-chat+qwen/1"),
-    (
-        "openrouter-chat/1",
-        TextProfile::Hermes,
-        "openrouter-chat+hermes/1",
-    ),
-    (
-        "openrouter-chat/1",
-        TextProfile::Llama3,
-        "openrouter-chat+llama3/1",
-    ),
-    (
-        "openrouter-chat/1",
-        TextProfile::Qwen,
-        "openrouter-chat+qwen/1",
-    ),
+/// Every adapter of a wire protocol that a text profile can be laid over: its version, the profile, the version of both.
+macro_rules! layered {
+    ($($wire:literal $edition:literal),+ $(,)?) => {
+        &[$(
+            (concat!($wire, $edition), TextProfile::Hermes, concat!($wire, "+hermes", $edition)),
+            (concat!($wire, $edition), TextProfile::Llama3, concat!($wire, "+llama3", $edition)),
+            (concat!($wire, $edition), TextProfile::Qwen, concat!($wire, "+qwen", $edition)),
+        )+]
+    };
+}
+
+const LAYERED: &[(&str, TextProfile, &str)] = layered![
+    "ollama-chat" "/1",
+    "ollama-chat" "/2",
+    "openai-chat" "/1",
+    "openai-chat" "/2",
+    "openrouter-chat" "/1",
+    "openrouter-chat" "/2",
 ];
 
 impl TextProfile {
@@ -82,11 +77,14 @@ mod tests {
     fn a_version_names_the_wire_protocol_and_the_profile() {
         for profile in TextProfile::ALL {
             for wire in ["ollama-chat", "openai-chat", "openrouter-chat"] {
-                let alone = format!("{wire}/1");
-                let version = profile.over(&alone).unwrap();
-                assert_eq!(version, format!("{wire}+{}/1", profile.as_str()));
-                let split = TextProfile::of_version(version);
-                assert_eq!(split, Some((alone.as_str(), profile)));
+                for edition in 1..=2 {
+                    let alone = format!("{wire}/{edition}");
+                    let version = profile.over(&alone).unwrap();
+                    let both = format!("{wire}+{}/{edition}", profile.as_str());
+                    assert_eq!(version, both);
+                    let split = TextProfile::of_version(version);
+                    assert_eq!(split, Some((alone.as_str(), profile)));
+                }
             }
             let read: TextProfile =
                 serde_json::from_str(&format!("{:?}", profile.as_str())).unwrap();

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::DriverError;
 use super::resume::Blobs;
-use crate::contract::{ExecutionContract, ProviderType};
+use crate::contract::{ExecutionContract, ProviderType, TargetSpec};
 use crate::kernel::{ParentRun, RunStarted};
 use crate::message::RunId;
 use crate::replay::{Fork, ForkPoint};
@@ -41,6 +41,17 @@ pub(crate) fn played_from_the_first(
         *all = all.saturating_add(count);
     }
     Ok(())
+}
+
+/// What was played of each target's script. Scripts count by provider: the first target of each stands for all.
+pub(super) fn by_target(
+    targets: &[TargetSpec],
+    mut answered: BTreeMap<String, usize>,
+) -> Vec<usize> {
+    targets
+        .iter()
+        .map(|target| answered.remove(&target.provider).unwrap_or(0))
+        .collect()
 }
 
 fn answered_by(

@@ -17,8 +17,8 @@ use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape};
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
 use crate::kernel::{
-    Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed, InferenceReturned,
-    Interrupter, Run, ToolReturned,
+    Approval, Effect, EntryDraft, Event, EventKind, InferRequest, InferenceFailed,
+    InferenceReturned, Interrupter, Run, ToolReturned,
 };
 use crate::message::{Digest, RunId, ToolOutcome};
 use crate::store::{NewRun, RunLock, Store, StoreError};
@@ -34,6 +34,10 @@ pub enum Control {
     Abort,
     /// End now: the process is being ended.
     Shutdown,
+    /// A person allows the call that waits for it.
+    Approve(Approval),
+    /// A person refuses it.
+    Deny(Approval),
 }
 
 /// Sees a run's entries, each once, after it has become durable.
@@ -290,6 +294,8 @@ impl Workers {
                     }
                     Some(Control::Abort) => EventKind::Interrupted(Interrupter::Abort),
                     Some(Control::Shutdown) => EventKind::Interrupted(Interrupter::Shutdown),
+                    Some(Control::Approve(approval)) => EventKind::ApprovalGiven(approval),
+                    Some(Control::Deny(approval)) => EventKind::ApprovalDenied(approval),
                     None => {
                         control_open = false;
                         continue;

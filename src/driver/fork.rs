@@ -1,6 +1,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::DriverError;
+use super::ancestry::by_target;
 use super::bring_up::{Prepared, RunRequest, Start, prepare_after};
 use crate::kernel::ParentRun;
 use crate::replay::ForkPoint;
@@ -20,12 +21,7 @@ pub(crate) async fn prepare_fork(
         return Err(DriverError::NoTask);
     }
     request.spec.task = point.intent_with(task.as_deref());
-    let mut left = point.answered.clone();
-    let targets = request.spec.targets.iter();
-    // Scripts count by provider: the first target of each stands for all.
-    let answered: Vec<usize> = targets
-        .map(|target| left.remove(&target.provider).unwrap_or(0))
-        .collect();
+    let answered = by_target(&request.spec.targets, point.answered.clone());
     let mut prepared = prepare_after(request, &answered, cancel).await?;
     if let Start::New { started, .. } = &mut prepared.start {
         let opening = point.opening(&prepared.contract.system, task.as_deref());

@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::clock::{RunClock, unix_ms};
 use super::redaction::Redactor;
-use crate::adapter::{Adapter, Decoded, ResponseMeta};
-use crate::contract::ExecutionContract;
+use crate::adapter::{Adapter, Decoded, ResponseDecoder, ResponseMeta};
+use crate::contract::{ExecutionContract, Terms};
 use crate::inference::{Backend, Patience, TransportFault};
 use crate::kernel::{
     CallOrder, InferRequest, Probed, ProbedTarget, ToolExposure, XmlOffer, observation_text,
@@ -83,9 +83,13 @@ pub(super) async fn infer(
         idle: Duration::from_millis(contract.llm_timeout_ms),
     };
     let target = contract.targets.get(request.target);
-    let model = target.map_or("", |target| target.model.as_str());
     let path = target.map_or_else(Default::default, |target| adapter.path(target));
-    let asked = (adapter, model, path.as_ref());
+    let asked = Question {
+        adapter,
+        model: target.map_or("", |target| target.model.as_str()),
+        path: path.as_ref(),
+        terms: &contract,
+    };
     let Exchange {
         raw,
         raw_hash,
@@ -104,6 +108,21 @@ pub(super) async fn infer(
     })
 }
 
+/// Whom a request goes to, and by whose rules its answer is judged.
+#[derive(Clone, Copy)]
+pub(super) struct Question<'a> {
+    pub(super) adapter: Adapter,
+    pub(super) model: &'a str,
+    pub(super) path: &'a str,
+    pub(super) terms: &'a Terms,
+}
+
+impl Question<'_> {
+    fn decoder(&self, meta: ResponseMeta) -> ResponseDecoder {
+        self.adapter.decoder_under(self.terms, meta, self.model)
+    }
+}
+
 /// What came back for one request, without secrets.
 pub(super) struct Exchange {
     /// The body as far as it arrived; none where it is not kept.
@@ -116,18 +135,18 @@ pub(super) struct Exchange {
 /// One request and what came back, which nobody sees before the secrets are out.
 pub(super) async fn exchange(
     backend: &Backend,
-    (adapter, model, path): (Adapter, &str, &str),
+    asked: Question<'_>,
     body: Vec<u8>,
     patience: &Patience,
     redactor: &Redactor,
 ) -> Exchange {
     let mut raw = Vec::new();
-    let response = receive(backend, (adapter, model, path), body, patience, &mut raw).await;
+    let response = receive(backend, asked, body, patience, &mut raw).await;
     let arrived = !raw.is_empty();
     let (response, raw, raw_hash) = match response {
         Ok((decoded, meta)) => {
             let cleaned = redactor.clean(raw, decoded, |bytes| {
-                let mut again = adapter.decoder(meta, model);
+                let mut again = asked.decoder(meta);
                 again.push(bytes);
                 again.finish()
             });
@@ -148,18 +167,18 @@ pub(super) async fn exchange(
 
 async fn receive(
     backend: &Backend,
-    (adapter, model, path): (Adapter, &str, &str),
+    asked: Question<'_>,
     body: Vec<u8>,
     patience: &Patience,
     raw: &mut Vec<u8>,
 ) -> Result<(Decoded, ResponseMeta), TransportFault> {
-    let mut reply = backend.send(path, body, patience).await?;
+    let mut reply = backend.send(asked.path, body, patience).await?;
     let meta = ResponseMeta {
         headers: reply.head().headers.clone(),
         received_unix_ms: unix_ms(),
         status: reply.head().status,
     };
-    let mut decoder = adapter.decoder(meta.clone(), model);
+    let mut decoder = asked.decoder(meta.clone());
     while let Some(chunk) = reply.chunk().await? {
         decoder.push(&chunk);
         raw.extend_from_slice(&chunk);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::ancestry::by_target;
 use super::backends::{Sources, backends};
 use super::bring_up::{server_specs, workspace, workspace_digest};
 use super::clock::RunClock;
@@ -147,12 +148,7 @@ impl World {
         let environment = &request.environment;
         let guard = Guard::of(&spec, environment, &sources)?;
         let redactor = guard.redactor(&spec, &request.redaction_key, run_id);
-        let mut before = recording.answered_before.clone();
-        let targets = spec.targets.iter();
-        // Scripts count by provider: the first target of each stands for all.
-        let played: Vec<usize> = targets
-            .map(|target| before.remove(&target.provider).unwrap_or(0))
-            .collect();
+        let played = by_target(&spec.targets, recording.answered_before.clone());
         let backends = if scope.inference {
             backends(&spec, contract, sources, environment, true, &played)?
         } else {
@@ -233,7 +229,12 @@ impl World {
             idle: Duration::from_millis(self.contract.llm_timeout_ms),
         };
         let path = adapter.path(model);
-        let asked = (adapter, model.model.as_str(), path.as_ref());
+        let asked = perform::Question {
+            adapter,
+            model: &model.model,
+            path: path.as_ref(),
+            terms: &self.contract,
+        };
         let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
         let answer = self.in_time(asking).await.map(|answer| answer.response);
         Asked::Answered(LiveAnswer::Inference(match answer {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::ancestry::answered_before;
+use super::ancestry::{answered_before, by_target};
 use super::backends::{Sources, backends};
 use super::bring_up::{Prepared, RunRequest, Start, server_specs, workspace, workspace_digest};
 use super::guard::Guard;
@@ -239,20 +239,10 @@ pub(crate) async fn prepare_resume(
     let with_keys = contract.servers.values().all(|server| server.available);
     let guard = Guard::of(&spec, environment, &sources)?;
     let redactor = guard.redactor(&spec, &request.redaction_key, &run_id);
-    let mut before = reopened.answered_before;
-    let answered = &reopened.unfinished.answered;
-    let answered: Vec<usize> = spec
-        .targets
-        .iter()
-        .zip(answered)
-        // Scripts count by provider: the first target of each takes what its parents had of it.
-        .map(|(target, own)| {
-            before
-                .remove(&target.provider)
-                .unwrap_or(0)
-                .saturating_add(*own)
-        })
-        .collect();
+    let before = by_target(&spec.targets, reopened.answered_before);
+    let own = &reopened.unfinished.answered;
+    let answered = before.iter().zip(own).map(|(a, b)| a.saturating_add(*b));
+    let answered: Vec<usize> = answered.collect();
     let backends = backends(&spec, &contract, sources, environment, with_keys, &answered)?;
     let servers = server_specs(&spec, environment)?;
     let up = tokio::select! {

@@ -1,5 +1,6 @@
 //! The calls of one accepted message, from authorisation to observation.
 
+use super::CallOrder;
 use super::texts::FailedReason;
 use crate::message::{CallSeq, Digest, ToolInvocation, ToolOutcome};
 
@@ -63,6 +64,23 @@ impl Batch {
         self.calls
             .iter_mut()
             .find(|c| matches!(c.slot, Slot::Awaiting(_)))
+    }
+
+    /// What a person is asked to answer.
+    pub(super) fn awaited(&self) -> Option<CallOrder> {
+        self.calls.iter().find_map(|one| match one.slot {
+            Slot::Awaiting(call) => Some(CallOrder {
+                arguments_hash: one.arguments_hash,
+                call,
+                invocation: one.invocation.clone(),
+            }),
+            Slot::Answered(_)
+            | Slot::Said(_)
+            | Slot::Report
+            | Slot::Pending(_)
+            | Slot::Running(_)
+            | Slot::Ended { .. } => None,
+        })
     }
 
     pub(super) fn is_awaiting(&self) -> bool {

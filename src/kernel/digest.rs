@@ -38,7 +38,8 @@ pub struct DecisionKey {
     batch: Vec<CallKey>,
     parked: bool,
     notice_tokens: u64,
-    report: u8,
+    /// What the report is, and for a failed one what its answer weighs.
+    report: (u8, u64),
     tools_changed: BTreeSet<String>,
     outcome: Option<Outcome>,
 }
@@ -223,7 +224,7 @@ impl Run {
             batch: m.batch_key(),
             parked: m.parked_since.is_some(),
             notice_tokens: m.notice_tokens(),
-            report: m.report.key(),
+            report: (m.report.key(), m.report.answer_tokens()),
             tools_changed: m.tools_changed.clone(),
             outcome: m.outcome,
         }

@@ -224,7 +224,7 @@ pub enum Interrupter {
 }
 
 /// A person's answer to a call that waits for one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     /// BLAKE3 over the exact argument text that the person saw.

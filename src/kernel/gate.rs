@@ -15,8 +15,12 @@ impl Machine {
     }
 
     /// Takes out of a message what must not be seen: its text, and what it tells by the session's own tools, which open nothing.
-    fn hold_back(&self, message: &mut AgentMessage) -> String {
+    fn hold_back(&self, result: &mut ProtocolAdapterResult) -> String {
+        let Some(message) = &mut result.canonical_message else {
+            return String::new();
+        };
         let mut held = std::mem::take(&mut message.content);
+        let mut unread = false;
         message.tool_calls.retain(|call| {
             let tells = matches!(
                 self.contract.session_tool(&call.name),
@@ -24,9 +28,14 @@ impl Machine {
             );
             if tells {
                 held.push_str(call.arguments.as_str());
+                unread |= call.fault.is_some();
             }
             !tells
         });
+        // What such a tool would have told in arguments that nobody could read stands in the record of that.
+        if let Some(repair) = result.repair.as_mut().filter(|_| unread) {
+            held.push_str(&std::mem::take(&mut repair.original));
+        }
         held
     }
 }
@@ -56,8 +65,7 @@ impl Run {
             Judgement::Violation(_) | Judgement::Rejected { .. } | Judgement::Limit(_) => false,
         };
         let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);
-        let held = |message: &mut AgentMessage| gated.then(|| machine.hold_back(message));
-        let withheld = result.canonical_message.as_mut().and_then(held);
+        let withheld = gated.then(|| machine.hold_back(&mut result));
         let withheld = withheld.filter(|text| !text.is_empty());
         if let Some(text) = &withheld {
             result.withheld = Some(Withheld {

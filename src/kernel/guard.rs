@@ -61,6 +61,7 @@ guards! {
     ReportFailed,
     ReportOnly,
     ReportProof,
+    UnreadableCall,
 }
 
 /// Whether `condition` holds; the shipped machine asks nothing else.

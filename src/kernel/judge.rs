@@ -149,6 +149,9 @@ impl Machine {
         if self.tools_changed.contains(&name) {
             return Some(FailedReason::NotFound { name });
         }
+        if holds(Guard::UnreadableCall, call.fault.is_some()) {
+            return Some(FailedReason::NotJson);
+        }
         self.validators
             .validate(&name, &call.arguments)
             .err()

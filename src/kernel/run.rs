@@ -11,7 +11,9 @@ use super::machine::{Input, Machine, Phase, Verdict};
 use super::outbox::Outbox;
 use super::session::Report;
 use super::turn::Turn;
-use super::{Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State};
+use super::{
+    CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State,
+};
 use crate::contract::{ExecutionContract, FinalReport, Validators};
 use crate::message::{AgentMessage, Digest, genesis};
 
@@ -116,6 +118,12 @@ impl Run {
     #[must_use]
     pub fn unresolved(&self) -> Vec<LostEffect> {
         self.storage().unresolved()
+    }
+
+    /// The call that waits for a person's approval, where one does. At most one does at a time.
+    #[must_use]
+    pub fn awaited(&self) -> Option<CallOrder> {
+        self.storage().batch.awaited()
     }
 
     /// The state the machine is in.

@@ -11,7 +11,9 @@ use super::machine::Machine;
 use super::texts::FailedReason;
 use super::{OutcomeCode, ReportSource};
 use crate::contract::{ArgumentFault, BATCH, FinalReport, SessionTool};
-use crate::message::{AgentMessage, Digest, ObjectText, StopReason, ToolInvocation};
+use crate::message::{
+    AgentMessage, Digest, ObjectText, StopReason, ToolInvocation, estimate_tokens,
+};
 
 /// What is answered to a progress report.
 pub(super) const PROGRESS_ANSWER: &str = "noted";
@@ -102,6 +104,9 @@ impl Machine {
         call: usize,
         container: &ToolInvocation,
     ) -> Result<Vec<Unit<'static>>, FailedReason> {
+        if container.fault.is_some() {
+            return Err(FailedReason::NotJson);
+        }
         let invalid = |pointer: String, rule: String| FailedReason::Invalid { pointer, rule };
         self.validators
             .validate(BATCH, &container.arguments)
@@ -120,6 +125,7 @@ impl Machine {
                     arguments,
                     id: format!("{}/{number}", container.id),
                     name: part.tool,
+                    fault: None,
                     raw_payload: None,
                     source_model: container.source_model.clone(),
                 }),
@@ -141,15 +147,22 @@ impl Machine {
             if self.contract.session_tool(&call.name) != Some(SessionTool::FinalReport) {
                 continue;
             }
-            match terms.read(&call.arguments, &self.validators) {
-                Ok(report) => found = Report::Held(report),
-                Err(_) if matches!(found, Report::Held(_)) => {}
-                Err(fault) => {
-                    found = Report::Broken(FailedReason::Invalid {
+            let broken = if call.fault.is_some() {
+                FailedReason::NotJson
+            } else {
+                match terms.read(&call.arguments, &self.validators) {
+                    Ok(report) => {
+                        found = Report::Held(report);
+                        continue;
+                    }
+                    Err(fault) => FailedReason::Invalid {
                         pointer: fault.pointer,
                         rule: fault.rule,
-                    });
+                    },
                 }
+            };
+            if !matches!(found, Report::Held(_)) {
+                found = Report::Broken(broken);
             }
         }
         found
@@ -165,6 +178,9 @@ impl Machine {
 
     /// What is answered to a progress report, and what a note says of it.
     pub(super) fn progress_of(&self, call: &ToolInvocation) -> Result<String, FailedReason> {
+        if call.fault.is_some() {
+            return Err(FailedReason::NotJson);
+        }
         self.validators
             .validate(&call.name, &call.arguments)
             .map_err(|fault| FailedReason::Invalid {
@@ -229,6 +245,14 @@ impl Machine {
 }
 
 impl Report {
+    /// What the answer to a failed one weighs; the others are answered by what is around them.
+    pub(super) fn answer_tokens(&self) -> u64 {
+        match self {
+            Self::Broken(reason) => estimate_tokens(&reason.observation()),
+            Self::None | Self::Held(_) | Self::Accepted(_, _) => 0,
+        }
+    }
+
     /// What of it a decision can depend on.
     pub(super) const fn key(&self) -> u8 {
         match self {

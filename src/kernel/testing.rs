@@ -428,6 +428,7 @@ pub(super) fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
         arguments: ObjectText::parse(arguments).expect("an object"),
         id: id.to_owned(),
         name: name.to_owned(),
+        fault: None,
         raw_payload: None,
         source_model: "script".to_owned(),
     }

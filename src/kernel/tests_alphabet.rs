@@ -35,6 +35,7 @@ pub(super) enum Said {
     ReadUnknown,
     ReadOutside,
     ReadInvalid,
+    ReadUnreadable,
     OutsideReadRead,
     Rejected,
     RecoveredText,
@@ -45,6 +46,7 @@ pub(super) enum Said {
     ReportCut,
     ReadReport,
     ReadReportBad,
+    ReadReportUnreadable,
     Progress,
     ReadProgress,
     Batch,
@@ -124,6 +126,19 @@ fn read_and(last: ToolInvocation) -> AgentMessage {
     message
 }
 
+/// A call whose arguments the adapter could not read. They would do, so that nothing but the fault keeps it from running.
+fn unreadable(id: &str, name: &str) -> ToolInvocation {
+    let arguments = if name == FINAL_REPORT {
+        REPORT
+    } else {
+        r#"{"path":"a"}"#
+    };
+    ToolInvocation {
+        fault: Some(FailureCode::ArgsInvalidJson),
+        ..call(id, name, arguments)
+    }
+}
+
 fn batched(names: [&str; 2]) -> String {
     let parts = names.map(|name| format!(r#"{{"tool":"{name}","arguments":{{"path":"a"}}}}"#));
     format!(r#"{{"calls":[{}]}}"#, parts.join(","))
@@ -177,6 +192,7 @@ fn says(said: Said) -> ProtocolAdapterResult {
             ],
             ..text("")
         }),
+        Said::ReadUnreadable => recovered(read_and(unreadable("c2", "write"))),
         Said::OutsideReadRead => native(calls(&["outside", "read", "read"])),
         Said::Rejected => rejected(FailureCode::ArgsInvalidJson),
         Said::RecoveredText => recovered(text("MIT")),
@@ -186,6 +202,7 @@ fn says(said: Said) -> ProtocolAdapterResult {
         Said::ReportCut => stopped(call_of("f", FINAL_REPORT, REPORT), StopReason::Length),
         Said::ReadReport => native(read_and(call("f", FINAL_REPORT, REPORT))),
         Said::ReadReportBad => native(read_and(call("f", FINAL_REPORT, REPORT_BAD))),
+        Said::ReadReportUnreadable => recovered(read_and(unreadable("f", FINAL_REPORT))),
         Said::Progress => native(call_of("p", PROGRESS_REPORT, PROGRESS)),
         Said::ReadProgress => native(read_and(call("p", PROGRESS_REPORT, PROGRESS))),
         Said::Batch => native(call_of("b", BATCH, &batched(["read", "write"]))),

@@ -73,6 +73,7 @@ const TELLING: &[(&str, &[Guard])] = &[
             Guard::NextTokens,
         ],
     ),
+    ("optional, loose: what is said", &[Guard::UnreadableCall]),
     ("optional: prices", &[Guard::NextCost]),
     ("optional: context", &[Guard::ContextRatio]),
     ("required: context without a ratio", &[Guard::ContextFit]),

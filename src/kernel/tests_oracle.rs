@@ -189,8 +189,8 @@ pub(super) struct Facts {
     batch: Vec<Call>,
     /// Tokens of what containers put around their calls.
     frames: u64,
-    /// What the message's report says: whether it is valid.
-    report: Option<bool>,
+    /// What the message's report comes to: valid, or why not.
+    report: Option<Result<(), &'static str>>,
     malformed: bool,
     tripped: bool,
     current: u64,

@@ -1,8 +1,10 @@
 //! What `strict_mode` changes: one row for each effect, strict beside not strict.
 
 use super::testing::*;
-use crate::contract::{Terms, ToolPolicy};
-use crate::message::{AdapterStatus, AgentMessage, ProtocolAdapterResult};
+use crate::contract::{FINAL_REPORT, Terms, ToolPolicy};
+use crate::message::{
+    AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult, Repair, ToolInvocation,
+};
 
 fn mode(strict_mode: bool) -> Harness {
     Harness::inferring(Terms {
@@ -91,6 +93,58 @@ fn invalid_arguments_reject_the_whole_message_under_strict() {
     let said = h.observations();
     assert_eq!(said[0], "MIT");
     assert!(said[1].starts_with("(tool failed: TOOL_VALIDATION_ERROR: /path: "));
+}
+
+/// The adapter keeps a call that it cannot read only beside one that it can, and says so by a recovered message.
+#[test]
+fn a_call_that_cannot_be_read_is_answered_and_the_others_run_but_under_strict() {
+    let unreadable = || {
+        let mut message = calls(&["read", "write"]);
+        message.tool_calls[1].fault = Some(FailureCode::ArgsNotObject);
+        recovered(message)
+    };
+    check(true, unreadable(), 0, &[], "INFER");
+    let said = ["(tool failed: arguments are not valid JSON)"];
+    check(false, unreadable(), 1, &said, "INFER");
+    // A name says more than what stands beside it.
+    let mut unknown = unreadable();
+    unknown.canonical_message.as_mut().unwrap().tool_calls[1].name = "fly".to_owned();
+    check(
+        false,
+        unknown,
+        1,
+        &["(tool failed: TOOL_NOT_FOUND: fly)"],
+        "INFER",
+    );
+}
+
+#[test]
+fn what_an_unread_report_would_have_told_is_held_back_with_it() {
+    let terms = Terms {
+        strict_mode: false,
+        token_gate: true,
+        ..reporting(terms(ToolPolicy::Required))
+    };
+    let h = Harness::inferring(terms);
+    let mut message = calls(&["fly"]);
+    message.tool_calls.push(ToolInvocation {
+        fault: Some(FailureCode::ArgsInvalidJson),
+        ..call("f", FINAL_REPORT, "{}")
+    });
+    let said = "{\"report_content\":\"MIT";
+    let result = ProtocolAdapterResult {
+        repair: Some(Repair {
+            original: said.to_owned(),
+            repaired: String::new(),
+            steps: vec!["/tool_calls/1: call_dropped".to_owned()],
+        }),
+        ..recovered(message)
+    };
+    let admitted = h.run.admit(result);
+    assert!(admitted.gated);
+    assert!(admitted.withheld.unwrap().ends_with(said));
+    let recorded = serde_json::to_string(&admitted.result).unwrap();
+    assert!(!recorded.contains("MIT"), "{recorded}");
 }
 
 #[test]

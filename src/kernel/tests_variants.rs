@@ -91,6 +91,7 @@ const WRONG: &[Letter] = &[
     Says(Said::ReadUnknown),
     Says(Said::ReadOutside),
     Says(Said::ReadInvalid),
+    Says(Said::ReadUnreadable),
     Says(Said::OutsideReadRead),
     Says(Said::Rejected),
 ];
@@ -137,6 +138,7 @@ const REPORTS: &[Letter] = &[
     Says(Said::ReportCut),
     Says(Said::ReadReport),
     Says(Said::ReadReportBad),
+    Says(Said::ReadReportUnreadable),
     Says(Said::Progress),
     Says(Said::ReadProgress),
     Says(Said::Batch),

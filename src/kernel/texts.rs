@@ -69,6 +69,8 @@ pub(super) enum FailedReason {
         pointer: String,
         rule: String,
     },
+    /// Nobody can say what its arguments are; the adapter kept the call so that it can be answered.
+    NotJson,
     Withheld,
     /// A final report that nothing proves under `required`.
     Unproven,
@@ -96,6 +98,7 @@ impl FailedReason {
             Self::Invalid { pointer, rule } => {
                 format!("TOOL_VALIDATION_ERROR: {pointer}: {rule}")
             }
+            Self::NotJson => "arguments are not valid JSON".to_owned(),
             Self::Unproven => "no tool call counts yet".to_owned(),
             Self::Withheld => "tools are withheld".to_owned(),
             Self::NotStartedStop => "not started: stop requested".to_owned(),

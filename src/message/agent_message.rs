@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{ObjectText, ReasoningTrace};
+use super::{FailureCode, ObjectText, ReasoningTrace};
 
 /// Who speaks (002 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +69,9 @@ pub enum ObservedStatus {
 pub struct ToolInvocation {
     /// The arguments exactly as the model wrote them: the text of one JSON object.
     pub arguments: ObjectText,
+    /// Why nobody can say what its arguments are: then they stand empty, and the call is answered and never run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FailureCode>,
     /// The provider's id, or one made deterministically by the adapter.
     pub id: String,
     /// The exposed tool name, byte for byte as the model wrote it.

@@ -1,11 +1,11 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::Digest;
+use super::{Digest, Members};
 
 /// How deeply arguments may nest. Deeper text is refused before anything is built from it.
 const MAX_DEPTH: usize = 64;
@@ -92,7 +92,7 @@ fn nearest(raw: &RawValue) -> serde_json::Value {
     if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
         return items.into_iter().map(nearest).collect();
     }
-    if let Ok(KeyedMembers(members)) = serde_json::from_str(text) {
+    if let Ok(Members(members)) = serde_json::from_str(text) {
         let members = members
             .into_iter()
             .map(|(key, value)| (key, nearest(value)));
@@ -100,31 +100,6 @@ fn nearest(raw: &RawValue) -> serde_json::Value {
     }
     let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
     Value::from(sign * f64::MAX)
-}
-
-/// An object's members.
-struct KeyedMembers<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for KeyedMembers<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keyed;
-        impl<'de> Visitor<'de> for Keyed {
-            type Value = KeyedMembers<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(KeyedMembers(members))
-            }
-        }
-        deserializer.deserialize_map(Keyed)
-    }
 }
 
 impl<'de> Deserialize<'de> for ObjectText {
@@ -155,8 +130,12 @@ fn walk(value: &RawValue, depth: usize) -> Result<(), ObjectFault> {
     }
     let text = value.get();
     let children: Vec<&RawValue> = if text.starts_with('{') {
-        let members: Members = serde_json::from_str(text).map_err(|e| invalid(&e))?;
-        members.0.ok_or(ObjectFault::DuplicateKey)?
+        let Members(members) = serde_json::from_str(text).map_err(|e| invalid(&e))?;
+        let mut seen = HashSet::new();
+        if !members.iter().all(|(key, _)| seen.insert(key)) {
+            return Err(ObjectFault::DuplicateKey);
+        }
+        members.into_iter().map(|(_, value)| value).collect()
     } else if text.starts_with('[') {
         serde_json::from_str(text).map_err(|e| invalid(&e))?
     } else {
@@ -165,37 +144,6 @@ fn walk(value: &RawValue, depth: usize) -> Result<(), ObjectFault> {
     children
         .into_iter()
         .try_for_each(|child| walk(child, depth + 1))
-}
-
-/// The values of an object's members; none where a key stands twice.
-struct Members<'a>(Option<Vec<&'a RawValue>>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut seen = HashSet::new();
-                let mut values = Some(Vec::new());
-                while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
-                    if !seen.insert(key) {
-                        values = None;
-                    }
-                    if let Some(values) = &mut values {
-                        values.push(value);
-                    }
-                }
-                Ok(Members(values))
-            }
-        }
-        deserializer.deserialize_map(MembersVisitor)
-    }
 }
 
 #[cfg(test)]

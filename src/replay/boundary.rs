@@ -158,7 +158,8 @@ impl Replayer {
                 status: 200,
                 ..ResponseMeta::default()
             };
-            let mut decoder = adapter.under(strict).decoder(meta, model);
+            let adapter = adapter.under(strict);
+            let mut decoder = adapter.decoder_under(&self.contract, meta, model);
             decoder.push(&raw);
             decoder.finish()
         });
@@ -321,7 +322,7 @@ impl Replayer {
             status,
             ..ResponseMeta::default()
         };
-        let mut decoder = adapter.decoder(meta, &target.model);
+        let mut decoder = adapter.decoder_under(&self.contract, meta, &target.model);
         decoder.push(&raw);
         let again = match decoder.finish() {
             Decoded::Fault { mut fault, .. } => {

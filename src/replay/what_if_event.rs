@@ -218,7 +218,7 @@ impl Answers {
             status: 200,
             ..ResponseMeta::default()
         };
-        let mut decoder = adapter.decoder(meta, model);
+        let mut decoder = adapter.decoder_under(&self.other, meta, model);
         decoder.push(&raw);
         match decoder.finish() {
             Decoded::Message(result) => {

@@ -2,14 +2,17 @@ use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{Store, StoreError, StoreReader};
 use crate::message::RunId;
 
 /// The most bytes of a lock file that are read: a process id.
 const PID_BYTES: u64 = 20;
-/// How often a lock is asked for again where only readers are in the way, each for the moment of one look.
+/// How often a lock is asked for again where only readers are in the way, each for the moment of one look: at once at first,
+/// then a millisecond apart, because a reader that is not running keeps its lock until it runs again.
 const LOOKS: u32 = 1000;
+const LOOKS_AT_ONCE: u32 = 100;
 
 /// The right of this process to drive one run, which no other process has at the same time.
 ///
@@ -173,7 +176,7 @@ fn lock_file(folder: &Path, path: &Path) -> Result<File, StoreError> {
 
 /// Locks a file for this process alone. Readers that look whether it is locked share a lock for a moment: they are passed.
 fn lock_alone(file: &File) -> Result<(), TryLockError> {
-    for _ in 0..LOOKS {
+    for look in 0..LOOKS {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {}
             settled => return settled,
@@ -181,12 +184,17 @@ fn lock_alone(file: &File) -> Result<(), TryLockError> {
         // Where a lock can be shared, no process holds it alone.
         file.try_lock_shared()?;
         file.unlock().map_err(TryLockError::Error)?;
-        std::thread::yield_now();
+        if look < LOOKS_AT_ONCE {
+            std::thread::yield_now();
+        } else {
+            // Nobody wakes this thread: it is the pause that ends.
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
     }
     Err(TryLockError::WouldBlock)
 }
 
-fn refused(path: &Path, fault: &io::Error) -> StoreError {
+pub(super) fn refused(path: &Path, fault: &io::Error) -> StoreError {
     let path = path.to_owned();
     match fault.kind() {
         io::ErrorKind::StorageFull => StoreError::DiskFull { path },

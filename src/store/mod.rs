@@ -11,6 +11,7 @@
 //! erase, migrate ─▶ a connection of their own, while no run of the store is driven; import ─▶ one transaction for each file
 //! ```
 
+mod answer;
 mod append;
 mod blob;
 mod column;
@@ -39,6 +40,7 @@ mod verify;
 mod wait;
 mod writer;
 
+pub(crate) use answer::Answer;
 pub(crate) use append::NewCheckpoint;
 pub(crate) use blob::{LARGE_BLOB_BYTES, NewBlob};
 pub(crate) use erase::{EraseError, Erasure, erase};

@@ -228,6 +228,7 @@ fn a_call_that_did_not_succeed_has_failed_and_says_why() {
                 arguments: ObjectText::parse("{\"path\":\"a\"}").unwrap(),
                 id: "c1".to_owned(),
                 name: "read_file".to_owned(),
+                fault: None,
                 raw_payload: None,
                 source_model: "script".to_owned(),
             }],
@@ -379,6 +380,7 @@ fn arguments_keep_the_bytes_of_the_model() {
                 .unwrap(),
             id: "c1".to_owned(),
             name: "nothing".to_owned(),
+            fault: None,
             raw_payload: None,
             source_model: "script".to_owned(),
         }],
@@ -424,6 +426,7 @@ fn why(code: OutcomeCode, asked: usize, outcome: Option<ToolOutcome>) -> Option<
         arguments: ObjectText::parse("{}").unwrap(),
         id: "c1".to_owned(),
         name: "read_file".to_owned(),
+        fault: None,
         raw_payload: None,
         source_model: "script".to_owned(),
     };

@@ -292,6 +292,7 @@ pub(super) fn call(path: &str) -> ToolInvocation {
         arguments: ObjectText::parse(format!("{{\"path\":\"{path}\"}}")).unwrap(),
         id: "call_1".to_owned(),
         name: "read_file".to_owned(),
+        fault: None,
         raw_payload: None,
         source_model: "script".to_owned(),
     }

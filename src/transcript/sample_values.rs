@@ -41,6 +41,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         reasoning: Some(odd.clone()),
         tool_call_id: Some("t".to_owned()),
         tool_calls: vec![ToolInvocation {
+            fault: Some(FailureCode::ArgsInvalidJson),
             raw_payload: Some(odd.clone()),
             ..call("a\\u0000\\n")
         }],
@@ -157,7 +158,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::TimerFired,
         EventKind::StopRequested,
         EventKind::Interrupted(Interrupter::Shutdown),
-        EventKind::ApprovalGiven(approval.clone()),
+        EventKind::ApprovalGiven(approval),
         EventKind::ApprovalDenied(approval),
         EventKind::EffectLost(LostEffect::Probe),
         EventKind::EffectLost(LostEffect::Inference(InferenceSeq(2))),

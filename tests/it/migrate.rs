@@ -194,8 +194,8 @@ fn what_is_no_store_and_states_no_version_is_told_what_to_do() {
     for (from, to, says) in [
         (
             "\"adapter_version\":\"openai-chat/1\"",
-            "\"adapter_version\":\"openai-chat/2\"",
-            "its adapter is \"openai-chat/2\", and this build knows ",
+            "\"adapter_version\":\"openai-chat/9\"",
+            "its adapter is \"openai-chat/9\", and this build knows ",
         ),
         (
             "\"adapter_version\":\"openai-chat/1\"",

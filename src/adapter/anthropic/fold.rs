@@ -1,6 +1,5 @@
 use serde_json::value::RawValue;
 
-use super::VERSION;
 use super::wire::{WireBlock, WireEvent, WireUsage};
 use crate::adapter::blocks::{BlockKind, BlockMessage, Piece};
 use crate::adapter::calls::CallFields;
@@ -112,8 +111,8 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.0.progress.model.as_deref(),
-            repairs: self.0.progress.repairs,
-            version: VERSION,
+            rules: self.0.progress.rules,
+            version: self.0.progress.version,
         };
         let draft = self.0.blocks.into_draft(cut, "", FIELDS.arguments);
         draft.finish(&FIELDS, &parties)
@@ -158,6 +157,8 @@ fn kind_of(block: &WireBlock<'_>, form: Form) -> BlockKind {
                 whole: match (form, input) {
                     // A blocking call always has its input; no text at all is no object.
                     (Form::Whole, None) => Some(String::new()),
+                    // What begins a stream may hold null in place of the arguments that come after it.
+                    (Form::Piece, Some("null")) => None,
                     (_, input) => input.map(str::to_owned),
                 },
             }

@@ -1,4 +1,4 @@
-//! Anthropic messages, `anthropic-messages/1`.
+//! Anthropic messages, `anthropic-messages/2`.
 //!
 //! **Requests.** `model`, `system` (all instructions, apart from the turns), `messages` with `user` and `assistant` in turn:
 //! neighbours of one side share a turn, so the results of parallel calls stand in one message, as the protocol demands. A
@@ -24,7 +24,9 @@ mod wire;
 
 pub(super) use encoder::{Encoder, thinks};
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSION};
+#[cfg(test)]
+pub(super) use version::VERSION;
+pub(super) use version::{PATH, VERSIONS};
 
 #[cfg(test)]
 mod encoder_tests;

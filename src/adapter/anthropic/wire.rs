@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::adapter::json::Raw;
+use crate::adapter::json::{Raw, given};
 
 /// A blocking body, or one event of a stream; all fields raw, see the chat dialect.
 #[derive(Default, Deserialize)]
@@ -36,7 +36,7 @@ pub(super) struct WireBlock<'a> {
     pub data: Raw<'a>,
     #[serde(borrow)]
     pub id: Raw<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "given")]
     pub input: Raw<'a>,
     #[serde(borrow)]
     pub name: Raw<'a>,

@@ -1,6 +1,5 @@
 use serde_json::value::RawValue;
 
-use super::VERSION;
 use super::wire::{
     WireBlock, WireCitations, WireDocument, WireMessage, WireOutput, WireReasoning, WireToolUse,
     WireUsage,
@@ -111,8 +110,8 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: None,
-            repairs: self.0.progress.repairs,
-            version: VERSION,
+            rules: self.0.progress.rules,
+            version: self.0.progress.version,
         };
         let draft = self.0.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);
         draft.finish(&FIELDS, &parties)
@@ -145,6 +144,7 @@ fn kind_of(block: &WireBlock<'_>, is_whole: bool) -> BlockKind {
             whole: match input {
                 // A blocking call always has its input; no text at all is no object.
                 None if is_whole => Some(String::new()),
+                Some("null") if !is_whole => None,
                 input => input.map(str::to_owned),
             },
         };

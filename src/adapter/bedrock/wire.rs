@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::adapter::json::Raw;
+use crate::adapter::json::{Raw, given};
 
 /// A blocking body, or the payload of one event.
 #[derive(Default, Deserialize)]
@@ -53,7 +53,7 @@ pub(super) struct WireBlock<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct WireToolUse<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "given")]
     pub input: Raw<'a>,
     #[serde(borrow)]
     pub name: Raw<'a>,

@@ -1,6 +1,5 @@
 use serde_json::value::RawValue;
 
-use super::VERSION;
 use super::partial_args::PartialArgs;
 use super::wire::{
     WireCall, WireCandidate, WireChunk, WireContent, WireFeedback, WirePart, WireUsage,
@@ -129,8 +128,8 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
-            repairs: self.progress.repairs,
-            version: VERSION,
+            rules: self.progress.rules,
+            version: self.progress.version,
         };
         self.draft.finish(&FIELDS, &parties)
     }

@@ -1,4 +1,4 @@
-//! Google Gemini, `google-gemini/1`: `generateContent` and `streamGenerateContent`.
+//! Google Gemini, `google-gemini/2`: `generateContent` and `streamGenerateContent`.
 //!
 //! **Requests.** `contents` with `user` and `model` in turn (neighbours of one side share a turn), `systemInstruction`, `tools`
 //! with `toolConfig` (`AUTO`, or `ANY` while the token gate is closed), `generationConfig`: `maxOutputTokens`, `temperature`,
@@ -24,7 +24,9 @@ mod wire;
 
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-pub(super) use version::{VERSION, path};
+#[cfg(test)]
+pub(super) use version::VERSION;
+pub(super) use version::{VERSIONS, path};
 
 #[cfg(test)]
 mod encoder_tests;

@@ -69,12 +69,15 @@ impl fold::Fold for Fold {
         if !self.progress.done {
             return Folded::Rejected(Failure::new(FailureCode::StreamIncomplete, ""));
         }
-        match parse(&self.text, model) {
-            Ok(Parsed { calls, content }) => Folded::Message(AgentMessage {
-                tool_calls: calls,
-                ..AgentMessage::text(Role::Assistant, content, 0)
-            }),
-            Err((code, at)) => Folded::Rejected(Failure::new(code, format!("/tool_calls/{at}"))),
+        match parse(&self.text, model, self.progress.rules) {
+            Ok(Parsed { content, judged }) => {
+                let message = AgentMessage {
+                    tool_calls: judged.calls,
+                    ..AgentMessage::text(Role::Assistant, content, 0)
+                };
+                Folded::of(message, judged.repair)
+            }
+            Err(failure) => Folded::Rejected(failure),
         }
     }
 }

@@ -5,9 +5,19 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::adapter::calls::MAX_CALLS;
+use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
+use crate::adapter::edition::{Edition, Rules};
+use crate::adapter::fold::Failure;
+use crate::adapter::json::object;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
-use crate::message::{AgentMessage, FailureCode, ObjectFault, ObjectText, Role, ToolInvocation};
+use crate::message::{AgentMessage, FailureCode, ObjectFault, ObjectText, Role};
+
+/// A call is named as a whole: what is wrong stands in the text of a model, not in fields of a wire.
+const FIELDS: CallFields = CallFields {
+    arguments: "",
+    id: "",
+    name: "",
+};
 
 #[derive(Serialize)]
 struct Declaration<'a> {
@@ -63,31 +73,32 @@ pub(super) fn body(message: &AgentMessage) -> String {
 
 /// Text beside calls, and the calls.
 pub(super) struct Parsed {
-    pub(super) calls: Vec<ToolInvocation>,
     pub(super) content: String,
+    pub(super) judged: Judged,
 }
 
 /// Tells calls from text. Where a call begins, a whole one has to follow: nothing is guessed.
 ///
 /// # Errors
 /// What is wrong with the first call that is none, and which call of the message it is.
-pub(super) fn parse(text: &str, model: &str) -> Result<Parsed, (FailureCode, usize)> {
-    let mut calls: Vec<ToolInvocation> = Vec::new();
+pub(super) fn parse(text: &str, model: &str, rules: Rules) -> Result<Parsed, Failure> {
+    let mut calls: Vec<GatheredCall> = Vec::new();
     let mut content = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(CALL_OPEN) {
         content.push_str(before);
-        let at = calls.len();
-        if at == MAX_CALLS {
-            return Err((FailureCode::TooManyCalls, at));
+        let pointer = format!("/tool_calls/{}", calls.len());
+        if calls.len() == MAX_CALLS {
+            return Err(Failure::new(FailureCode::TooManyCalls, pointer));
         }
-        let (name, arguments, behind) = call(after).map_err(|code| (code, at))?;
-        calls.push(ToolInvocation {
+        let (name, arguments, behind) =
+            call(after, rules.edition).map_err(|code| Failure::new(code, pointer.as_str()))?;
+        calls.push(GatheredCall {
             arguments,
-            id: format!("call_{}", at + 1),
+            flaw: None,
+            id: String::new(),
             name,
-            raw_payload: None,
-            source_model: model.to_owned(),
+            pointer,
         });
         rest = behind;
     }
@@ -95,11 +106,12 @@ pub(super) fn parse(text: &str, model: &str) -> Result<Parsed, (FailureCode, usi
     if !calls.is_empty() {
         content = content.trim().to_owned();
     }
-    Ok(Parsed { calls, content })
+    let judged = judge(calls, &FIELDS, model, rules.since_the_second())?;
+    Ok(Parsed { content, judged })
 }
 
-/// One call behind its opening marker: name, arguments, and what follows its closing marker.
-fn call(text: &str) -> Result<(String, ObjectText, &str), FailureCode> {
+/// One call behind its opening marker: name, the text of its arguments, and what follows its closing marker.
+fn call(text: &str, edition: Edition) -> Result<(String, String, &str), FailureCode> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let whole = match values.next() {
         Some(Ok(whole)) => whole.get(),
@@ -110,22 +122,18 @@ fn call(text: &str) -> Result<(String, ObjectText, &str), FailureCode> {
         .trim_start()
         .strip_prefix(CALL_CLOSE)
         .ok_or(FailureCode::CallShape)?;
-    let whole = ObjectText::parse(whole).map_err(|fault| match fault {
-        ObjectFault::InvalidJson { .. } => FailureCode::ArgsInvalidJson,
-        ObjectFault::NotObject | ObjectFault::DuplicateKey => FailureCode::CallShape,
-        ObjectFault::TooDeep => FailureCode::ArgsTooDeep,
-    })?;
-    let call: WireCall<'_> =
-        serde_json::from_str(whole.as_str()).map_err(|_| FailureCode::CallShape)?;
+    if edition == Edition::First {
+        // It asked of the whole object what is asked of its arguments now.
+        ObjectText::parse(whole).map_err(|fault| match fault {
+            ObjectFault::InvalidJson { .. } => FailureCode::ArgsInvalidJson,
+            ObjectFault::NotObject | ObjectFault::DuplicateKey => FailureCode::CallShape,
+            ObjectFault::TooDeep => FailureCode::ArgsTooDeep,
+        })?;
+    }
+    let call: WireCall<'_> = object(whole).ok_or(FailureCode::CallShape)?;
     let name = call.name.filter(|name| !name.is_empty());
     let name = name.ok_or(FailureCode::CallNameMissing)?;
-    let arguments = call.arguments.ok_or(FailureCode::ArgsNotObject)?;
-    let arguments = ObjectText::parse(arguments.get()).map_err(|fault| match fault {
-        ObjectFault::InvalidJson { .. } => FailureCode::ArgsInvalidJson,
-        ObjectFault::NotObject => FailureCode::ArgsNotObject,
-        ObjectFault::DuplicateKey => FailureCode::ArgsDuplicateKey,
-        ObjectFault::TooDeep => FailureCode::ArgsTooDeep,
-    })?;
+    let arguments = call.arguments.map_or("null", RawValue::get).to_owned();
     Ok((name, arguments, behind))
 }
 

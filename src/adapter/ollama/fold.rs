@@ -1,12 +1,11 @@
 use serde_json::value::RawValue;
 
-use super::VERSION;
 use super::wire::{WireCall, WireFunction, WireLine, WireMessage};
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS};
 use crate::adapter::draft::{Draft, Parties};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
-use crate::adapter::json::{elements, object, string};
+use crate::adapter::json::{elements, is_null, object, string};
 use crate::adapter::usage::UsageReport;
 use crate::message::{FailureCode, StopReason};
 
@@ -98,8 +97,8 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
-            repairs: self.progress.repairs,
-            version: VERSION,
+            rules: self.progress.rules,
+            version: self.progress.version,
         };
         self.draft.finish(&FIELDS, &parties)
     }
@@ -124,7 +123,8 @@ impl Fold {
         self.draft.call(
             GatheredCall {
                 arguments: arguments.unwrap_or_default(),
-                flaw: None,
+                flaw: is_null(function.arguments)
+                    .then_some((FailureCode::ArgsNotObject, FIELDS.arguments)),
                 id: string(call.id).unwrap_or_default(),
                 name: string(function.name).unwrap_or_default(),
                 pointer,

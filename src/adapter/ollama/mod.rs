@@ -1,4 +1,4 @@
-//! Ollama chat, `ollama-chat/1`.
+//! Ollama chat, `ollama-chat/2`.
 //!
 //! **Requests.** `model`, `messages` (an observation names its tool), `tools`, `think` where the contract asks for reasoning,
 //! `stream`, `options`: `num_predict`, `num_ctx` (the target's window; the server's own default is far smaller and cuts a
@@ -18,7 +18,9 @@ mod wire;
 
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSION};
+#[cfg(test)]
+pub(super) use version::VERSION;
+pub(super) use version::{PATH, VERSIONS};
 
 #[cfg(test)]
 mod payload_tests;

@@ -1,4 +1,12 @@
-/// The version that stands in contracts and results.
-pub(in crate::adapter) const VERSION: &str = "ollama-chat/1";
+use crate::adapter::edition::Editions;
+
+/// What contracts and results call its editions.
+pub(in crate::adapter) const VERSIONS: Editions = Editions {
+    first: "ollama-chat/1",
+    second: "ollama-chat/2",
+};
+/// The version of this build.
+#[cfg(test)]
+pub(in crate::adapter) const VERSION: &str = VERSIONS.second;
 /// Where requests go, below the base URL.
 pub(in crate::adapter) const PATH: &str = "api/chat";

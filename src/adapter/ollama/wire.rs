@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::adapter::json::Raw;
+use crate::adapter::json::{Raw, given};
 
 /// A blocking body, or one line of a stream.
 #[derive(Default, Deserialize)]
@@ -45,7 +45,7 @@ pub(super) struct WireCall<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct WireFunction<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "given")]
     pub arguments: Raw<'a>,
     #[serde(borrow)]
     pub name: Raw<'a>,

@@ -1,9 +1,9 @@
 use super::fold::MESSAGE;
 use super::wire::{WireCall, WireFunction};
 use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
+use crate::adapter::edition::Rules;
 use crate::adapter::fold::Failure;
 use crate::adapter::json::{Raw, object, string, whole};
-use crate::adapter::repair::Repairs;
 use crate::message::FailureCode;
 
 const FIELDS: CallFields = CallFields {
@@ -112,7 +112,7 @@ impl Calls {
         mut self,
         cut: bool,
         model: &str,
-        repairs: Repairs,
+        rules: Rules,
     ) -> Result<Judged, Failure> {
         if self.0.iter().all(|parts| parts.index.is_some()) {
             self.0.sort_by_key(|parts| parts.index);
@@ -132,7 +132,7 @@ impl Calls {
                 name: parts.name,
                 pointer: pointer(at, ""),
             });
-        judge(gathered.collect(), &FIELDS, model, repairs)
+        judge(gathered.collect(), &FIELDS, model, rules)
     }
 }
 

@@ -1,6 +1,5 @@
 use serde_json::value::RawValue;
 
-use super::OPENROUTER_VERSION;
 use super::calls::Calls;
 use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
@@ -108,8 +107,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         let cut = self.stop() != StopReason::End
             || ["length", "max"].iter().any(|word| native.contains(word));
         let answered = self.progress.model.as_deref().unwrap_or(model);
-        let Judged { calls, repair } = match self.calls.finish(cut, answered, self.progress.repairs)
-        {
+        let Judged { calls, repair } = match self.calls.finish(cut, answered, self.progress.rules) {
             Ok(judged) => judged,
             Err(failure) => return Folded::Rejected(failure),
         };
@@ -126,7 +124,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         };
         if OPENROUTER {
             let details = &self.reasoning_details;
-            message.reasoning_trace = details.trace(&message, OPENROUTER_VERSION, model);
+            message.reasoning_trace = details.trace(&message, self.progress.version, model);
         }
         Folded::of(message, repair)
     }

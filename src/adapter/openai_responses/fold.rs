@@ -1,4 +1,3 @@
-use super::VERSION;
 use super::items::{FIELDS, Items, OUTPUT};
 use super::wire::{WireDetails, WireEvent, WireUsage};
 use crate::adapter::draft::Parties;
@@ -111,8 +110,8 @@ impl fold::Fold for Fold {
         let parties = Parties {
             asked: model,
             answered: self.progress.model.as_deref(),
-            repairs: self.progress.repairs,
-            version: VERSION,
+            rules: self.progress.rules,
+            version: self.progress.version,
         };
         match self.items.draft() {
             Ok(draft) => draft.finish(&FIELDS, &parties),

@@ -6,7 +6,7 @@ use super::wire::{WireEvent, WireItem, WirePart};
 use crate::adapter::calls::{CallFields, GatheredCall};
 use crate::adapter::draft::{Draft, MAX_PARTS, too_many_parts};
 use crate::adapter::fold::Failure;
-use crate::adapter::json::{Raw, elements, object, string, whole};
+use crate::adapter::json::{Raw, elements, is_null, object, string, whole};
 use crate::message::FailureCode;
 
 pub(super) const OUTPUT: &str = "/output";
@@ -182,14 +182,20 @@ fn call_of(item: &WireItem<'_>, pointer: String, pieces: Option<&str>) -> Gather
         Some(text) => text,
         None => raw.get().to_owned(),
     });
-    let unfinished = string(item.status).as_deref() == Some("incomplete");
+    let pieces = pieces.filter(|pieces| !pieces.is_empty());
+    // The item's own word that it was cut, even where what came of it reads as an object.
+    let flaw = if string(item.status).as_deref() == Some("incomplete") {
+        Some(FailureCode::ArgsInvalidJson)
+    } else {
+        let has_none = pieces.is_none() && is_null(item.arguments);
+        has_none.then_some(FailureCode::ArgsNotObject)
+    };
     GatheredCall {
-        arguments: match pieces.filter(|pieces| !pieces.is_empty()) {
+        arguments: match pieces {
             Some(pieces) => pieces.to_owned(),
             None => own.unwrap_or_default(),
         },
-        // The item's own word that it was cut, even where what came of it reads as an object.
-        flaw: unfinished.then_some((FailureCode::ArgsInvalidJson, FIELDS.arguments)),
+        flaw: flaw.map(|code| (code, FIELDS.arguments)),
         id: string(item.call_id)
             .filter(|id| !id.is_empty())
             .or_else(|| string(item.id))

@@ -1,4 +1,4 @@
-//! OpenAI responses, `openai-responses/1`.
+//! OpenAI responses, `openai-responses/2`.
 //!
 //! **Requests.** `model`, `input` (messages, `function_call`, `function_call_output`), `tools` with `tool_choice` as in the
 //! chat protocol and `strict: false`, `parallel_tool_calls: false` where the contract says so, `max_output_tokens`,
@@ -20,7 +20,9 @@ mod wire;
 
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSION};
+#[cfg(test)]
+pub(super) use version::VERSION;
+pub(super) use version::{PATH, VERSIONS};
 
 #[cfg(test)]
 mod encoder_tests;

@@ -79,7 +79,7 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
         (r#""""#, "ARGS_INVALID_JSON"),
         (r#""{\"a\":""#, "ARGS_INVALID_JSON"),
         (r#""null""#, "ARGS_NOT_OBJECT"),
-        ("null", "ARGS_INVALID_JSON"),
+        ("null", "ARGS_NOT_OBJECT"),
         (r#""{\"a\":1,\"a\":2}""#, "ARGS_DUPLICATE_KEY"),
     ] {
         check(&whole(&call(text)), &at(code));

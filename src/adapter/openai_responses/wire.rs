@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use crate::adapter::json::Raw;
+use crate::adapter::json::{Raw, given};
 
 /// A response object, or one event of a stream.
 #[derive(Default, Deserialize)]
@@ -36,7 +36,7 @@ pub(super) struct WireEvent<'a> {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct WireItem<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "given")]
     pub arguments: Raw<'a>,
     #[serde(borrow)]
     pub call_id: Raw<'a>,

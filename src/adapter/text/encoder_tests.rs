@@ -17,7 +17,7 @@ use crate::message::{AgentMessage, ObjectText, Role, ToolInvocation};
 
 fn layered(profile: TextProfile, change: impl FnOnce(&mut Value)) -> Terms {
     terms(|value| {
-        value["targets"][0]["adapter_version"] = profile.over("openai-chat/1").into();
+        value["targets"][0]["adapter_version"] = profile.over("openai-chat/2").into();
         change(value);
     })
 }
@@ -27,6 +27,7 @@ fn conversation() -> Vec<Arc<AgentMessage>> {
         arguments: ObjectText::parse("{\"path\": \"</tool_call>\"}").unwrap(),
         id: id.to_owned(),
         name: name.to_owned(),
+        fault: None,
         raw_payload: None,
         source_model: "m".to_owned(),
     };
@@ -308,8 +309,8 @@ fn the_same_plain_messages_go_out_over_another_wire_protocol() {
     };
     let conversation = conversation();
     let (near, far) = (
-        said("ollama-chat/1", &conversation),
-        said("openai-chat/1", &conversation),
+        said("ollama-chat/2", &conversation),
+        said("openai-chat/2", &conversation),
     );
     assert!(near.get("tools").is_none() && near["options"]["num_predict"].is_u64());
     let texts = |body: &Value| -> Vec<(String, String)> {

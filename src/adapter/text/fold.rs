@@ -1,8 +1,9 @@
 use std::marker::PhantomData;
 
 use super::family::Family;
-use super::read::{Reading, read};
+use super::read::{Manner, Reading, read};
 use crate::adapter::fold::{Failure, Fold, Folded, Form, Framing, Progress};
+use crate::adapter::repair::Repairs;
 use crate::message::{AgentMessage, FailureCode, StopReason};
 
 /// A wire protocol's fold under a text profile: the message that it gives is read as text.
@@ -39,17 +40,32 @@ impl<F: Fold, P: Family> Fold for Layer<F, P> {
 
     fn finish(mut self, form: Form, model: &str) -> Folded {
         let stop = self.wire.stop();
-        let named = self.wire.progress().model.clone();
+        let progress = self.wire.progress();
+        let named = progress.model.clone();
+        let rules = progress.rules;
+        // No call is awaited on the wire, so none there is repaired.
+        progress.rules.repairs = Repairs::Never;
+        let types = std::mem::take(&mut progress.types);
+        let manner = Manner {
+            profile: P::PROFILE,
+            rules,
+            types: &types,
+        };
         match self.wire.finish(form, model) {
             Folded::Message(message) | Folded::Recovered(message, _) => {
-                layered::<F, P>(message, stop, named.as_deref().unwrap_or(model))
+                layered::<F>(message, stop, named.as_deref().unwrap_or(model), &manner)
             }
             other => other,
         }
     }
 }
 
-fn layered<F: Fold, P: Family>(message: AgentMessage, stop: StopReason, model: &str) -> Folded {
+fn layered<F: Fold>(
+    message: AgentMessage,
+    stop: StopReason,
+    model: &str,
+    manner: &Manner<'_>,
+) -> Folded {
     if !message.tool_calls.is_empty() {
         // No tool was offered on the wire, so a call there is none of ours.
         let failure = Failure::new(FailureCode::CallUnexpected, F::CALLS);
@@ -64,7 +80,7 @@ fn layered<F: Fold, P: Family>(message: AgentMessage, stop: StopReason, model: &
         content,
         reasoning,
         repair,
-    } = match read(P::PROFILE, &message.content, model) {
+    } = match read(&message.content, model, manner) {
         Ok(reading) => reading,
         Err(code) => return Folded::Rejected(Failure::new(code, F::TEXT)),
     };

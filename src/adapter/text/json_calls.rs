@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use super::payload::{ArgumentsKey, call, is_call, value_at};
 use super::read::{Flaw, Spoken};
 use crate::adapter::calls::MAX_CALLS;
+use crate::adapter::edition::Rules;
 use crate::adapter::marks::LLAMA3;
 use crate::message::FailureCode;
 
@@ -10,7 +11,7 @@ pub(super) const TAG: &str = "<|python_tag|>";
 
 /// Reads calls that are JSON objects, separated by `;`: the whole message, or what follows the tag. `base` is where
 /// `text` stands in the whole message.
-pub(super) fn read(text: &str, base: usize) -> Result<Spoken, Flaw> {
+pub(super) fn read(text: &str, base: usize, rules: Rules) -> Result<Spoken, Flaw> {
     let mut spoken = Spoken::default();
     let mut at = 0;
     if !opens_a_call(text) {
@@ -26,7 +27,7 @@ pub(super) fn read(text: &str, base: usize) -> Result<Spoken, Flaw> {
         let (from, to) = (at + found.start, at + found.end);
         let json = text.get(from..to).unwrap_or_default();
         let range = base + from..base + to;
-        let read = call(json, range, ArgumentsKey::Parameters)?;
+        let read = call(json, range, ArgumentsKey::Parameters, rules)?;
         spoken.calls.push(read);
         if spoken.calls.len() > MAX_CALLS {
             return Ok(spoken);

@@ -20,6 +20,7 @@
 mod encoder;
 mod family;
 mod fold;
+mod function_calls;
 mod gated;
 mod json_calls;
 mod payload;
@@ -35,6 +36,8 @@ pub(super) use gated::Gated;
 
 #[cfg(test)]
 mod encoder_tests;
+#[cfg(test)]
+mod function_tests;
 #[cfg(test)]
 mod gated_tests;
 #[cfg(test)]

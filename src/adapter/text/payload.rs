@@ -1,11 +1,12 @@
 use std::ops::Range;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::read::{Fix, Flaw};
 use crate::adapter::calls::GatheredCall;
-use crate::adapter::json::object;
+use crate::adapter::edition::Rules;
+use crate::adapter::json::{given, object};
 use crate::message::{FailureCode, ObjectText};
 
 /// The key under which a family writes a call's arguments.
@@ -47,11 +48,6 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Null is a value here, not a missing field.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
-}
-
 /// The JSON value with which `rest` begins, after white space: its range in `rest`.
 pub(super) fn value_at(rest: &str) -> Result<Range<usize>, FailureCode> {
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
@@ -76,7 +72,12 @@ pub(super) fn is_call(json: &str, key: ArgumentsKey) -> bool {
 }
 
 /// Reads the object of one call. `at` is where it stands in the text, for a repair.
-pub(super) fn call(json: &str, at: Range<usize>, key: ArgumentsKey) -> Result<GatheredCall, Flaw> {
+pub(super) fn call(
+    json: &str,
+    at: Range<usize>,
+    key: ArgumentsKey,
+    rules: Rules,
+) -> Result<GatheredCall, Flaw> {
     let shape = || Flaw::new(FailureCode::CallShape);
     let payload = Payload::of(json).ok_or_else(shape)?;
     let (given, other) = match key {
@@ -111,7 +112,8 @@ pub(super) fn call(json: &str, at: Range<usize>, key: ArgumentsKey) -> Result<Ga
             None => flaw,
         }
     });
-    if let Some(flaw) = flaw {
+    // One that nothing repairs is judged beside the other calls, where it need not take them with it.
+    if let Some(flaw) = flaw.filter(|flaw| flaw.has_fix() || !rules.drop_calls()) {
         return Err(flaw);
     }
     Ok(GatheredCall {

@@ -1,9 +1,10 @@
 use std::ops::Range;
 
 use super::{json_calls, tagged_calls, thinking};
-use crate::adapter::calls::{CallFields, GatheredCall, judge};
+use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
+use crate::adapter::edition::{Edition, Rules};
 use crate::adapter::marks;
-use crate::adapter::repair::Repairs;
+use crate::adapter::parameter_types::ParameterTypes;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, Repair, ToolInvocation};
 
@@ -30,6 +31,10 @@ pub(super) struct Fix {
 impl Flaw {
     pub(super) fn new(code: FailureCode) -> Self {
         Self { code, fix: None }
+    }
+
+    pub(super) const fn has_fix(&self) -> bool {
+        self.fix.is_some()
     }
 
     pub(super) fn repaired_by(self, fix: Fix) -> Self {
@@ -65,6 +70,23 @@ impl Spoken {
     }
 }
 
+/// How a text is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner<'a> {
+    pub profile: TextProfile,
+    pub rules: Rules,
+    /// What the offered tools take, for values that are bare text.
+    pub types: &'a ParameterTypes,
+}
+
+impl<'a> Manner<'a> {
+    /// What types the values of calls that are written as functions; none where no call is.
+    pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
+        let are_read = self.profile == TextProfile::Qwen && self.rules.edition >= Edition::Second;
+        are_read.then_some(self.types)
+    }
+}
+
 /// A text that was read.
 #[derive(Debug)]
 pub(super) struct Reading {
@@ -76,18 +98,19 @@ pub(super) struct Reading {
 }
 
 /// Reads the text of a message; `model` is what the calls name as their source.
-pub(super) fn read(profile: TextProfile, text: &str, model: &str) -> Result<Reading, FailureCode> {
+pub(super) fn read(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading, FailureCode> {
     let mut repaired: Option<String> = None;
     let mut steps: Vec<String> = Vec::new();
     loop {
         let current = repaired.as_deref().unwrap_or(text);
-        let flaw = match as_it_stands(profile, current, model) {
+        let flaw = match as_it_stands(current, model, manner) {
             Ok(reading) => {
                 let repair = repaired.map(|repaired| Repair {
                     original: text.to_owned(),
                     repaired,
                     steps,
                 });
+                let repair = joined(repair, reading.repair);
                 return Ok(Reading { repair, ..reading });
             }
             Err(flaw) => flaw,
@@ -104,7 +127,8 @@ pub(super) fn read(profile: TextProfile, text: &str, model: &str) -> Result<Read
     }
 }
 
-fn as_it_stands(profile: TextProfile, text: &str, model: &str) -> Result<Reading, Flaw> {
+fn as_it_stands(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading, Flaw> {
+    let profile = manner.profile;
     let is_markup: fn(&str) -> bool = match profile {
         TextProfile::Hermes | TextProfile::Qwen => |text| text.contains(tagged_calls::OPEN),
         TextProfile::Llama3 => json_calls::is_markup,
@@ -112,20 +136,26 @@ fn as_it_stands(profile: TextProfile, text: &str, model: &str) -> Result<Reading
     let (reasoning, base) = thinking::split(text, is_markup)?;
     let rest = text.get(base..).unwrap_or_default();
     let spoken = match profile {
-        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(rest, base),
-        TextProfile::Llama3 => json_calls::read(rest, base),
+        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(rest, base, manner),
+        TextProfile::Llama3 => json_calls::read(rest, base, manner.rules),
     }?;
+    let mut calls = spoken.calls;
+    for (place, call) in (1..).zip(&mut calls) {
+        // Of a text that is rejected the whole text is named; a record names the call.
+        call.pointer = format!("call_{place}");
+    }
     let fields = CallFields {
         arguments: "",
         id: "",
         name: "",
     };
-    let judged = judge(spoken.calls, &fields, model, Repairs::Never);
+    let judged = judge(calls, &fields, model, manner.rules.since_the_second());
+    let judged = judged.map_err(|failure| Flaw::new(failure.code))?;
     Ok(Reading {
-        calls: judged.map_err(|failure| Flaw::new(failure.code))?.calls,
+        calls: judged.calls,
         content: plain(profile, &spoken.text),
         reasoning: reasoning.map(str::to_owned),
-        repair: None,
+        repair: judged.repair,
     })
 }
 

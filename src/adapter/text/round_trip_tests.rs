@@ -3,11 +3,13 @@
 use proptest::prelude::*;
 
 use super::encoder::answer;
-use super::read::read;
+use super::read::{Manner, Reading, read};
+use crate::adapter::edition::Rules;
 use crate::adapter::marks::CONTROL;
+use crate::adapter::parameter_types::ParameterTypes;
 use crate::adapter::test_text::marked_text;
 use crate::contract::TextProfile;
-use crate::message::{ObjectText, ToolInvocation};
+use crate::message::{FailureCode, ObjectText, ToolInvocation};
 
 /// The text of any JSON object, with white space and forms of numbers and strings that a parser would lose.
 fn arguments() -> impl Strategy<Value = ObjectText> {
@@ -59,6 +61,7 @@ fn calls() -> impl Strategy<Value = Vec<ToolInvocation>> {
                 arguments,
                 id: format!("call_{n}"),
                 name,
+                fault: None,
                 raw_payload: None,
                 source_model: "m".to_owned(),
             })
@@ -66,12 +69,21 @@ fn calls() -> impl Strategy<Value = Vec<ToolInvocation>> {
     })
 }
 
+fn read_as(profile: TextProfile, text: &str) -> Result<Reading, FailureCode> {
+    let manner = Manner {
+        profile,
+        rules: Rules::default(),
+        types: &ParameterTypes::default(),
+    };
+    read(text, "m", &manner)
+}
+
 proptest! {
     #[test]
     fn calls_and_text_come_back_bit_for_bit(text in marked_text(), calls in calls()) {
         for profile in TextProfile::ALL {
             let written = answer(profile, &text, &calls);
-            let reading = read(profile, &written, "m");
+            let reading = read_as(profile, &written);
             prop_assert!(reading.is_ok(), "{profile:?} {reading:?}\n{written}");
             let reading = reading.unwrap();
             // Control tokens in arguments are written in another form of the same value.
@@ -91,10 +103,10 @@ proptest! {
     #[test]
     fn no_text_panics_and_a_repair_stands_on_its_own(text in marked_text()) {
         for profile in TextProfile::ALL {
-            let Ok(reading) = read(profile, &text, "m") else { continue };
+            let Ok(reading) = read_as(profile, &text) else { continue };
             if let Some(repair) = reading.repair {
                 prop_assert_eq!(&repair.original, &text);
-                let again = read(profile, &repair.repaired, "m").unwrap();
+                let again = read_as(profile, &repair.repaired).unwrap();
                 prop_assert!(again.repair.is_none());
                 prop_assert_eq!(again.calls, reading.calls);
                 prop_assert_eq!(again.content, reading.content);

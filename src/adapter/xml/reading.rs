@@ -1,7 +1,5 @@
 use super::slot::Nonce;
-use crate::adapter::calls::{CallFields, GatheredCall, judge};
-use crate::adapter::repair::Repairs;
-use crate::message::{FailureCode, ToolInvocation};
+use crate::adapter::calls::GatheredCall;
 
 /// A call that stood whole between its tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,20 +67,8 @@ pub(crate) struct XmlReading {
 }
 
 impl XmlReading {
-    /// The calls as invocations: the slot is the id, the payload the arguments. `model` is who asked.
-    ///
-    /// # Errors
-    /// The first call whose payload is not the text of one JSON object, and the slot it stands in.
-    pub(crate) fn invocations(
-        &self,
-        nonce: &Nonce,
-        model: &str,
-    ) -> Result<Vec<ToolInvocation>, (FailureCode, String)> {
-        let fields = CallFields {
-            arguments: "",
-            id: "",
-            name: "",
-        };
+    /// The calls, not judged yet: the slot is the id, the payload the arguments.
+    pub(super) fn gathered(&self, nonce: &Nonce) -> Vec<GatheredCall> {
         let gathered = self.calls.iter().map(|call| GatheredCall {
             arguments: call.payload.clone(),
             flaw: None,
@@ -90,8 +76,6 @@ impl XmlReading {
             name: call.tool.clone(),
             pointer: nonce.slot(call.slot),
         });
-        judge(gathered.collect(), &fields, model, Repairs::Never)
-            .map(|judged| judged.calls)
-            .map_err(|failure| (failure.code, failure.pointer))
+        gathered.collect()
     }
 }

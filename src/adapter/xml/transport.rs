@@ -6,13 +6,23 @@ use serde_json::json;
 use super::scanner::read_tags;
 use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
 use super::{XmlNext, XmlPast};
+use crate::adapter::Adapter;
+use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
+use crate::adapter::edition::Rules;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
 use crate::kernel::XmlOffer;
 use crate::message::{
-    AdapterStatus, AgentMessage, FailureCode, ObjectText, ObservedStatus, ProtocolAdapterResult,
-    Role, ToolInvocation, estimate_tokens,
+    AdapterStatus, AgentMessage, FailureCode, ObservedStatus, ProtocolAdapterResult, Role,
+    ToolInvocation, estimate_tokens,
+};
+
+/// What stands between tags has no places of its own.
+const FIELDS: CallFields = CallFields {
+    arguments: "",
+    id: "",
+    name: "",
 };
 
 /// One run's conversation as the XML transport tells it: calls as tags, results as messages of the user. Every message is
@@ -259,17 +269,14 @@ pub(crate) fn transported(
     let nonce = &xml.nonce;
     let reading = read_tags(&xml, &message.content, result.stop);
     let model = terms.targets.get(target).map_or("", |t| t.model.as_str());
-    let mut calls = match reading.invocations(nonce, model) {
-        Ok(calls) => calls,
-        Err((code, slot)) => return rejected(result, code, slot),
-    };
+    let mut calls = reading.gathered(nonce);
     // Texts in an object of our own: it is always the text of one.
-    let own = |slot: &str, name: &str, arguments: serde_json::Value| ToolInvocation {
-        arguments: ObjectText::parse(arguments.to_string()).unwrap_or_else(|_| ObjectText::empty()),
+    let own = |slot: &str, name: &str, arguments: serde_json::Value| GatheredCall {
+        arguments: arguments.to_string(),
+        flaw: None,
         id: format!("{nonce}-{slot}"),
         name: name.to_owned(),
-        raw_payload: None,
-        source_model: model.to_owned(),
+        pointer: format!("{nonce}-{slot}"),
     };
     if let Some(progress) = &reading.progress {
         let arguments = json!({"progress": progress.trim()});
@@ -283,13 +290,27 @@ pub(crate) fn transported(
         };
         calls.push(own(FINAL, FINAL_REPORT, arguments));
     }
+    let judged = match judge(calls, &FIELDS, model, rules(terms, target)) {
+        Ok(judged) => judged,
+        Err(failure) => return rejected(result, failure.code, failure.pointer),
+    };
     if reading.text != message.content {
         // What stands around tags is white space more often than not.
         reading.text.trim().clone_into(&mut message.content);
         message.reasoning_trace = None;
     }
-    message.tool_calls.extend(calls);
+    message.tool_calls.extend(judged.calls);
+    if judged.repair.is_some() {
+        result.status = AdapterStatus::Recovered;
+        result.repair = joined(result.repair, judged.repair);
+    }
     result
+}
+
+/// What the target's adapter holds to, here too: the first edition judged every payload as it came.
+fn rules(terms: &Terms, target: usize) -> Rules {
+    let adapter = Adapter::of_target(terms, target);
+    adapter.map_or_else(|_| Rules::default(), |a| a.rules().since_the_second())
 }
 
 /// A payload without the line break after its opening tag and the one before its closing tag.

@@ -39,7 +39,7 @@ fn offer() -> XmlOffer {
 
 fn said(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> ProtocolAdapterResult {
     ProtocolAdapterResult {
-        adapter_version: "openai-chat/1".to_owned(),
+        adapter_version: "openai-chat/2".to_owned(),
         canonical_message: Some(AgentMessage {
             tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, content, 0)
@@ -60,6 +60,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
         arguments: ObjectText::parse(arguments).unwrap(),
         id: id.to_owned(),
         name: name.to_owned(),
+        fault: None,
         raw_payload: None,
         source_model: "m".to_owned(),
     }

@@ -72,6 +72,9 @@ pub(in crate::cli) struct CorpusAdaptersArgs {
     /// The records, plain or compressed with gzip
     #[arg(value_name = "FILE")]
     pub(in crate::cli) file: PathBuf,
+    /// Judge as under `strict_mode: false`: repair what has one meaning, keep the calls beside one that cannot be read
+    #[arg(long)]
+    pub(in crate::cli) no_strict: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(in crate::cli) json: bool,

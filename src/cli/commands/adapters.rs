@@ -23,7 +23,8 @@ pub(super) fn adapters(home: &Home, args: &CorpusAdaptersArgs) -> Result<Exit, C
         reason,
     };
     let file = File::open(home.cwd.join(&args.file)).map_err(|f| unreadable(f.to_string()))?;
-    let lines = RecordLines::of(file).map_err(|fault| unreadable(fault.source.to_string()))?;
+    let lines = RecordLines::of(file, !args.no_strict)
+        .map_err(|fault| unreadable(fault.source.to_string()))?;
     let mut tally = Tally::default();
     if args.json {
         screen.out_json_text("{\"records\":[")?;

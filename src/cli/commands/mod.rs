@@ -1,6 +1,8 @@
 //! The commands, one file each: arguments in, output and an exit code out.
 
 mod adapters;
+mod approval;
+pub(super) mod approve;
 mod ask;
 mod check_report;
 mod checkup;

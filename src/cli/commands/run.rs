@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::approval::Approver;
 use super::offer::offer_models;
 use super::signals::{Asked, Signals};
 use crate::cli::app::{caught, print_result, result_of};
@@ -312,6 +313,7 @@ async fn drive(
     let mut driving = pin!(driver::drive(prepared, store, asked, &mut observer));
     let mut tick = tokio::time::interval(TICK);
     let mut interrupts = 0_u32;
+    let mut approver = Approver::new(store, live);
     loop {
         let ask = tokio::select! {
             biased;
@@ -329,10 +331,15 @@ async fn drive(
             },
             _ = tick.tick() => {
                 live.tick();
-                continue;
+                match approver.look() {
+                    Some(answer) => answer,
+                    None => continue,
+                }
             }
         };
-        interrupts = interrupts.saturating_add(1);
+        if matches!(ask, Control::Stop | Control::Abort | Control::Shutdown) {
+            interrupts = interrupts.saturating_add(1);
+        }
         // A full queue holds eight requests to end already.
         let _ = control.try_send(ask);
     }

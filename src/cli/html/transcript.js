@@ -22,7 +22,7 @@ const transcript = (() => {
     run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail responsive;
     messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
-    tool_calls: arguments id name raw_payload? source_model;
+    tool_calls: arguments fault? id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
     inference_returned: gate_breached gated? inference redacted? request_hash result usage;
     result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?;

@@ -79,6 +79,7 @@ fn calls(arguments: &[&str]) -> AgentMessage {
         arguments: ObjectText::parse(*arguments).unwrap(),
         id: format!("c{n}"),
         name: "echo".to_owned(),
+        fault: None,
         raw_payload: None,
         source_model: "script".to_owned(),
     };

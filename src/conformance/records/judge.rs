@@ -67,15 +67,15 @@ fn object<S: Serializer>(arguments: &ObjectText, serializer: S) -> Result<S::Ok,
 }
 
 impl RecordedResponse {
-    /// Judges the body as if it had just arrived.
+    /// Judges the body as if it had just arrived, by the rules of a contract that is `strict` or is not.
     #[must_use]
-    pub fn judge(&self) -> JudgedRecord {
+    pub fn judge(&self, strict: bool) -> JudgedRecord {
         let meta = ResponseMeta {
             headers: self.headers.clone(),
             received_unix_ms: 0,
             status: self.status,
         };
-        let mut decoder = self.adapter.decoder(meta, "");
+        let mut decoder = self.adapter.under(strict).decoder(meta, "");
         decoder.push(self.response.as_bytes());
         let (status, failure_code, message) = match decoder.finish() {
             Decoded::Fault { fault, .. } => {
@@ -92,7 +92,12 @@ impl RecordedResponse {
             ),
         };
         let calls = message.map(|message| message.tool_calls);
-        let calls = calls.into_iter().flatten().map(|call| JudgedCall {
+        // One that could not be read is answered and never run.
+        let calls = calls
+            .into_iter()
+            .flatten()
+            .filter(|call| call.fault.is_none());
+        let calls = calls.map(|call| JudgedCall {
             name: call.name,
             arguments: call.arguments,
         });
@@ -111,7 +116,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &str) {
-        let judged = RecordedResponse::parse(1, text).unwrap().judge();
+        let judged = RecordedResponse::parse(1, text).unwrap().judge(true);
         assert_eq!(serde_json::to_string(&judged).unwrap(), expect);
     }
 
@@ -133,5 +138,34 @@ mod tests {
             r#"{"id":"a","proto":"openai-chat","status":429,"response":{"error":{"message":"slow down"}}}"#,
             r#"{"id":"a","status":"rejected","failure_code":"rate_limit","calls":[]}"#,
         );
+    }
+
+    #[test]
+    fn without_strict_mode_a_repair_recovers_and_one_call_does_not_lose_the_others() {
+        let judged = |texts: &[&str]| {
+            let call =
+                |text: &&str| serde_json::json!({"function": {"name": "f", "arguments": text}});
+            let calls: Vec<_> = texts.iter().map(call).collect();
+            let body = serde_json::json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "stop"}]});
+            let line = serde_json::json!({"id": "a", "proto": "openai-chat", "response": body});
+            let record = RecordedResponse::parse(1, &line.to_string()).unwrap();
+            [true, false].map(|strict| {
+                let judged = record.judge(strict);
+                let calls = judged
+                    .calls
+                    .iter()
+                    .map(|call| call.arguments.as_str().to_owned());
+                (
+                    judged.status,
+                    judged.failure_code,
+                    calls.collect::<Vec<_>>(),
+                )
+            })
+        };
+        let refused = (RecordStatus::Rejected, Some("ARGS_INVALID_JSON"), vec![]);
+        let kept = (RecordStatus::Recovered, None, vec!["{\"a\":1}".to_owned()]);
+        assert_eq!(judged(&["{a:1}"]), [refused.clone(), kept.clone()]);
+        assert_eq!(judged(&["{\"a\":1}", "{"]), [refused.clone(), kept]);
+        assert_eq!(judged(&["{\"a\":"]), [refused.clone(), refused]);
     }
 }

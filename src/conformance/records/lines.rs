@@ -27,15 +27,16 @@ pub struct RecordLines<'r> {
     line: u64,
     most: u64,
     over: bool,
+    strict: bool,
     text: Box<dyn BufRead + 'r>,
 }
 
 impl<'r> RecordLines<'r> {
-    /// Reads from `bytes`; whether they are compressed is told by how they begin.
+    /// Reads from `bytes`; whether they are compressed is told by how they begin. `strict`: as a contract with `strict_mode` judges.
     ///
     /// # Errors
     /// [`RecordsReadError`] where not even the beginning can be read.
-    pub fn of(bytes: impl Read + 'r) -> Result<Self, RecordsReadError> {
+    pub fn of(bytes: impl Read + 'r, strict: bool) -> Result<Self, RecordsReadError> {
         let mut bytes = BufReader::new(bytes);
         let opening = bytes
             .fill_buf()
@@ -49,6 +50,7 @@ impl<'r> RecordLines<'r> {
             line: 0,
             most: MAX_LINE_BYTES,
             over: false,
+            strict,
             text,
         })
     }
@@ -86,7 +88,7 @@ impl<'r> RecordLines<'r> {
             Err(fault) => return refuse(RecordRule::Encoding(fault.valid_up_to())),
         };
         match RecordedResponse::parse(self.line, text) {
-            Ok(record) => Some(Ok(record.judge())),
+            Ok(record) => Some(Ok(record.judge(self.strict))),
             Err(rule) => refuse(rule),
         }
     }
@@ -136,7 +138,7 @@ mod tests {
     const RECORD: &str = r#"{"id":"a","proto":"openai-chat","status":500,"response":"down"}"#;
 
     fn judged(bytes: &[u8], most: u64) -> Vec<String> {
-        let mut lines = RecordLines::of(bytes).unwrap();
+        let mut lines = RecordLines::of(bytes, true).unwrap();
         lines.most = most;
         let told = |line: Result<JudgedLine, RecordsReadError>| match line {
             Ok(Ok(record)) => format!("{} {:?}", record.id, record.failure_code),

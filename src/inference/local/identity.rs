@@ -1,3 +1,5 @@
+use crate::inference::{engine_features, lacking_features};
+
 /// The binding and through it the llama.cpp it was made from; pinned in Cargo.toml.
 const BACKEND: &str = "llama-cpp-2 0.1.160";
 /// How prompts are laid out where the model's own template does not; the template is part of the model's file.
@@ -12,7 +14,7 @@ const GATE: &str = "llguidance 1.9.1";
 #[must_use]
 pub(crate) fn engine_identity() -> String {
     let processor = std::env::consts::ARCH;
-    let features = REQUIRED.map(|(name, _)| name).join("+");
+    let features = engine_features().join("+");
     format!(
         "{BACKEND}; {processor} {features}; attention plain; cache f16; {PROMPT}, {TEMPLATES}; {GATE}"
     )
@@ -20,11 +22,7 @@ pub(crate) fn engine_identity() -> String {
 
 /// Why this processor cannot run the backend; None where it can.
 pub(super) fn processor_fault() -> Option<String> {
-    let missing: Vec<&str> = REQUIRED
-        .iter()
-        .filter(|(_, there)| !there())
-        .map(|(name, _)| *name)
-        .collect();
+    let missing = lacking_features();
     (!missing.is_empty()).then(|| {
         format!(
             "this processor lacks {}, which the embedded engine is built for",
@@ -32,20 +30,6 @@ pub(super) fn processor_fault() -> Option<String> {
         )
     })
 }
-
-type Feature = (&'static str, fn() -> bool);
-
-/// What ggml's default build uses without asking.
-#[cfg(target_arch = "x86_64")]
-const REQUIRED: [Feature; 5] = [
-    ("avx", || std::arch::is_x86_feature_detected!("avx")),
-    ("avx2", || std::arch::is_x86_feature_detected!("avx2")),
-    ("bmi2", || std::arch::is_x86_feature_detected!("bmi2")),
-    ("f16c", || std::arch::is_x86_feature_detected!("f16c")),
-    ("fma", || std::arch::is_x86_feature_detected!("fma")),
-];
-#[cfg(not(target_arch = "x86_64"))]
-const REQUIRED: [Feature; 0] = [];
 
 #[cfg(test)]
 mod tests {

@@ -61,6 +61,7 @@ fn what_a_template_puts_around_a_tools_result_is_control_and_the_result_is_not()
             arguments: ObjectText::parse(json!({"free": evil}).to_string()).unwrap(),
             id: "call_1".to_owned(),
             name: "s__find".to_owned(),
+            fault: None,
             raw_payload: None,
             source_model: "m".to_owned(),
         }],

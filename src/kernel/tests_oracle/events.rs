@@ -261,15 +261,15 @@ impl Oracle {
         let answer = match report {
             None => None,
             Some(_) if malformed || head => Some("not started: step cut short"),
-            Some(true) if unproven => Some("no tool call counts yet"),
-            Some(true) => {
+            Some(Ok(())) if unproven => Some("no tool call counts yet"),
+            Some(Ok(())) => {
                 found.terminal = true;
                 found.by = Some(Code::FinalReport);
                 None
             }
-            Some(false) => {
+            Some(Err(reason)) => {
                 found.report_failed = counts;
-                Some("TOOL_VALIDATION_ERROR: /report_content: minLength: the report is empty")
+                Some(reason)
             }
         };
         if let Some(reason) = answer {

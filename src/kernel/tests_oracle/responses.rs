@@ -155,6 +155,8 @@ impl Oracle {
                 Some(format!("TOOL_NOT_FOUND: {name}"))
             } else if !self.terms.allows(name) {
                 Some(format!("TOOL_NOT_ALLOWED: {name}"))
+            } else if call.fault.is_some() {
+                Some("arguments are not valid JSON".to_owned())
             } else if let Err(fault) = self.validators.validate(name, &call.arguments) {
                 let at = format!("{at}/arguments{}", fault.pointer);
                 rejection = rejection.or(Some(("TOOL_VALIDATION_ERROR", at)));
@@ -289,8 +291,15 @@ impl Oracle {
                 }
                 PROGRESS_REPORT => self.facts.frames += estimate("noted"),
                 FINAL_REPORT => {
-                    let valid = call.arguments.as_str().contains("MIT");
-                    self.facts.report = Some(valid);
+                    self.facts.report = Some(if call.fault.is_some() {
+                        Err("arguments are not valid JSON")
+                    } else if call.arguments.as_str().contains("MIT") {
+                        Ok(())
+                    } else {
+                        Err(
+                            "TOOL_VALIDATION_ERROR: /report_content: minLength: the report is empty",
+                        )
+                    });
                 }
                 _ => {}
             }
@@ -314,8 +323,8 @@ impl Oracle {
         let late = self.late().is_some() || self.overdrawn().is_some();
         match reported {
             _ if late => self.commit(Found::default()),
-            Some(true) => self.commit(settled),
-            Some(false) => self.commit_failed(Why::Report),
+            Some(Ok(())) => self.commit(settled),
+            Some(Err(_)) => self.commit_failed(Why::Report),
             None if text => self.commit(Found {
                 terminal: true,
                 by: Some(Code::TextFallback),

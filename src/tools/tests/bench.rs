@@ -88,6 +88,7 @@ impl Bench {
                 arguments,
                 id: "call-1".to_owned(),
                 name: tool.to_owned(),
+                fault: None,
                 raw_payload: None,
                 source_model: "m".to_owned(),
             },

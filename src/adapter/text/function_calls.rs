@@ -1,0 +1,156 @@
+use super::read::{Fix, Flaw};
+use crate::adapter::calls::MAX_CALLS;
+use crate::adapter::parameter_types::{Kind, ParameterTypes};
+use crate::adapter::repair::repair;
+use crate::message::FailureCode;
+
+pub(super) const FUNCTION: &str = "<function=";
+const FUNCTION_END: &str = "</function>";
+const PARAMETER: &str = "<parameter=";
+const PARAMETER_END: &str = "</parameter>";
+const FENCE: &str = "```";
+
+/// A call in the form of Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`.
+#[derive(Debug)]
+pub(super) struct Function {
+    /// The arguments as the text of an object, each value typed by the tool's schema.
+    pub arguments: String,
+    /// How many bytes it takes.
+    pub length: usize,
+    pub name: String,
+}
+
+/// Reads the call that `text` begins with. `base` is where `text` stands in the whole message.
+///
+/// A value is bare text. Where the parameter takes strings it is one, letter for letter but for one line break at each end;
+/// where it does not, it is the JSON value that the text is. A text that is neither stays a string, which the tool's schema
+/// then refuses by name.
+pub(super) fn function(text: &str, base: usize, types: &ParameterTypes) -> Result<Function, Flaw> {
+    let shape = || Flaw::new(FailureCode::CallShape);
+    let cut = || Flaw::new(FailureCode::ArgsInvalidJson);
+    let (name, mut rest) = head(text, FUNCTION).ok_or_else(cut)??;
+    if name.is_empty() {
+        return Err(Flaw::new(FailureCode::CallNameMissing));
+    }
+    let mut members: Vec<String> = Vec::new();
+    loop {
+        rest = rest.trim_start();
+        if let Some(after) = rest.strip_prefix(FUNCTION_END) {
+            return Ok(Function {
+                arguments: format!("{{{}}}", members.join(", ")),
+                length: text.len() - after.len(),
+                name: name.to_owned(),
+            });
+        }
+        if !rest.starts_with(PARAMETER) {
+            let begun = [PARAMETER, FUNCTION_END]
+                .iter()
+                .any(|tag| tag.starts_with(rest));
+            return Err(if begun { cut() } else { shape() });
+        }
+        let (key, inside) = head(rest, PARAMETER).ok_or_else(cut)??;
+        let length = value_length(inside).ok_or_else(cut)?;
+        let (value, after) = inside.split_at(length);
+        // A tag at the beginning of a line is one whose predecessor was never closed, or a text about tags: nobody can say.
+        if value.lines().any(|line| {
+            [PARAMETER, FUNCTION]
+                .iter()
+                .any(|tag| line.starts_with(tag))
+        }) {
+            return Err(shape());
+        }
+        let from = base + text.len() - inside.len();
+        let plain = without_line_breaks(value);
+        let json = typed(plain, types.kinds(name, key)).map_err(|fix| {
+            let (step, text) = fix;
+            cut().repaired_by(Fix {
+                range: from..from + length,
+                step,
+                text,
+            })
+        })?;
+        members.push(format!("{}: {json}", serde_json::Value::from(key)));
+        rest = after.strip_prefix(PARAMETER_END).unwrap_or(after);
+    }
+}
+
+/// Where a call stands that nobody put between tags of calls, and how long it is: at the beginning of a line, whole, and in no
+/// fence.
+pub(super) fn bare(text: &str, types: &ParameterTypes) -> Option<(usize, usize)> {
+    for (at, _) in text.match_indices(FUNCTION).take(MAX_CALLS) {
+        let before = text.get(..at)?;
+        let begins_a_line = before.rsplit('\n').next()?.trim().is_empty();
+        let is_fenced = before.matches(FENCE).count() % 2 == 1;
+        if begins_a_line
+            && !is_fenced
+            && let Ok(found) = function(text.get(at..)?, 0, types)
+        {
+            return Some((at, found.length));
+        }
+    }
+    None
+}
+
+/// The name in the tag that `text` begins with, and what follows it; none where the tag does not end.
+fn head<'t>(text: &'t str, tag: &str) -> Option<Result<(&'t str, &'t str), Flaw>> {
+    let inside = text.strip_prefix(tag)?;
+    let (name, rest) = inside.split_once('>')?;
+    if name.contains(['<', '\n', '"']) || name.trim() != name {
+        return Some(Err(Flaw::new(FailureCode::CallShape)));
+    }
+    Some(Ok((name, rest)))
+}
+
+/// How far a value goes: to the first closing tag after which a parameter begins or the call ends. What looks like one before
+/// that is part of the value.
+fn value_length(text: &str) -> Option<usize> {
+    let ends = |(at, tag): &(usize, &str)| {
+        let after = text.get(at + tag.len()..).unwrap_or_default().trim_start();
+        after.starts_with(PARAMETER) || after.starts_with(FUNCTION_END)
+    };
+    let mut closings = text.match_indices(PARAMETER_END);
+    closings.find(ends).map(|(at, _)| at)
+}
+
+fn without_line_breaks(value: &str) -> &str {
+    let value = value.strip_prefix("\r\n").unwrap_or(value);
+    let value = value.strip_prefix('\n').unwrap_or(value);
+    let value = value.strip_suffix('\n').unwrap_or(value);
+    value.strip_suffix('\r').unwrap_or(value)
+}
+
+/// The JSON of a value of one of these kinds; else what would repair it, under its name.
+fn typed(value: &str, kinds: &[Kind]) -> Result<String, (&'static str, String)> {
+    let trimmed = value.trim();
+    let as_string = || serde_json::Value::from(value).to_string();
+    let found = Kind::of_text(trimmed);
+    if kinds.is_empty() || kinds.contains(&Kind::String) {
+        let is_null = found == Some(Kind::Null) && kinds.contains(&Kind::Null);
+        return Ok(if is_null {
+            trimmed.to_owned()
+        } else {
+            as_string()
+        });
+    }
+    match found {
+        Some(kind) if kinds.contains(&kind) => Ok(trimmed.to_owned()),
+        Some(_) => Ok(as_string()),
+        None => {
+            let literal = match trimmed {
+                "True" | "False" if kinds.contains(&Kind::Boolean) => Some(trimmed.to_lowercase()),
+                "None" if kinds.contains(&Kind::Null) => Some("null".to_owned()),
+                _ => None,
+            };
+            if let Some(literal) = literal {
+                return Err(("literal_replaced", literal));
+            }
+            if kinds.contains(&Kind::Object)
+                && let Some(mended) = repair(trimmed)
+                && let Some(step) = mended.steps.first()
+            {
+                return Err((step, mended.object.as_str().to_owned()));
+            }
+            Ok(as_string())
+        }
+    }
+}

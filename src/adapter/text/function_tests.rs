@@ -1,0 +1,256 @@
+//! Calls in the form of Qwen3-Coder: values are bare text, and the tool's schema says what they are.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::adapter::fixture::{terms, verdict};
+use crate::adapter::{Adapter, Decoded, ResponseMeta};
+use crate::contract::Terms;
+use crate::message::{AdapterStatus, FailureCode, ProtocolAdapterResult};
+
+const VERSION: &str = "openai-chat+qwen/2";
+
+/// One tool `f` with a parameter of every kind.
+fn offered() -> Terms {
+    terms(|value| {
+        value["targets"][0]["adapter_version"] = json!(VERSION);
+        value["tools"][0]["name"] = json!("f");
+        value["tools"][0]["input_schema"] = json!({
+            "type": "object",
+            "$defs": {"size": {"enum": [1, 2]}},
+            "properties": {
+                "any": {},
+                "count": {"type": "integer"},
+                "list": {"type": "array"},
+                "map": {"type": "object"},
+                "maybe": {"type": ["string", "null"]},
+                "on": {"type": "boolean"},
+                "none": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+                "size": {"$ref": "#/$defs/size"},
+                "text": {"type": "string"},
+            },
+        });
+    })
+}
+
+fn decode(version: &str, text: &str, piece: usize) -> Decoded {
+    let message = json!({"role": "assistant", "content": text});
+    let body = json!({"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]});
+    let meta = ResponseMeta {
+        status: 200,
+        ..ResponseMeta::default()
+    };
+    let adapter = Adapter::by_version(version).unwrap();
+    let mut decoder = adapter.decoder_under(&offered(), meta, "m");
+    for bytes in body.to_string().as_bytes().chunks(piece) {
+        decoder.push(bytes);
+    }
+    decoder.finish()
+}
+
+fn message(text: &str) -> ProtocolAdapterResult {
+    match decode(VERSION, text, usize::MAX) {
+        Decoded::Message(result) => *result,
+        fault @ Decoded::Fault { .. } => panic!("{fault:?}"),
+    }
+}
+
+fn check(text: &str, expect: &str) {
+    let whole = decode(VERSION, text, usize::MAX);
+    assert_eq!(verdict(&whole), expect, "{text}");
+    assert_eq!(decode(VERSION, text, 1), whole, "byte by byte: {text}");
+}
+
+/// The same of a text that had to be repaired, and how.
+fn check_repaired(text: &str, expect: &str, steps: &[&str]) {
+    check(text, expect);
+    let result = message(text);
+    assert_eq!(result.status, AdapterStatus::Recovered, "{text}");
+    assert_eq!(result.repair.unwrap().steps, steps, "{text}");
+}
+
+fn written(parameters: &[(&str, &str)]) -> String {
+    let mut text = String::from("<tool_call>\n<function=f>\n");
+    for (key, value) in parameters {
+        let _ = writeln!(text, "<parameter={key}>\n{value}\n</parameter>");
+    }
+    text + "</function>\n</tool_call>"
+}
+
+const SHAPE: &str = "CALL_SHAPE /choices/0/message/content";
+const CUT: &str = "ARGS_INVALID_JSON /choices/0/message/content";
+
+#[test]
+fn a_value_is_what_the_schema_says_that_it_is() {
+    for (key, value, expect) in [
+        ("text", "5", "\"5\""),
+        ("text", "true", "\"true\""),
+        ("text", "", "\"\""),
+        ("text", " a\n\n b ", "\" a\\n\\n b \""),
+        (
+            "text",
+            "say \"hi\" \\ <b>&amp;</b>",
+            "\"say \\\"hi\\\" \\\\ <b>&amp;</b>\"",
+        ),
+        ("any", "5", "\"5\""),
+        ("unknown", "5", "\"5\""),
+        ("count", "5", "5"),
+        ("count", " 1e400 ", "1e400"),
+        ("on", "true", "true"),
+        ("size", "2", "2"),
+        ("maybe", "null", "null"),
+        ("maybe", "nothing", "\"nothing\""),
+        ("none", "null", "null"),
+        ("list", "[1, {\"a\": 2.0}]", "[1, {\"a\": 2.0}]"),
+        ("map", "{\"a\":\n[]}", "{\"a\":\n[]}"),
+        // What is no value of its kind stays the string that it is: the schema refuses it by name.
+        ("count", "five", "\"five\""),
+        ("count", "true", "\"true\""),
+        ("list", "[1", "\"[1\""),
+        ("map", "{\"a\": 1", "\"{\\\"a\\\": 1\""),
+    ] {
+        let expect = format!("End:  [call_1 f {{\"{key}\": {expect}}}]");
+        check(&written(&[(key, value)]), &expect);
+    }
+}
+
+#[test]
+fn calls_stand_between_text_and_beside_calls_of_the_other_form() {
+    check(&written(&[]), "End:  [call_1 f {}]");
+    check(
+        &written(&[("count", "1"), ("text", "a")]),
+        "End:  [call_1 f {\"count\": 1, \"text\": \"a\"}]",
+    );
+    let two = format!(
+        "I look.\n{}\n<tool_call>{{\"name\": \"g\", \"arguments\": {{}}}}</tool_call>",
+        written(&[("on", "false")])
+    );
+    check(
+        &two,
+        "End: I look. [call_1 f {\"on\": false}] [call_2 g {}]",
+    );
+    // One line, as some templates write it.
+    check(
+        "<tool_call><function=f><parameter=text>a b</parameter></function></tool_call>",
+        "End:  [call_1 f {\"text\": \"a b\"}]",
+    );
+}
+
+#[test]
+fn a_value_may_hold_what_looks_like_the_end_of_one() {
+    check(
+        &written(&[(
+            "text",
+            "close with </parameter> or </tool_call>, <tool_call> too",
+        )]),
+        "End:  [call_1 f {\"text\": \"close with </parameter> or </tool_call>, <tool_call> too\"}]",
+    );
+    // A tag at the beginning of a line may be the next one, after one that was never closed.
+    let text = "<tool_call><function=f><parameter=text>\na\n<parameter=count>\n1\n</parameter>\n</function></tool_call>";
+    check(text, SHAPE);
+}
+
+#[test]
+fn what_breaks_the_form_is_rejected() {
+    let whole = written(&[("text", "a"), ("count", "1")]);
+    let closing = whole.rfind("\n</tool_call>").unwrap();
+    for end in "<tool_call>\n<function=f>".len()..closing {
+        let cut = verdict(&decode(VERSION, &whole[..end], usize::MAX));
+        assert!(
+            [CUT, SHAPE].contains(&cut.as_str()),
+            "{:?} {cut}",
+            &whole[..end]
+        );
+    }
+    check(
+        "<tool_call><function=></function></tool_call>",
+        "CALL_NAME_MISSING /choices/0/message/content",
+    );
+    check("<tool_call><function=f>words</function></tool_call>", SHAPE);
+    check(
+        "<tool_call><function=f><parameter=text>a</parameter></function> and <b></tool_call>",
+        SHAPE,
+    );
+    let twice = written(&[("text", "a"), ("text", "b")]);
+    check(&twice, "ARGS_DUPLICATE_KEY /choices/0/message/content");
+}
+
+#[test]
+fn what_has_one_meaning_is_repaired_and_recorded() {
+    let function = "<function=f>\n<parameter=on>\ntrue\n</parameter>\n</function>";
+    let expect = "End:  [call_1 f {\"on\": true}]";
+    check_repaired(function, expect, &["call_opened"]);
+    check_repaired(
+        &format!("{function}\n</tool_call>"),
+        expect,
+        &["call_opened"],
+    );
+    check_repaired(
+        &format!("I look.\n{function}\nSo."),
+        "End: I look.\nSo. [call_1 f {\"on\": true}]",
+        &["call_opened"],
+    );
+    check_repaired(
+        &format!("<tool_call>\n{function}"),
+        expect,
+        &["call_closed"],
+    );
+    check_repaired(&written(&[("on", "True")]), expect, &["literal_replaced"]);
+    check_repaired(
+        &written(&[("none", "None")]),
+        "End:  [call_1 f {\"none\": null}]",
+        &["literal_replaced"],
+    );
+    check_repaired(
+        &written(&[("map", "{'a': 1}")]),
+        "End:  [call_1 f {\"map\": {\"a\": 1}}]",
+        &["quotes_replaced"],
+    );
+}
+
+#[test]
+fn words_about_the_form_are_words() {
+    for text in [
+        "Write <function=f></function> to call it.",
+        "```\n<function=f>\n</function>\n```",
+        "<function=f>\nnothing closes it",
+    ] {
+        check(text, &format!("End: {text}"));
+    }
+}
+
+#[test]
+fn other_families_and_the_first_edition_do_not_read_it() {
+    let text = written(&[("text", "a")]);
+    for version in ["openai-chat+qwen/1", "openai-chat+hermes/2"] {
+        let found = match decode(version, &text, usize::MAX) {
+            Decoded::Message(result) => result.failure_code,
+            Decoded::Fault { .. } => continue,
+        };
+        assert_eq!(found, Some(FailureCode::ArgsInvalidJson), "{version}");
+    }
+}
+
+/// As many beginnings as one likes cost no more than a few looks.
+#[test]
+fn a_flood_of_beginnings_is_text() {
+    let text = "<function=f>\n<parameter=text>\n".repeat(50_000);
+    let result = message(&text);
+    assert_eq!(result.status, AdapterStatus::Native);
+    assert_eq!(result.canonical_message.unwrap().tool_calls, []);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics_and_what_is_read_is_an_object(text in "(<tool_call>|</tool_call>|<function=f>|</function>|<parameter=(on|text|map)>|</parameter>|True|\\{'a': 1\\}|\n| |x){0,14}") {
+        if let Decoded::Message(result) = decode(VERSION, &text, usize::MAX)
+            && let Some(message) = result.canonical_message
+        {
+            for call in message.tool_calls {
+                prop_assert!(call.arguments.to_value().is_object());
+            }
+        }
+    }
+}

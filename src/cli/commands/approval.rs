@@ -1,0 +1,122 @@
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use crate::cli::escape::line;
+use crate::cli::live::Live;
+use crate::driver::Control;
+use crate::kernel::{Approval, CallOrder};
+use crate::message::{CallSeq, RunId};
+use crate::store::{Answer, Store};
+
+/// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from
+/// `monolith approve` in another process.
+pub(super) struct Approver<'a> {
+    asked: Option<CallSeq>,
+    /// What was typed; none before the first question.
+    lines: Option<Receiver<String>>,
+    live: &'a Live,
+    store: &'a Store,
+}
+
+impl<'a> Approver<'a> {
+    pub(super) const fn new(store: &'a Store, live: &'a Live) -> Self {
+        Self {
+            asked: None,
+            lines: None,
+            live,
+            store,
+        }
+    }
+
+    /// Called about ten times a second: asks where a call waits that nobody was asked about, and returns an answer to it.
+    pub(super) fn look(&mut self) -> Option<Control> {
+        let (order, run_id) = self.live.awaited()?;
+        let answered = self.answer_left(&order, &run_id);
+        if answered.is_some() {
+            return answered;
+        }
+        if self.asked != Some(order.call) {
+            self.asked = Some(order.call);
+            self.ask(&order, &run_id);
+            return None;
+        }
+        self.answer_typed(&order)
+    }
+
+    fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
+        let call = shown(order);
+        if !self.live.is_watched() || !io::stdin().is_terminal() {
+            let how = format!("waits: {call}  `monolith approve {run_id}` answers\n");
+            self.live.ask(&how);
+            return;
+        }
+        // What was typed before the question is no answer to it, whether it has been read or not.
+        #[cfg(unix)]
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+        let lines = self.lines.get_or_insert_with(typed);
+        while lines.try_recv().is_ok() {}
+        self.live.ask(&format!("{call}  allow it? [y/N] "));
+    }
+
+    /// What another process left. An answer to another call, or to other arguments, is none.
+    fn answer_left(&self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
+        let Answer {
+            approved,
+            arguments_hash,
+            call,
+        } = self.store.take_answer(run_id)?;
+        let same = call == order.call && arguments_hash == order.arguments_hash;
+        same.then(|| answer(order, approved))
+    }
+
+    fn answer_typed(&self, order: &CallOrder) -> Option<Control> {
+        let typed = self.lines.as_ref()?.try_recv().ok()?;
+        Some(answer(order, said_yes(&typed)))
+    }
+}
+
+/// Anything but yes is no.
+pub(super) fn said_yes(typed: &str) -> bool {
+    matches!(typed.trim(), "y" | "Y" | "yes")
+}
+
+/// The whole call as a person judges it: the tool, every byte of its arguments with nothing in them that could hide or move
+/// another, and the hash that the answer is bound to.
+pub(super) fn shown(order: &CallOrder) -> String {
+    let arguments = line(order.invocation.arguments.as_str());
+    format!(
+        "call {} of {} asks for your approval\n  arguments  {arguments}\n  blake3     {}\n",
+        order.call.0,
+        line(&order.invocation.name),
+        order.arguments_hash
+    )
+}
+
+const fn answer(order: &CallOrder, approved: bool) -> Control {
+    let approval = Approval {
+        arguments_hash: order.arguments_hash,
+        call: order.call,
+    };
+    if approved {
+        Control::Approve(approval)
+    } else {
+        Control::Deny(approval)
+    }
+}
+
+/// The lines that are typed from now on. The thread that waits for them ends with the process: nothing wakes it otherwise.
+fn typed() -> Receiver<String> {
+    let (sender, lines) = sync_channel(16);
+    std::thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        loop {
+            let mut typed = String::new();
+            // The end of the input is a no.
+            let ended = !matches!(stdin.read_line(&mut typed), Ok(1..));
+            if sender.send(typed).is_err() || ended {
+                break;
+            }
+        }
+    });
+    lines
+}

@@ -1,0 +1,83 @@
+use super::approval::{said_yes, shown};
+use super::ask;
+use crate::cli::args::ApproveArgs;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::home::Home;
+use crate::cli::recorded::Source;
+use crate::driver::DriverError;
+use crate::kernel::CallOrder;
+use crate::message::RunId;
+use crate::replay::Replayer;
+use crate::store::{Answer, StoreError, StoreReader};
+
+/// `monolith approve`: shows the call that a run waits with, and leaves the answer for the process that drives the run.
+pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = home.run(&args.run)? else {
+        let asked = args.run.clone();
+        return Err(StoreError::NoSuchRun { asked }.into());
+    };
+    let path = home.store_path()?;
+    let Some(order) = awaited(run_id.clone(), reader)? else {
+        let told = format!("answer for run {run_id}: none of its calls waits for an approval");
+        home.screen.failure(&told, home.hint("list --open"));
+        return Ok(Exit::USAGE);
+    };
+    let hash = order.arguments_hash.to_string();
+    if let Some(meant) = &args.arguments
+        && (meant.len() < 8 || !hash.starts_with(&meant.to_ascii_lowercase()))
+    {
+        let told = format!(
+            "answer for run {run_id}: the arguments of the call that waits have the hash {hash}"
+        );
+        home.screen
+            .failure(&told, home.hint(&format!("approve {run_id}")));
+        return Ok(Exit::USAGE);
+    }
+    let approved = !args.deny;
+    if !args.yes {
+        let what = if approved { "allow" } else { "refuse" };
+        let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
+        let typed = ask::answer(home, &question)?;
+        if !typed.is_some_and(|typed| said_yes(&typed)) {
+            return Err(CliError::NotConfirmed { what: "answer" });
+        }
+    }
+    let reader = StoreReader::open(&path)?;
+    reader.leave_answer(
+        &run_id,
+        &Answer {
+            approved,
+            arguments_hash: order.arguments_hash,
+            call: order.call,
+        },
+    )?;
+    let said = if approved { "allowed" } else { "refused" };
+    let driven = reader.driver_of(&run_id)?.is_some();
+    let when = if driven {
+        String::new()
+    } else {
+        format!("; no process drives the run, so it counts from `monolith resume {run_id}` on")
+    };
+    home.screen.out(&format!(
+        "{said}: call {} of run {run_id}{when}\n",
+        order.call.0
+    ))?;
+    Ok(Exit::OK)
+}
+
+/// What a run waits with, as a fresh machine finds it from what is stored.
+fn awaited(run_id: RunId, mut reader: StoreReader) -> Result<Option<CallOrder>, CliError> {
+    if reader.read_run(&run_id)?.row().outcome.is_some() {
+        return Ok(None);
+    }
+    let recorded = Source::Run(run_id.clone(), reader).load()?;
+    let mut replayer = Replayer::new(recorded.contract.clone(), &run_id);
+    for entry in &recorded.entries {
+        replayer.take(entry, &recorded);
+    }
+    match replayer.into_unfinished() {
+        Ok(unfinished) => Ok(unfinished.run.awaited()),
+        Err(report) => Err(DriverError::DoesNotReplay { run_id, report }.into()),
+    }
+}
