@@ -291,8 +291,8 @@ fn floor(model: &Path, threads: u32) {
     let mut held = 0;
     let mut decode = |tokens: &[LlamaToken]| {
         batch.clear();
-        for token in tokens {
-            let last = held as usize + 1 == prompt.len() || tokens.len() == 1;
+        for (at, token) in tokens.iter().enumerate() {
+            let last = at + 1 == tokens.len();
             batch.add(*token, held, &[0], last).expect("room");
             held += 1;
         }
@@ -307,7 +307,11 @@ fn floor(model: &Path, threads: u32) {
     }
     let read = begun.elapsed().as_secs_f64();
     let begun = Instant::now();
-    for token in prompt.iter().cycle().take(DECODED as usize) {
+    for token in prompt
+        .iter()
+        .cycle()
+        .take(usize::try_from(DECODED).expect("a count"))
+    {
         decode(&[*token]);
     }
     let written = begun.elapsed().as_secs_f64();
