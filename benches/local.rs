@@ -12,13 +12,21 @@
 
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::num::NonZeroU32;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use llama_cpp_2::context::params::LlamaContextParams;
+use llama_cpp_2::llama_backend::LlamaBackend;
+use llama_cpp_2::llama_batch::LlamaBatch;
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::model::params::LlamaModelParams;
+use llama_cpp_2::token::LlamaToken;
 use monolith::{
-    AgentMessage, Backend, ExecutionContract, GateCost, GateTrial, LocalBackend, LocalLine,
-    LocalOptions, LocalUsage, Patience, RequestEncoder, RequestShape, Role, RunStarted,
+    AgentMessage, Backend, EngineCost, ExecutionContract, GateTrial, LocalBackend, LocalLine,
+    LocalOptions, LocalUsage, ModelFile, Patience, RequestEncoder, RequestShape, Role, RunStarted,
     ToolExposure, gate_contract,
 };
 use serde_json::{Value, json};
@@ -28,6 +36,12 @@ const WINDOW: u32 = 4096;
 const TURNS: usize = 5;
 /// Tokens of an answer that the decoding speed is taken from.
 const DECODED: u64 = 96;
+/// How long the tools of a run take that reads the last answer meanwhile.
+const TOOL: Duration = Duration::from_secs(2);
+/// As the engine has it.
+const BATCH: u32 = 128;
+/// Set in the process that measures llama.cpp alone.
+const FLOOR: &str = "MONOLITH_BENCH_FLOOR";
 
 fn main() {
     let Some(path) = std::env::var_os("MONOLITH_TEST_MODEL") else {
@@ -40,41 +54,61 @@ fn main() {
         .enable_all()
         .build()
         .expect("a runtime");
+    if std::env::var_os(FLOOR).is_some() {
+        floor(Path::new(&path), threads);
+        return;
+    }
     let before = memory();
-    let local = LocalBackend::new(LocalOptions {
-        context_window: WINDOW,
-        logits_mask: None,
-        path: path.clone().into(),
-        reuse: true,
-        template: None,
-        threads,
-    });
-    let cost = local.gate_cost();
-    let backend = Backend::Local(local);
+    let (backend, cost) = begun(&path, threads);
     say(&format!("{threads} threads, {}", path.display()));
     runtime.block_on(async {
         let probe = backend.probe(&CancellationToken::new()).await;
         assert!(probe.responsive, "{}", probe.detail);
         masks(&backend, &cost).await;
         let speed = speeds(&backend).await;
-        turns(&backend).await;
         say(&format!(
             "memory: {} MiB more than before the model was loaded",
             memory().saturating_sub(before) / 1024
         ));
+        drop(backend);
+        beside("llama.cpp alone in this build", speed, floor_of(&path));
         if let Some(program) = std::env::var_os("MONOLITH_LLAMA_SERVER") {
             let server = Server::start(&program, &path, threads);
             let other = server.speeds().await;
-            let beside = |what: &str, own: f64, other: f64| {
-                say(&format!(
-                    "llama-server: {what} {other:.1} tok/s; ours is {:.2} of it",
-                    own / other
-                ));
-            };
-            beside("prompt", speed.0, other.0);
-            beside("decoding", speed.1, other.1);
+            beside("llama-server", speed, other);
+            drop(server);
+        }
+        for pause in [Duration::ZERO, TOOL] {
+            let (backend, cost) = begun(&path, threads);
+            turns(&backend, &cost, pause).await;
         }
     });
+}
+
+/// The model, not yet loaded, and what it costs.
+fn begun(path: &std::ffi::OsStr, threads: u32) -> (Backend, Arc<EngineCost>) {
+    let local = LocalBackend::new(LocalOptions {
+        context_window: WINDOW,
+        file: ModelFile::open(Path::new(path)).expect("the model's file"),
+        logits_mask: None,
+        reuse: true,
+        template: None,
+        threads,
+        trial: None,
+    });
+    let cost = local.cost();
+    (Backend::Local(local), cost)
+}
+
+/// Says what something else does, and how much of it we do: a prompt and decoding, in tokens a second.
+fn beside(what: &str, (prompt, decoding): (f64, f64), other: (f64, f64)) {
+    say(&format!(
+        "{what}: prompt {:.1} tok/s, ours is {:.2} of it; decoding {:.1} tok/s, ours is {:.2} of it",
+        other.0,
+        prompt / other.0,
+        other.1,
+        decoding / other.1
+    ));
 }
 
 fn say(line: &str) {
@@ -103,6 +137,7 @@ fn contract(gate: bool, seed: u64) -> (String, ExecutionContract) {
 
 /// What one request took.
 struct Answer {
+    /// Until the first text that the model had to be asked for: behind a closed gate a call's beginning comes at once.
     first: Duration,
     text: String,
     usage: LocalUsage,
@@ -114,7 +149,6 @@ async fn ask(
     contract: &ExecutionContract,
     conversation: &[Arc<AgentMessage>],
     tools: ToolExposure,
-    most: Option<u64>,
 ) -> Answer {
     let mut encoder = RequestEncoder::new(contract, 0).expect("an encoder");
     let shape = RequestShape {
@@ -123,25 +157,25 @@ async fn ask(
         tools,
         xml: None,
     };
-    let body = encoder.encode(conversation, &shape);
-    let mut body: Value = serde_json::from_slice(&body).expect("a request");
-    if let Some(most) = most {
-        let fields = body.as_object_mut().expect("an object");
-        fields.insert("max_tokens".to_owned(), most.into());
-    }
+    let gated = tools == ToolExposure::Forced;
+    send(backend, encoder.encode(conversation, &shape), gated).await
+}
+
+async fn send(backend: &Backend, body: Vec<u8>, gated: bool) -> Answer {
     let patience = Patience {
         cancel: CancellationToken::new(),
         idle: Duration::from_secs(600),
     };
     let asked = Instant::now();
-    let reply = backend
-        .send("", body.to_string().into_bytes(), &patience)
-        .await;
+    let reply = backend.send("", body, &patience).await;
     let mut reply = reply.expect("a reply");
     let mut text = String::new();
-    let (mut first, mut usage) = (None, None);
+    let (mut begun, mut first, mut usage) = (!gated, None, None);
     while let Some(line) = reply.chunk().await.expect("a chunk") {
-        first.get_or_insert_with(|| asked.elapsed());
+        if begun {
+            first.get_or_insert_with(|| asked.elapsed());
+        }
+        begun = true;
         match serde_json::from_slice(&line).expect("a line") {
             LocalLine::Text { text: more } => text.push_str(&more),
             LocalLine::Stop { usage: told, .. } => usage = Some(told),
@@ -162,16 +196,16 @@ fn opening(contract: &ExecutionContract, task: &str) -> Vec<Arc<AgentMessage>> {
 }
 
 /// What a mask costs, over calls behind a closed gate.
-async fn masks(backend: &Backend, cost: &GateCost) {
+async fn masks(backend: &Backend, cost: &EngineCost) {
     let (mut tokens, mut whole) = (0, Duration::ZERO);
     for seed in 0..10 {
         let (task, contract) = contract(true, seed);
         let said = opening(&contract, &task);
-        let answer = ask(backend, &contract, &said, ToolExposure::Forced, None).await;
+        let answer = ask(backend, &contract, &said, ToolExposure::Forced).await;
         tokens += answer.usage.output;
         whole += answer.whole.saturating_sub(answer.first);
     }
-    let (masks, spent) = cost.so_far();
+    let (masks, spent) = cost.masks();
     say(&format!(
         "gate: {:.0} µs a mask, {masks} masks for {tokens} tokens, {:.1} % of the time of calls",
         spent.as_secs_f64() * 1e6 / count(masks),
@@ -181,10 +215,12 @@ async fn masks(backend: &Backend, cost: &GateCost) {
 
 /// Tokens a second of a prompt that nothing is known of, and of decoding without a gate.
 async fn speeds(backend: &Backend) -> (f64, f64) {
-    let (_, contract) = contract(false, 1);
-    let prompt = words("cold");
-    let said = vec![Arc::new(AgentMessage::text(Role::User, prompt, 0))];
-    let answer = ask(backend, &contract, &said, ToolExposure::Auto, Some(DECODED)).await;
+    let sampling = json!({"repeat_penalty": 1.1, "seed": 1, "temperature": 0.8, "top_p": 0.95});
+    let request = json!({
+        "closing_tokens": 0, "gate": "open", "grammar": null, "max_tokens": DECODED, "sampling": sampling,
+        "segments": [{"text": words("cold")}],
+    });
+    let answer = send(backend, request.to_string().into_bytes(), false).await;
     let prompt = count(answer.usage.input) / answer.first.as_secs_f64();
     let decoding = answer.whole.saturating_sub(answer.first).as_secs_f64();
     let decoding = count(answer.usage.output.saturating_sub(1)) / decoding;
@@ -195,44 +231,101 @@ async fn speeds(backend: &Backend) -> (f64, f64) {
     (prompt, decoding)
 }
 
-/// How long the first token takes in the first turn of a run, and in the fifth.
-async fn turns(backend: &Backend) {
+/// How long the first token takes in each turn of a run of calls; between two turns a tool works for as long as `pause`.
+async fn turns(backend: &Backend, cost: &EngineCost, pause: Duration) {
+    let probe = backend.probe(&CancellationToken::new()).await;
+    assert!(probe.responsive, "{}", probe.detail);
     let (task, contract) = contract(true, 7);
-    let mut said = opening(&contract, &format!("{task} Today."));
-    let mut firsts = Vec::new();
-    for turn in 0..TURNS {
-        let tools = if turn == 0 {
-            ToolExposure::Forced
-        } else {
-            ToolExposure::Auto
-        };
-        let answer = ask(backend, &contract, &said, tools, Some(400)).await;
-        firsts.push((answer.first, answer.usage.input));
-        for (role, text) in [
-            (Role::Assistant, answer.text),
-            (
-                Role::User,
-                format!("Result {turn}: no room is free. Go on."),
-            ),
-        ] {
+    let mut said = opening(&contract, &task);
+    for turn in 1..=TURNS {
+        let before = cost.evaluated();
+        let answer = ask(backend, &contract, &said, ToolExposure::Forced).await;
+        let evaluated = cost.evaluated() - before;
+        let LocalUsage { input, output } = answer.usage;
+        say(&format!(
+            "turn {turn}, tools of {} ms: first token after {} ms; {evaluated} of {input} tokens read, {output} written",
+            pause.as_millis(),
+            answer.first.as_millis()
+        ));
+        let result = format!("Result {turn}: no room is free. Try another.");
+        for (role, text) in [(Role::Assistant, answer.text), (Role::User, result)] {
             said.push(Arc::new(AgentMessage::text(role, text, 0)));
         }
+        tokio::time::sleep(pause).await;
     }
-    for (turn, (first, input)) in firsts.iter().enumerate() {
-        if turn == 0 || turn + 1 == TURNS {
-            let turn = turn + 1;
-            let ms = first.as_millis();
-            say(&format!(
-                "turn {turn}: first token after {ms} ms, prompt of {input} tokens"
-            ));
+}
+
+/// What llama.cpp does in this build with nothing of ours around it: the same prompt in the same batches, then as many tokens
+/// one by one, none of them drawn. In a process of its own, for llama.cpp is begun once in each.
+fn floor_of(model: &std::ffi::OsStr) -> (f64, f64) {
+    let program = std::env::current_exe().expect("this program");
+    let mut child = Command::new(program);
+    let told = child.env(FLOOR, "1").env("MONOLITH_TEST_MODEL", model);
+    let told = told.stderr(Stdio::null()).output().expect("the floor");
+    let told = String::from_utf8(told.stdout).expect("numbers");
+    let mut numbers = told
+        .split_whitespace()
+        .map(|number| number.parse().expect("a number"));
+    let mut next = || numbers.next().expect("two numbers");
+    (next(), next())
+}
+
+fn floor(model: &Path, threads: u32) {
+    let mut backend = LlamaBackend::init().expect("llama.cpp");
+    backend.void_logs();
+    let model = LlamaModel::load_from_file(&backend, model, &LlamaModelParams::default());
+    let model = model.expect("a model");
+    let threads = i32::try_from(threads).expect("some threads");
+    let params = LlamaContextParams::default()
+        .with_n_ctx(NonZeroU32::new(WINDOW))
+        .with_n_batch(BATCH)
+        .with_n_ubatch(BATCH)
+        .with_n_threads(threads)
+        .with_n_threads_batch(threads)
+        .with_flash_attention_policy(0);
+    let mut context = model.new_context(&backend, params).expect("a context");
+    let prompt = model
+        .vocab()
+        .tokenize(words("cold").as_bytes(), false, false);
+    let mut batch = LlamaBatch::new(BATCH as usize, 1);
+    let mut held = 0;
+    let mut decode = |tokens: &[LlamaToken]| {
+        batch.clear();
+        for (at, token) in tokens.iter().enumerate() {
+            let last = at + 1 == tokens.len();
+            batch.add(*token, held, &[0], last).expect("room");
+            held += 1;
         }
+        context.decode(&mut batch).expect("decoded");
+        if tokens.len() == 1 {
+            std::hint::black_box(context.get_logits().first().copied());
+        }
+    };
+    let begun = Instant::now();
+    for piece in prompt.chunks(BATCH as usize) {
+        decode(piece);
     }
+    let read = begun.elapsed().as_secs_f64();
+    let begun = Instant::now();
+    for token in prompt
+        .iter()
+        .cycle()
+        .take(usize::try_from(DECODED).expect("a count"))
+    {
+        decode(&[*token]);
+    }
+    let written = begun.elapsed().as_secs_f64();
+    say(&format!(
+        "{} {}",
+        count(prompt.len() as u64) / read,
+        count(DECODED) / written
+    ));
 }
 
 /// A prompt of some hundred tokens.
 fn words(first: &str) -> String {
     let line = "The heron stands in the shallow water and waits for a fish to come by. ";
-    format!("{first} {}", line.repeat(24))
+    format!("{first} {}", line.repeat(60))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of a bench")]

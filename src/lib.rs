@@ -40,9 +40,9 @@ pub use contract::{
     TargetCapability, ToolCapability, Validators,
 };
 pub use driver::{DriverError, Environment, Observer, RedactionKey, RunRequest, drive, prepare};
-pub use inference::{Backend, Patience, TransportFault, TransportFaultKind};
+pub use inference::{Backend, ModelFile, Patience, TransportFault, TransportFaultKind};
 #[cfg(feature = "local")]
-pub use inference::{GateCost, LocalBackend, LocalOptions};
+pub use inference::{EngineCost, LocalBackend, LocalOptions};
 pub use kernel::{
     AgentOutcome, Effect, EffectRecord, EntryDraft, Event, EventKind, InferenceReturned, Outcome,
     OutcomeCode, Probed, ProbedTarget, Run, RunStarted, ToolExposure, ToolReturned,

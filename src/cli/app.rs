@@ -103,6 +103,8 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::SlowTool => commands::slow_tool::slow_tool(&home),
         #[cfg(feature = "local")]
         Command::Template => commands::template::template(),
+        #[cfg(feature = "local")]
+        Command::TryModel(args) => commands::try_model::try_model(&args),
     }
 }
 

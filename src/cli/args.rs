@@ -98,6 +98,19 @@ pub(super) enum Command {
     #[cfg(feature = "local")]
     #[command(name = crate::inference::TEMPLATE_COMMAND, hide = true)]
     Template,
+    /// Where a model's file is loaded for the first time
+    #[cfg(feature = "local")]
+    #[command(name = crate::inference::TRIAL_COMMAND, hide = true)]
+    TryModel(TryModelArgs),
+}
+
+#[cfg(feature = "local")]
+#[derive(Debug, Args)]
+pub(super) struct TryModelArgs {
+    /// The model's file
+    pub(super) file: PathBuf,
+    /// Tokens of the context
+    pub(super) context_window: u32,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,9 @@ use super::{
     TextProfile, ToolPolicy, ToolTransport, Validators,
 };
 
+/// How the embedded engine lays out prompts where the model's file does not say.
+const EMBEDDED_TEMPLATE: &str = "chatml";
+
 /// Why the pinned tools cannot be used (semantics §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ToolFault {
@@ -340,6 +343,16 @@ fn alignment_fault(
         let word = provider_type.as_str();
         return Some(format!(
             "targets.{n}: the adapter {version} does not speak the protocol of type {word}"
+        ));
+    }
+    // The embedded engine lays out one form, unless the model's own file says how.
+    let laid_out = target.prompt_layout.is_none() && provider_type == ProviderType::Local;
+    if let Some(template) = profile.template.as_deref().filter(|_| laid_out)
+        && template != EMBEDDED_TEMPLATE
+    {
+        return Some(format!(
+            "targets.{n}: profile {id} expects its prompts as {template}, the embedded engine lays out {EMBEDDED_TEMPLATE}, \
+             and the model's file has no template that knows tools"
         ));
     }
     let transport = terms.tool_transport;

@@ -257,11 +257,29 @@ mod tests {
         check("unknown", None);
     }
 
+    /// A maker who sells a model by its name sets its parameters himself: only what people run on their own has defaults.
     #[test]
-    fn no_shipped_profile_changes_what_contracts_say_that_say_nothing() {
+    fn families_of_open_models_have_the_parameters_that_their_makers_advise() {
+        let check = |id: &str, temperature: Option<f64>, top_p: Option<f64>| {
+            let sampling = &ModelProfile::by_id(id).unwrap().sampling;
+            assert_eq!(
+                (sampling.temperature, sampling.top_p),
+                (temperature, top_p),
+                "{id}"
+            );
+        };
+        check("smollm2-135m", Some(0.2), Some(0.9));
+        check("qwen", Some(0.7), Some(0.8));
+        check("llama-3", Some(0.6), Some(0.9));
+        check("hermes-3", Some(0.8), None);
+        check("mistral", Some(0.3), None);
         for profile in ModelProfile::all() {
             let id = &profile.id;
-            assert_eq!(profile.sampling, SamplingDefaults::default(), "{id}");
+            let family = profile.template.is_some();
+            assert!(
+                family || profile.sampling == SamplingDefaults::default(),
+                "{id}"
+            );
             assert!(profile.strict_mode, "{id}");
             assert!(
                 profile.template.as_deref().is_none_or(|t| !t.is_empty()),

@@ -43,6 +43,14 @@ impl SessionTool {
     }
 }
 
+impl ToolTerms {
+    /// Whether it is one of the session's own: it stands for no work and proves nothing.
+    #[must_use]
+    pub fn is_of_session(&self) -> bool {
+        self.origin == ORIGIN
+    }
+}
+
 impl Terms {
     /// Which of the session's own tools that name is under this contract; none for every other name.
     #[must_use]

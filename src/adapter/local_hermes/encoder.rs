@@ -18,6 +18,8 @@ pub(in crate::adapter) struct Encoder {
     closed: Option<GateGrammar>,
     max_tokens: u64,
     prose: GateGrammar,
+    /// Of a closing turn that asks for the final report; none where it asks for words.
+    report: Option<GateGrammar>,
     sampling: LocalSampling,
     /// What the model's own template is given of the tools, and of the time; none where prompts are laid out here.
     template: Option<LocalChat>,
@@ -38,6 +40,8 @@ impl Encoder {
             }),
             max_tokens: sampling.max_output_tokens,
             prose: GateGrammar::prose(GrammarLanguage::Lark),
+            // A schema that no grammar can say is the model's to follow.
+            report: GateGrammar::report(terms, GrammarLanguage::Lark).and_then(Result::ok),
             sampling: LocalSampling {
                 repeat_penalty: sampling.repeat_penalty,
                 seed: sampling.seed.map_or(0, |seed| seed.0),
@@ -108,10 +112,13 @@ impl Encode for Encoder {
     }
 
     fn encode(&mut self, conversation: &[Arc<AgentMessage>], shape: &RequestShape<'_>) -> Vec<u8> {
-        let (gate, grammar) = match (shape.tools, &self.closed) {
-            (ToolExposure::Forced, Some(closed)) => (GatePhase::Closed, Some(closed)),
-            (ToolExposure::Withheld, _) => (GatePhase::Prose, Some(&self.prose)),
-            (ToolExposure::Auto, _) | (ToolExposure::Forced, None) => (GatePhase::Open, None),
+        let (gate, grammar) = match (shape.tools, &self.closed, &self.report) {
+            (ToolExposure::Forced, Some(closed), _) => (GatePhase::Closed, Some(closed)),
+            (ToolExposure::Withheld, ..) => (GatePhase::Prose, Some(&self.prose)),
+            (ToolExposure::Auto, _, Some(report)) if shape.closing => {
+                (GatePhase::Closed, Some(report))
+            }
+            (ToolExposure::Auto, ..) | (ToolExposure::Forced, None, _) => (GatePhase::Open, None),
         };
         let chat = self.template.clone().map(|template| LocalChat {
             messages: chat::messages(conversation, shape.notices),

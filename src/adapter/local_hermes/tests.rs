@@ -117,6 +117,78 @@ fn the_phase_follows_from_how_tools_are_offered() {
     );
 }
 
+#[test]
+fn a_final_report_neither_opens_the_gate_nor_leaves_the_closing_turn_to_chance() {
+    let contract = contract(&[
+        "completion=final_report",
+        "progress_report=true",
+        "batch=true",
+    ]);
+    let task = [AgentMessage::text(Role::User, "List the files.", 0)];
+    let closed = request(&contract, &task, ToolExposure::Forced);
+    assert_eq!(
+        (closed.gate, &closed.grammar),
+        (GatePhase::Closed, &contract.grammar)
+    );
+    let grammar = closed.grammar.unwrap();
+    assert!(
+        grammar.contains("echo") && !grammar.contains("agent__"),
+        "{grammar}"
+    );
+    // What ends a call is counted over what may be called, not over what is told of.
+    let plain = super::tests::contract(&[]);
+    let expect = request(&plain, &task, ToolExposure::Forced).closing_tokens;
+    assert_eq!(closed.closing_tokens, expect);
+    let told = shown(&closed.segments);
+    for name in [
+        "agent__final_report",
+        "agent__progress_report",
+        "agent__batch",
+        "echo",
+    ] {
+        assert!(told.contains(name), "{told}");
+    }
+    let open = request(&contract, &task, ToolExposure::Auto);
+    assert_eq!((open.gate, open.grammar), (GatePhase::Open, None));
+    let closing = closing_request(&contract, &task);
+    assert_eq!(closing.gate, GatePhase::Closed);
+    let grammar = closing.grammar.unwrap();
+    assert!(grammar.contains("agent__final_report"), "{grammar}");
+    for other in [
+        "echo",
+        "agent__batch",
+        "agent__progress_report",
+        "base64",
+        "metadata",
+    ] {
+        assert!(!grammar.contains(other), "{other}: {grammar}");
+    }
+    // Where the report is no tool of the provider's, the closing turn is words.
+    let tags = super::tests::contract(&["completion=final_report", "tool_transport=xml-final"]);
+    let mut encoder = RequestEncoder::new(&tags, 0).unwrap();
+    let shape = RequestShape {
+        closing: true,
+        notices: &[],
+        tools: ToolExposure::Withheld,
+        xml: None,
+    };
+    let task = task.map(Arc::new);
+    let words: LocalRequest = serde_json::from_slice(&encoder.encode(&task, &shape)).unwrap();
+    assert_eq!(words.gate, GatePhase::Prose);
+}
+
+fn closing_request(contract: &ExecutionContract, messages: &[AgentMessage]) -> LocalRequest {
+    let mut encoder = RequestEncoder::new(contract, 0).unwrap();
+    let messages: Vec<Arc<AgentMessage>> = messages.iter().cloned().map(Arc::new).collect();
+    let shape = RequestShape {
+        closing: true,
+        notices: &[],
+        tools: ToolExposure::Auto,
+        xml: None,
+    };
+    serde_json::from_slice(&encoder.encode(&messages, &shape)).unwrap()
+}
+
 fn raw(text: &str) -> Vec<u8> {
     let text = serde_json::Value::from(text);
     format!("{{\"text\":{text}}}\n{{\"stop\":\"end\",\"usage\":{{\"input\":7,\"output\":3}}}}\n")

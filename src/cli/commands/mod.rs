@@ -26,6 +26,7 @@ pub(super) mod machine;
 pub(super) mod migrate;
 pub(super) mod model;
 mod model_pull;
+mod offer;
 mod overview;
 mod pin_file;
 pub(super) mod profile;
@@ -42,4 +43,6 @@ mod story;
 #[cfg(feature = "local")]
 pub(super) mod template;
 mod tree;
+#[cfg(feature = "local")]
+pub(super) mod try_model;
 pub(super) mod verify;

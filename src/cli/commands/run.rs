@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::approval::Approver;
+use super::offer::offer_models;
 use super::signals::{Asked, Signals};
 use crate::cli::app::{caught, print_result, result_of};
 use crate::cli::args::{DurabilityArg, RunArgs};
@@ -144,6 +145,7 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
     if args.task.is_some() {
         spec.task = args.task;
     }
+    offer_models(home, &spec)?;
     let contract_dir = path.parent().unwrap_or(&home.cwd).to_owned();
     let invocation = Invocation {
         base_dir: home.cwd.clone(),

@@ -1,10 +1,12 @@
 use std::fmt;
 
+use serde_json::Value;
+
 use super::compiler::{Compiler, Limits};
 use super::expr::{Closing, Expr};
 use super::print::{self, prose};
-use crate::contract::Terms;
 use crate::contract::schema_bounds::SchemaFault;
+use crate::contract::{FINAL_REPORT, Terms};
 
 /// What begins a call in the model's text.
 pub(crate) const CALL_OPEN: &str = "<tool_call>";
@@ -13,6 +15,8 @@ pub(crate) const CALL_CLOSE: &str = "</tool_call>";
 
 /// The longest grammar in bytes.
 const MAX_TEXT_BYTES: usize = 512 * 1024;
+/// What a report may have and a closing turn does without: a model that has to end shall say what it found.
+const OPTIONAL_OF_REPORT: [&str; 2] = ["encoding", "metadata"];
 /// The most calls of one message behind a closed gate.
 const MAX_CALLS: u64 = 8;
 
@@ -96,7 +100,8 @@ impl GrammarLanguage {
 }
 
 impl GateGrammar {
-    /// The grammar of the closed phase: calls of exposed tools and nothing else.
+    /// The grammar of the closed phase: calls of exposed tools and nothing else. The session's own tools prove nothing, so none
+    /// of them opens the gate.
     ///
     /// # Errors
     /// Every tool whose schema cannot be compiled; also where no tool is exposed, for no call can then be made.
@@ -104,22 +109,59 @@ impl GateGrammar {
         terms: &Terms,
         language: GrammarLanguage,
     ) -> Result<Self, Vec<GrammarFault>> {
+        let tools: Vec<(&str, &Value)> = terms
+            .exposed_tools()
+            .filter(|tool| !tool.is_of_session())
+            .map(|tool| (tool.name.as_str(), &tool.input_schema))
+            .collect();
+        Self::of_calls(&tools, calls_at_once(terms), language)
+    }
+
+    /// The grammar of a closing turn that offers the final report and nothing else: that report, in its format, with neither
+    /// metadata nor an encoding. None where these terms offer something else.
+    ///
+    /// # Errors
+    /// The report's schema cannot be compiled.
+    pub(crate) fn report(
+        terms: &Terms,
+        language: GrammarLanguage,
+    ) -> Option<Result<Self, Vec<GrammarFault>>> {
+        let mut offered = terms.exposed_tools();
+        let report = offered
+            .next()
+            .filter(|tool| tool.is_of_session() && tool.name == FINAL_REPORT)?;
+        if offered.next().is_some() {
+            return None;
+        }
+        let mut schema = report.input_schema.clone();
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        if let Some(properties) = properties {
+            properties.retain(|name, _| !OPTIONAL_OF_REPORT.contains(&name.as_str()));
+        }
+        Some(Self::of_calls(&[(FINAL_REPORT, &schema)], 1, language))
+    }
+
+    /// The grammar of 1 to `most` calls of tools by their names and schemas.
+    fn of_calls(
+        tools: &[(&str, &Value)],
+        most: u32,
+        language: GrammarLanguage,
+    ) -> Result<Self, Vec<GrammarFault>> {
         let mut rules = Vec::new();
         let mut closings: Vec<Closing> = Vec::new();
-        let mut tools = Vec::new();
+        let mut calls = Vec::new();
         let mut faults = Vec::new();
-        for tool in terms.exposed_tools() {
+        for (name, schema) in tools {
             let (kept_rules, kept_closings) = (rules.clone(), closings.clone());
-            let mut compiler =
-                Compiler::new(&tool.input_schema, language.limits(), rules, closings);
+            let mut compiler = Compiler::new(schema, language.limits(), rules, closings);
             match compiler.arguments() {
                 Ok(arguments) => {
-                    let head = Expr::literal(format!("{}\",\"arguments\":", tool.name));
-                    tools.push(Expr::seq(vec![head, arguments]));
+                    let head = Expr::literal(format!("{name}\",\"arguments\":"));
+                    calls.push(Expr::seq(vec![head, arguments]));
                     (rules, closings) = (compiler.rules, compiler.closings);
                 }
                 Err(SchemaFault { pointer, rule }) => {
-                    let tool = tool.name.clone();
+                    let tool = (*name).to_owned();
                     faults.push(GrammarFault {
                         pointer,
                         rule,
@@ -129,7 +171,7 @@ impl GateGrammar {
                 }
             }
         }
-        if faults.is_empty() && tools.is_empty() {
+        if faults.is_empty() && calls.is_empty() {
             faults.push(whole("no tool is exposed"));
         }
         if !faults.is_empty() {
@@ -137,13 +179,13 @@ impl GateGrammar {
         }
         let call = Expr::seq(vec![
             Expr::literal(format!("{CALL_OPEN}\n{{\"name\":\"")),
-            Expr::alt(tools),
+            Expr::alt(calls),
             Expr::literal(format!("}}\n{CALL_CLOSE}")),
         ]);
         closings.push(call.closing(&closings));
         rules.push(call);
         let call = Expr::Rule(rules.len() - 1);
-        let start = match calls_at_once(terms) {
+        let start = match most {
             1 => call,
             most => {
                 let next = Expr::seq(vec![Expr::literal("\n"), call.clone()]);

@@ -216,6 +216,39 @@ fn what_is_not_built_is_incompatible_and_says_so() {
 }
 
 #[test]
+fn an_embedded_model_whose_profile_wants_another_layout_needs_a_template_of_its_own() {
+    let sets = |model: &str| {
+        [
+            "providers={here: {type: local}}".to_owned(),
+            format!("targets=[{{provider: here, model: {model}, context_window: 8192}}]"),
+        ]
+    };
+    let faults = |model: &str, prompt_layout: Option<PromptLayout>| {
+        let sets = sets(model);
+        let mut terms = (*make(&[&sets[0], &sets[1]])).clone();
+        terms.targets[0].prompt_layout = prompt_layout;
+        profile_faults(&terms)
+    };
+    let wants = |profile: &str, template: &str| {
+        vec![format!(
+            "targets.0: profile {profile} expects its prompts as {template}, the embedded engine lays out chatml, and the \
+             model's file has no template that knows tools"
+        )]
+    };
+    for model in ["smollm2-135m", "qwen2.5-7b", "hermes-3", "unheard-of"] {
+        assert_eq!(faults(model, None), Vec::<String>::new(), "{model}");
+    }
+    assert_eq!(faults("llama3.1-8b", None), wants("llama-3", "llama3"));
+    assert_eq!(faults("mistral-7b", None), wants("mistral", "mistral"));
+    let own = Some(PromptLayout::Template);
+    assert_eq!(faults("llama3.1-8b", own), Vec::<String>::new());
+    // A server lays out its model's prompts itself.
+    let remote = "targets=[{provider: cloud, model: llama3.1-8b, context_window: 8192}]";
+    let sets = ["providers={cloud: {type: ollama}}", remote];
+    assert_eq!(profile_faults(&make(&sets)), Vec::<String>::new());
+}
+
+#[test]
 fn adapter_profile_provider_and_transport_go_together_or_the_fault_says_what_does_not() {
     let check = |sets: &[&str], expect: &[&str]| check(profile_faults, sets, expect);
     for form in ["hermes", "llama3", "qwen", "none"] {

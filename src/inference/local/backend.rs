@@ -1,18 +1,21 @@
-use std::path::{Path, PathBuf};
+use std::cell::Cell;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use llama_cpp_2::model::LlamaModel;
 use tokio::sync::{mpsc, oneshot};
 
-use super::engine::{Engine, EngineFault, Listener, load};
+use super::engine::{Ended, Engine, EngineFault, Listener, load};
 use super::identity::processor_fault;
 use super::template::TemplateRenderer;
+use super::trial::{ModelTrial, UnderWay};
 use crate::adapter::{LocalLine, LocalRequest};
 use crate::inference::backend::{Body, Patience, Probe, ResponseHead, wait};
-use crate::inference::{ModelHeader, TransportFault, TransportFaultKind};
+use crate::inference::{FileChanged, ModelFile, TransportFault, TransportFaultKind};
 use crate::message::ProviderFaultClass;
 
 /// Pieces that may wait for whoever reads them.
@@ -26,43 +29,58 @@ pub struct LocalOptions {
     /// Added to the logits, one for each token of the vocabulary.
     pub logits_mask: Option<Arc<[f64]>>,
     /// The model's file.
-    pub path: PathBuf,
+    pub file: ModelFile,
     /// Whether what prompts have in common stays in memory between requests.
     pub reuse: bool,
     /// The template that lays out prompts, where the requests leave that to the model's file.
     pub template: Option<TemplateRenderer>,
     /// Threads that compute.
     pub threads: u32,
+    /// Where the file is tried before this process loads it; without one it is not.
+    pub trial: Option<ModelTrial>,
 }
 
-/// What the gate has cost so far.
+/// What an embedded model has cost so far.
 #[derive(Debug, Default)]
-pub struct GateCost {
+pub struct EngineCost {
+    evaluated: AtomicU64,
     masks: AtomicU64,
     nanoseconds: AtomicU64,
 }
 
-impl GateCost {
-    /// Notes one mask.
-    pub(super) fn note(&self, took: Duration) {
+impl EngineCost {
+    /// Notes one mask of the gate.
+    pub(super) fn mask(&self, took: Duration) {
         let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.masks.fetch_add(1, Ordering::Relaxed);
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
+    /// Notes how many tokens of a prompt were not known.
+    pub(super) fn prompt(&self, tokens: usize) {
+        let tokens = u64::try_from(tokens).unwrap_or(u64::MAX);
+        self.evaluated.fetch_add(tokens, Ordering::Relaxed);
+    }
+
     /// How many masks were made, and how long that took together.
     #[must_use]
-    pub fn so_far(&self) -> (u64, Duration) {
+    pub fn masks(&self) -> (u64, Duration) {
         let nanoseconds = self.nanoseconds.load(Ordering::Relaxed);
         let masks = self.masks.load(Ordering::Relaxed);
         (masks, Duration::from_nanos(nanoseconds))
+    }
+
+    /// How many tokens of prompts were evaluated, those left out that were still in memory.
+    #[must_use]
+    pub fn evaluated(&self) -> u64 {
+        self.evaluated.load(Ordering::Relaxed)
     }
 }
 
 /// An embedded model: one thread that loads it at the first question and answers one request after another.
 #[derive(Debug)]
 pub struct LocalBackend {
-    gate_cost: Arc<GateCost>,
+    cost: Arc<EngineCost>,
     options: LocalOptions,
     /// Whether header and template are good, and the weights are being read or have been.
     weights: Arc<AtomicBool>,
@@ -75,11 +93,13 @@ struct Worker {
     /// Set where loading is to end before the model is whole.
     stop: Arc<AtomicBool>,
     thread: JoinHandle<()>,
+    trial: UnderWay,
 }
 
 /// What the thread and whoever waits for it tell each other while it loads.
 struct Loading {
     stop: Arc<AtomicBool>,
+    trial: UnderWay,
     weights: Arc<AtomicBool>,
 }
 
@@ -105,17 +125,17 @@ impl LocalBackend {
     #[must_use]
     pub fn new(options: LocalOptions) -> Self {
         Self {
-            gate_cost: Arc::default(),
+            cost: Arc::default(),
             options,
             weights: Arc::default(),
             worker: Mutex::new(None),
         }
     }
 
-    /// What the gate has cost so far; whoever measures keeps it beside the backend.
+    /// What it has cost so far; whoever measures keeps it beside the backend.
     #[must_use]
-    pub fn gate_cost(&self) -> Arc<GateCost> {
-        Arc::clone(&self.gate_cost)
+    pub fn cost(&self) -> Arc<EngineCost> {
+        Arc::clone(&self.cost)
     }
 
     /// Loads the model, where that has not happened, and says whether it can answer. The weights of a large model may take
@@ -131,10 +151,10 @@ impl LocalBackend {
             let late = fault.kind == TransportFaultKind::Timeout;
             let responsive = late && self.weights.load(Ordering::Relaxed);
             let detail = match (late, responsive) {
-                (true, true) => named(&self.options.path, "its weights are still being read"),
+                (true, true) => named(self.options.file.path(), "its weights are still being read"),
                 (true, false) => {
                     let late = "whether it can be used was not found out in time";
-                    named(&self.options.path, late)
+                    named(self.options.file.path(), late)
                 }
                 (false, _) => fault.detail,
             };
@@ -176,16 +196,23 @@ impl LocalBackend {
             let (jobs, received) = channel();
             let options = self.options.clone();
             let stop = Arc::new(AtomicBool::new(false));
+            let trial = UnderWay::default();
             let loading = Loading {
                 stop: Arc::clone(&stop),
+                trial: trial.clone(),
                 weights: Arc::clone(&self.weights),
             };
-            let cost = Arc::clone(&self.gate_cost);
+            let cost = Arc::clone(&self.cost);
             let thread = std::thread::Builder::new()
                 .name("local model".to_owned())
                 .spawn(move || serve(&options, &received, &loading, cost))
                 .map_err(|fault| engine_fault(format!("no thread for the model: {fault}")))?;
-            *worker = Some(Worker { jobs, stop, thread });
+            *worker = Some(Worker {
+                jobs,
+                stop,
+                thread,
+                trial,
+            });
         }
         let sent = worker.as_ref().map(|worker| worker.jobs.send(job));
         match sent {
@@ -203,8 +230,15 @@ impl Drop for LocalBackend {
             .worker
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(Worker { jobs, stop, thread }) = worker.take() {
+        if let Some(worker) = worker.take() {
+            let Worker {
+                jobs,
+                stop,
+                thread,
+                trial,
+            } = worker;
             stop.store(true, Ordering::Relaxed);
+            trial.end();
             drop(jobs);
             let _ = thread.join();
         }
@@ -230,30 +264,47 @@ fn engine_fault(detail: String) -> TransportFault {
 }
 
 /// The thread: loads the model, then answers until nobody can ask any more.
-fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: Arc<GateCost>) {
+fn serve(options: &LocalOptions, jobs: &Receiver<Job>, loading: &Loading, cost: Arc<EngineCost>) {
     match prepare(options, loading) {
-        Ok(model) => match Engine::new(&model, options, cost) {
+        Ok(model) => match ready(&model, options, cost) {
             Ok(mut engine) => {
                 let file = options
-                    .path
+                    .file
+                    .path()
                     .file_name()
                     .unwrap_or_default()
                     .to_string_lossy();
                 let detail = format!("{file}, {} tokens of context", options.context_window);
-                while let Ok(job) = jobs.recv() {
+                let mut early = None;
+                while let Some(job) = early.take().or_else(|| jobs.recv().ok()) {
                     match job {
                         Job::Probe(reply) => {
                             let detail = detail.clone();
                             let responsive = true;
                             let _ = reply.send(Probe { detail, responsive });
                         }
-                        Job::Infer(request, pieces) => answer(&mut engine, &request, pieces),
+                        Job::Infer(request, pieces) => {
+                            let said = answer(&mut engine, &request, &options.file, pieces);
+                            let next = Cell::new(None);
+                            let idle = || match jobs.try_recv() {
+                                Ok(job) => {
+                                    next.set(Some(job));
+                                    false
+                                }
+                                Err(TryRecvError::Empty) => true,
+                                Err(TryRecvError::Disconnected) => false,
+                            };
+                            if let Some(said) = said {
+                                engine.look_ahead(&request, &said, &idle);
+                            }
+                            early = next.into_inner();
+                        }
                     }
                 }
             }
-            Err(reason) => refuse(&named(&options.path, &reason), jobs),
+            Err(reason) => refuse(&named(options.file.path(), &reason), jobs),
         },
-        Err(reason) => refuse(&named(&options.path, &reason), jobs),
+        Err(reason) => refuse(&named(options.file.path(), &reason), jobs),
     }
 }
 
@@ -261,20 +312,37 @@ fn named(path: &Path, reason: &str) -> String {
     format!("{}: {reason}", path.display())
 }
 
-/// The model, where processor and file allow it. The file's header and template are judged before llama.cpp sees them.
-fn prepare(
-    options: &LocalOptions,
-    loading: &Loading,
-) -> Result<Arc<llama_cpp_2::model::LlamaModel>, String> {
+/// The model, where processor and file allow it. The file's header and template are judged before llama.cpp sees them, and
+/// another process loads it before this one does.
+fn prepare(options: &LocalOptions, loading: &Loading) -> Result<Arc<LlamaModel>, String> {
     if let Some(fault) = processor_fault() {
         return Err(fault);
     }
-    ModelHeader::read(&options.path).map_err(|fault| fault.to_string())?;
+    let file = &options.file;
+    file.header().map_err(|fault| fault.to_string())?;
     if let Some(template) = &options.template {
         template.try_out()?;
     }
+    if let Some(trial) = &options.trial {
+        let window = options.context_window;
+        trial.pass(file, window, &loading.stop, &loading.trial)?;
+    }
     loading.weights.store(true, Ordering::Relaxed);
-    load(&options.path, Arc::clone(&loading.stop))
+    let name = file.name_here().map_err(|fault| fault.to_string())?;
+    let model = load(&name, Arc::clone(&loading.stop))?;
+    file.unchanged().map_err(|fault| fault.to_string())?;
+    Ok(model)
+}
+
+/// The engine for a model that can be asked.
+fn ready<'m>(
+    model: &'m Arc<LlamaModel>,
+    options: &LocalOptions,
+    cost: Arc<EngineCost>,
+) -> Result<Engine<'m>, String> {
+    let engine = Engine::new(model, options, cost)?;
+    engine.can_be_asked()?;
+    Ok(engine)
 }
 
 /// Answers everything with why nothing can be answered.
@@ -297,6 +365,8 @@ fn refuse(reason: &str, jobs: &Receiver<Job>) {
 struct Pieces {
     begun: bool,
     out: mpsc::Sender<Event>,
+    /// All of it so far.
+    said: String,
 }
 
 impl Pieces {
@@ -315,21 +385,38 @@ impl Listener for Pieces {
     }
 
     fn text(&mut self, text: &str) {
+        self.said.push_str(text);
         let text = text.to_owned();
         self.line(200, &LocalLine::Text { text });
     }
 }
 
-fn answer(engine: &mut Engine<'_>, request: &LocalRequest, out: mpsc::Sender<Event>) {
-    let mut pieces = Pieces { begun: false, out };
-    match engine.infer(request, &mut pieces) {
-        Ok(ended) => pieces.line(
-            200,
-            &LocalLine::Stop {
-                stop: ended.stop,
-                usage: ended.usage,
-            },
-        ),
+/// One answer, and its text where it came about. Its weights are looked at in the file as they are needed, so what was changed in it meanwhile spoils the answer.
+fn answer(
+    engine: &mut Engine<'_>,
+    request: &LocalRequest,
+    file: &ModelFile,
+    out: mpsc::Sender<Event>,
+) -> Option<String> {
+    let mut pieces = Pieces {
+        begun: false,
+        out,
+        said: String::new(),
+    };
+    let unchanged = || {
+        let changed =
+            |fault: FileChanged| EngineFault::Failed(named(file.path(), &fault.to_string()));
+        file.unchanged().map_err(changed)
+    };
+    let answered = unchanged()
+        .and_then(|()| engine.infer(request, &mut pieces))
+        .and_then(|ended| unchanged().map(|()| ended));
+    match answered {
+        Ok(ended) => {
+            let Ended { stop, usage } = ended;
+            pieces.line(200, &LocalLine::Stop { stop, usage });
+            return Some(pieces.said);
+        }
         Err(EngineFault::Cancelled) => {}
         Err(EngineFault::Overflow(message)) => pieces.line(
             400,
@@ -342,4 +429,5 @@ fn answer(engine: &mut Engine<'_>, request: &LocalRequest, out: mpsc::Sender<Eve
             let _ = pieces.out.blocking_send(Event::Fault(engine_fault(reason)));
         }
     }
+    None
 }

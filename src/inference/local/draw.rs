@@ -1,7 +1,5 @@
 //! How the next token is drawn.
 
-use std::collections::BTreeSet;
-
 use crate::adapter::LocalSampling;
 
 /// How many of the last tokens the repeat penalty looks at.
@@ -10,6 +8,8 @@ const PENALTY_WINDOW: usize = 64;
 /// Draws tokens of one answer. The same seed, prompt and logits give the same tokens.
 #[derive(Debug)]
 pub(super) struct Draw {
+    /// What may be drawn: tokens in their order, and what each is worth. Kept, for a vocabulary is long.
+    candidates: Vec<(i32, f64)>,
     penalty: f64,
     random: blake3::OutputReader,
     temperature: f64,
@@ -24,6 +24,7 @@ impl Draw {
             hasher.update(&token.to_le_bytes());
         }
         Self {
+            candidates: Vec::new(),
             penalty: sampling.repeat_penalty.unwrap_or(1.0),
             random: hasher.finalize_xof(),
             temperature: sampling.temperature.unwrap_or(1.0),
@@ -31,53 +32,73 @@ impl Draw {
         }
     }
 
-    /// Draws one of `allowed`; None where there is none with a finite logit.
+    /// Draws one of `allowed`, which ascend; None where there is none with a finite logit.
     pub(super) fn token(
         &mut self,
         logits: &[f32],
         allowed: impl Iterator<Item = i32>,
         recent: &[i32],
     ) -> Option<i32> {
-        let begin = recent.len().saturating_sub(PENALTY_WINDOW);
-        let recent: BTreeSet<i32> = recent
-            .get(begin..)
-            .unwrap_or_default()
-            .iter()
-            .copied()
-            .collect();
-        let mut candidates: Vec<(i32, f64)> = allowed
-            .filter_map(|token| {
-                let logit = f64::from(*logits.get(usize::try_from(token).ok()?)?);
-                let logit = match (recent.contains(&token), logit > 0.0) {
-                    (false, _) => logit,
-                    (true, true) => logit / self.penalty,
-                    (true, false) => logit * self.penalty,
-                };
-                logit.is_finite().then_some((token, logit))
-            })
-            .collect();
-        let best = candidates
-            .iter()
-            .copied()
-            .reduce(|best, one| if one.1 > best.1 { one } else { best })?;
-        if self.temperature <= 0.0 || candidates.len() == 1 {
+        self.weigh(logits, allowed, recent);
+        let mut best = *self.candidates.first()?;
+        for candidate in &self.candidates {
+            if candidate.1 > best.1 {
+                best = *candidate;
+            }
+        }
+        if self.temperature <= 0.0 || self.candidates.len() == 1 {
             return Some(best.0);
         }
-        for (_, logit) in &mut candidates {
-            *logit = ((*logit - best.1) / self.temperature).exp();
+        let mut sum = 0.0;
+        for (_, weight) in &mut self.candidates {
+            *weight = ((*weight - best.1) / self.temperature).exp();
+            sum += *weight;
         }
         if self.top_p < 1.0 {
-            keep(&mut candidates, self.top_p);
+            keep(&mut self.candidates, self.top_p * sum, sum);
+            sum = self.candidates.iter().map(|(_, weight)| weight).sum();
         }
-        let sum: f64 = candidates.iter().map(|(_, weight)| weight).sum();
         let mut left = self.unit() * sum;
-        for (token, weight) in &candidates {
+        for (token, weight) in &self.candidates {
             left -= weight;
             if left < 0.0 {
                 return Some(*token);
             }
         }
-        candidates.last().map(|(token, _)| *token)
+        self.candidates.last().map(|(token, _)| *token)
+    }
+
+    /// What may be drawn, with its logit: less for what was said a short while ago.
+    fn weigh(&mut self, logits: &[f32], allowed: impl Iterator<Item = i32>, recent: &[i32]) {
+        self.candidates.clear();
+        for token in allowed {
+            let logit = usize::try_from(token).ok().and_then(|at| logits.get(at));
+            if let Some(logit) = logit
+                && logit.is_finite()
+            {
+                self.candidates.push((token, f64::from(*logit)));
+            }
+        }
+        let begin = recent.len().saturating_sub(PENALTY_WINDOW);
+        let mut recent = recent.get(begin..).unwrap_or_default().to_vec();
+        recent.sort_unstable();
+        recent.dedup();
+        let mut lost = false;
+        for token in recent {
+            let at = self.candidates.binary_search_by_key(&token, |one| one.0);
+            let candidate = at.ok().and_then(|at| self.candidates.get_mut(at));
+            if let Some((_, logit)) = candidate {
+                if *logit > 0.0 {
+                    *logit /= self.penalty;
+                } else {
+                    *logit *= self.penalty;
+                }
+                lost |= !logit.is_finite();
+            }
+        }
+        if lost {
+            self.candidates.retain(|(_, logit)| logit.is_finite());
+        }
     }
 
     /// The next number from 0 up to 1, with 53 bits.
@@ -90,10 +111,16 @@ impl Draw {
     }
 }
 
-/// Keeps the likeliest candidates that together have the share `top_p`.
-fn keep(candidates: &mut Vec<(i32, f64)>, top_p: f64) {
-    candidates.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let enough = candidates.iter().map(|(_, weight)| weight).sum::<f64>() * top_p;
+/// Keeps the likeliest candidates that together weigh `enough` of `whole`.
+fn keep(candidates: &mut Vec<(i32, f64)>, enough: f64, whole: f64) {
+    // All that weigh less than this together are less than what is left over: the others are enough, and few.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a vocabulary is shorter than 2^53"
+    )]
+    let least = (whole - enough) / candidates.len() as f64 / 2.0;
+    candidates.retain(|(_, weight)| *weight >= least);
+    candidates.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut sum = 0.0;
     let count = candidates
         .iter()
@@ -147,9 +174,35 @@ mod tests {
         }
         assert_eq!(draw.token(&logits, [].into_iter(), &[]), None);
         assert_eq!(draw.token(&[f32::NAN, f32::NEG_INFINITY], 0..2, &[]), None);
+        // A penalty of 0 leaves nothing of what was said.
+        let nothing = LocalSampling {
+            repeat_penalty: Some(0.0),
+            ..sampling(1, 1.5, 1.0)
+        };
+        let mut draw = Draw::new(&nothing, &[]);
+        assert_eq!(draw.token(&[9.0, 3.0], 0..2, &[0]), Some(1));
         // The penalty moves the likeliest token behind the next one.
         let mut draw = Draw::new(&sampling(1, 0.0, 1.0), &[]);
         assert_eq!(draw.token(&[3.0, 3.1], 0..2, &[1]), Some(0));
+    }
+
+    /// What stays is the same as with everything sorted.
+    #[test]
+    fn a_share_keeps_the_fewest_likeliest_that_reach_it() {
+        let check = |weights: &[f64], share: f64, expect: &[i32]| {
+            let mut candidates: Vec<(i32, f64)> = (0_i32..).zip(weights.iter().copied()).collect();
+            let whole: f64 = weights.iter().sum();
+            keep(&mut candidates, share * whole, whole);
+            let kept: Vec<i32> = candidates.iter().map(|(token, _)| *token).collect();
+            assert_eq!(kept, expect, "{weights:?} {share}");
+        };
+        check(&[1.0, 4.0, 2.0, 1.0], 0.5, &[1]);
+        check(&[1.0, 4.0, 2.0, 1.0], 0.51, &[1, 2]);
+        check(&[1.0, 4.0, 2.0, 1.0], 0.76, &[1, 2, 0]);
+        check(&[1.0, 4.0, 2.0, 1.0], 0.999, &[1, 2, 0, 3]);
+        check(&[1.0, 1.0, 1.0, 1.0], 0.5, &[0, 1]);
+        check(&[1e-300, 1.0, 0.0], 0.9, &[1]);
+        check(&[1.0], 0.0, &[0]);
     }
 
     #[test]

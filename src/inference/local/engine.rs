@@ -1,7 +1,7 @@
 use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use llama_cpp_2::context::LlamaContext;
@@ -12,28 +12,38 @@ use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 
-use super::backend::{GateCost, LocalOptions};
+use super::backend::{EngineCost, LocalOptions};
 use super::draw::Draw;
 use super::gate::{Gate, Gates};
-use super::template::TemplateRenderer;
-use crate::adapter::{CONTROL_TOKENS, GatePhase, LocalChat, LocalRequest, LocalUsage, Segment};
+use super::prompt::Prompts;
+#[cfg(test)]
+use crate::adapter::Segment;
+use crate::adapter::{GatePhase, LocalRequest, LocalUsage};
+use crate::contract::CALL_OPEN;
 use crate::message::StopReason;
 
 /// Tokens that are decoded at once: between two batches a run can be cancelled.
 const BATCH: usize = 128;
+/// The same where nobody waits for the answer, but somebody may soon wait for another.
+const SMALL_BATCH: usize = 16;
 /// The policy that turns flash attention off.
 const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.
 const SEQUENCE: i32 = 0;
 
-/// llama.cpp, begun once in a process, without a word on the terminal.
-static LLAMA: LazyLock<Result<LlamaBackend, String>> = LazyLock::new(|| {
-    let mut backend = LlamaBackend::init().map_err(|fault| fault.to_string())?;
-    backend.void_logs();
-    Ok(backend)
-});
+/// llama.cpp, begun once in a process.
+static LLAMA: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
 /// Models and contexts are made one after another: making them at once is unsound.
 static MAKING: Mutex<()> = Mutex::new(());
+
+/// What llama.cpp says of itself on the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chatter {
+    /// Nothing.
+    Silent,
+    /// Everything: for a process whose words somebody reads.
+    Told,
+}
 
 /// Why an answer did not come about.
 #[derive(Debug, PartialEq, Eq)]
@@ -61,9 +71,21 @@ pub(super) trait Listener {
     fn text(&mut self, text: &str);
 }
 
+/// Begins llama.cpp, where that has not happened; who comes first says what is heard of it.
+pub(super) fn begin(chatter: Chatter) -> Result<&'static LlamaBackend, String> {
+    let begun = LLAMA.get_or_init(|| {
+        let mut backend = LlamaBackend::init().map_err(|fault| fault.to_string())?;
+        if chatter == Chatter::Silent {
+            backend.void_logs();
+        }
+        Ok(backend)
+    });
+    begun.as_ref().map_err(Clone::clone)
+}
+
 /// Loads a model; ends without one once `stop` is set.
 pub(super) fn load(path: &Path, stop: Arc<AtomicBool>) -> Result<Arc<LlamaModel>, String> {
-    let llama = LLAMA.as_ref().map_err(Clone::clone)?;
+    let llama = begin(Chatter::Silent)?;
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let params =
         LlamaModelParams::default().with_progress_callback(move |_| !stop.load(Ordering::Relaxed));
@@ -76,32 +98,24 @@ pub(super) fn load(path: &Path, stop: Arc<AtomicBool>) -> Result<Arc<LlamaModel>
 /// A model with a context, and what the context holds.
 pub(super) struct Engine<'m> {
     context: LlamaContext<'m>,
-    cost: Arc<GateCost>,
+    cost: Arc<EngineCost>,
     gates: Gates,
     /// The tokens whose keys and values are in the cache, in their order.
     held: Vec<LlamaToken>,
     mask: Option<Arc<[f64]>>,
-    model: &'m LlamaModel,
+    prompts: Prompts<'m>,
     reuse: bool,
     /// How many of `held`, from the first, were decoded beside others.
     solid: usize,
-    template: Option<Template>,
-}
-
-/// The template in the model's file.
-struct Template {
-    /// The texts of the control tokens.
-    controls: Vec<String>,
-    renderer: TemplateRenderer,
 }
 
 impl<'m> Engine<'m> {
     pub(super) fn new(
         model: &'m Arc<LlamaModel>,
         options: &LocalOptions,
-        cost: Arc<GateCost>,
+        cost: Arc<EngineCost>,
     ) -> Result<Self, String> {
-        let llama = LLAMA.as_ref().map_err(Clone::clone)?;
+        let llama = begin(Chatter::Silent)?;
         let vocabulary = model.vocab().n_tokens();
         if let Some(mask) = &options.logits_mask
             && i32::try_from(mask.len()) != Ok(vocabulary)
@@ -124,43 +138,27 @@ impl<'m> Engine<'m> {
             let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
             model.new_context(llama, params)
         };
-        let engine = Self {
+        Ok(Self {
             cost,
             context: context.map_err(|fault| format!("llama.cpp makes no context: {fault}"))?,
             gates: Gates::new(model)?,
             held: Vec::new(),
             mask: options.logits_mask.clone(),
-            model,
+            prompts: Prompts::new(model, options.template.clone()),
             reuse: options.reuse,
             solid: 0,
-            template: options.template.clone().map(|renderer| Template {
-                controls: controls(model),
-                renderer,
-            }),
-        };
-        if engine.template.is_none() {
-            let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
-            engine.tokens(&used)?;
-        }
-        Ok(engine)
+        })
     }
 
-    /// The tokens of a request's prompt.
-    fn prompt(&self, request: &LocalRequest) -> Result<Vec<LlamaToken>, String> {
-        match (&request.chat, &self.template) {
-            (None, _) => self.tokens(&request.segments),
-            (Some(chat), Some(template)) => {
-                let mut tokens = self.tokens(&[])?;
-                for piece in template.render(chat)? {
-                    tokens.extend(self.model.vocab().tokenize(piece.as_bytes(), false, true));
-                }
-                Ok(tokens)
-            }
-            (Some(_), None) => {
-                let fault = "the request leaves its prompt to a template that nobody named";
-                Err(fault.to_owned())
-            }
-        }
+    /// Whether prompts can be laid out for this model, else why not.
+    pub(super) fn can_be_asked(&self) -> Result<(), String> {
+        self.prompts.can_be_laid_out()
+    }
+
+    /// The tokens of segments.
+    #[cfg(test)]
+    pub(super) fn tokens(&self, segments: &[Segment]) -> Result<Vec<LlamaToken>, String> {
+        self.prompts.tokens(segments)
     }
 
     /// One answer.
@@ -169,7 +167,10 @@ impl<'m> Engine<'m> {
         request: &LocalRequest,
         listener: &mut dyn Listener,
     ) -> Result<Ended, EngineFault> {
-        let prompt = self.prompt(request).map_err(EngineFault::Failed)?;
+        let prompt = self
+            .prompts
+            .of(request, None)
+            .map_err(EngineFault::Failed)?;
         let window = u64::from(self.context.n_ctx());
         let length = prompt.len() as u64;
         if length + 1 >= window {
@@ -197,6 +198,7 @@ impl<'m> Engine<'m> {
         };
         let common = self.keep_common(&prompt);
         let mut next: Vec<LlamaToken> = prompt.get(common..).unwrap_or_default().to_vec();
+        self.cost.prompt(next.len());
         let stop = loop {
             if let Some(gate) = &mut gate {
                 let forced = gate.forced().map_err(EngineFault::Failed)?;
@@ -234,7 +236,7 @@ impl<'m> Engine<'m> {
                     _ => StopReason::Length,
                 };
             }
-            self.decode(&next, answer.listener)?;
+            self.decode(&next, BATCH, &|| answer.listener.waits())?;
             let token = self.draw(&mut gate, &mut answer, request)?;
             if self.gates.ends(token) {
                 break StopReason::End;
@@ -288,7 +290,7 @@ impl<'m> Engine<'m> {
         };
         let asked = Instant::now();
         let mask = gate.mask().map_err(EngineFault::Failed)?;
-        self.cost.note(asked.elapsed());
+        self.cost.mask(asked.elapsed());
         let left = answer.limit - answer.output;
         if request.gate == GatePhase::Closed && left <= request.closing_tokens {
             return self.gates.soonest_end(&mask).ok_or_else(nothing);
@@ -327,20 +329,44 @@ impl<'m> Engine<'m> {
         common
     }
 
-    /// Decodes tokens behind those that are held; the logits are then those of the last one.
+    /// Reads what was just written once more, as the next prompt will have it, for as long as nothing else is to be done: then
+    /// that prompt waits for what is new in it alone. An answer was decoded token by token, and in other tokens than its text
+    /// has when it is read, so nothing of it could be kept. Only an answer with a call is followed by another prompt.
+    pub(super) fn look_ahead(
+        &mut self,
+        request: &LocalRequest,
+        said: &str,
+        idle: &dyn Fn() -> bool,
+    ) {
+        if !self.reuse || !said.contains(CALL_OPEN) {
+            return;
+        }
+        let Ok(tokens) = self.prompts.of(request, Some(said)) else {
+            return;
+        };
+        if tokens.len() as u64 >= u64::from(self.context.n_ctx()) {
+            return;
+        }
+        let common = self.keep_common(&tokens);
+        // Whatever comes of it, the cache holds what `held` says.
+        let _ = self.decode(tokens.get(common..).unwrap_or_default(), SMALL_BATCH, idle);
+    }
+
+    /// Decodes tokens behind those that are held, at most so many at once; the logits are then those of the last one.
     fn decode(
         &mut self,
         mut tokens: &[LlamaToken],
-        listener: &dyn Listener,
+        most: usize,
+        waits: &dyn Fn() -> bool,
     ) -> Result<(), EngineFault> {
-        let mut batch = LlamaBatch::new(BATCH, 1);
+        let mut batch = LlamaBatch::new(most, 1);
         while !tokens.is_empty() {
-            if !listener.waits() {
+            if !waits() {
                 return Err(EngineFault::Cancelled);
             }
             // None is left to be decoded alone.
-            let alone = tokens.len() == BATCH + 1;
-            let (piece, rest) = tokens.split_at(tokens.len().min(BATCH - usize::from(alone)));
+            let alone = tokens.len() == most + 1;
+            let (piece, rest) = tokens.split_at(tokens.len().min(most - usize::from(alone)));
             tokens = rest;
             batch.clear();
             for (at, token) in piece.iter().enumerate() {
@@ -364,49 +390,6 @@ impl<'m> Engine<'m> {
         }
         Ok(())
     }
-
-    /// The prompt's tokens, segment by segment.
-    pub(super) fn tokens(&self, segments: &[Segment]) -> Result<Vec<LlamaToken>, String> {
-        let vocab = self.model.vocab();
-        let mut tokens = Vec::new();
-        if vocab.should_add_bos() {
-            tokens.push(vocab.bos());
-        }
-        for segment in segments {
-            match segment {
-                Segment::Text(text) => tokens.extend(vocab.tokenize(text.as_bytes(), false, false)),
-                Segment::Control(name) => {
-                    match vocab.tokenize(name.as_bytes(), false, true).as_slice() {
-                        [token] => tokens.push(*token),
-                        _ => {
-                            return Err(format!(
-                                "the model has no control token {name}: it is not made for ChatML"
-                            ));
-                        }
-                    }
-                }
-            }
-        }
-        Ok(tokens)
-    }
-}
-
-impl Template {
-    fn render(&self, chat: &LocalChat) -> Result<Vec<String>, String> {
-        self.renderer.render(chat, &self.controls)
-    }
-}
-
-/// The texts of a model's control tokens.
-fn controls(model: &LlamaModel) -> Vec<String> {
-    let vocab = model.vocab();
-    (0..vocab.n_tokens())
-        .map(LlamaToken)
-        .filter(|token| vocab.is_control(*token) || vocab.is_eog(*token))
-        .map(|token| vocab.token_to_piece(token, true, None))
-        .filter_map(|piece| String::from_utf8(piece).ok())
-        .filter(|text| !text.is_empty())
-        .collect()
 }
 
 /// What is written of one answer.

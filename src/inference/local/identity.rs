@@ -12,7 +12,7 @@ const GATE: &str = "llguidance 1.9.1";
 /// Everything but the model's file that the text of an embedded model depends on: backend, processor features that it is
 /// built for, attention, the cache's type, prompt layout and the gate's engine.
 #[must_use]
-pub fn engine_identity() -> String {
+pub(crate) fn engine_identity() -> String {
     let processor = std::env::consts::ARCH;
     let features = engine_features().join("+");
     format!(

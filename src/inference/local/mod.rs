@@ -14,23 +14,30 @@
 //! - Flash attention is off: then the same prompt gives the same logits whatever the threads, the batches and what was kept.
 //! - The gate fails closed: a grammar that does not compile, a mask that cannot be made or that allows nothing is a fault.
 //! - Text is tokenised without control tokens, segment by segment; a control token is one only where a segment says so.
+//! - A file that was never loaded before is loaded first in a process of its own: llama.cpp ends its process on what it finds absurd.
 //! - A template in a model's file runs in a process of its own, with bounds on memory, time and instructions.
 //! - A grammar cannot force an end, so from a point that the request states only what ends the message is drawn.
 //! - Randomness is a function of the contract's seed and the prompt; tokens that the grammar forces use none.
 
 mod backend;
+mod bounds;
 mod draw;
 mod engine;
+#[cfg(test)]
+mod file_tests;
 mod gate;
 mod identity;
+mod prompt;
 #[cfg(test)]
 mod prompt_tests;
 mod template;
 mod template_functions;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub(super) use backend::LocalReply;
-pub use backend::{GateCost, LocalBackend, LocalOptions};
-pub use identity::engine_identity;
-pub use template::{TEMPLATE_COMMAND, TemplateRenderer, template_process};
+pub use backend::{EngineCost, LocalBackend, LocalOptions};
+pub(crate) use identity::engine_identity;
+pub(crate) use template::{TEMPLATE_COMMAND, TemplateRenderer, template_process};
+pub(crate) use trial::{ModelTrial, TRIAL_COMMAND, trial_process};

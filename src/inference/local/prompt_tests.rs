@@ -1,12 +1,13 @@
 //! Prompts on a real model's tokens: what is control and what is text, and that what prompts share changes nothing.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::LocalOptions;
 use super::engine::{Engine, load};
 use super::tests::{contract, infer, model_file, options, request, turns};
+use super::{EngineCost, LocalOptions};
 use crate::adapter::{RequestEncoder, RequestShape, Segment};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, ObjectText, Role, ToolInvocation};
@@ -15,7 +16,7 @@ use crate::message::{AgentMessage, ObjectText, Role, ToolInvocation};
 fn text_never_becomes_a_control_token_and_only_control_segments_do() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
+    let engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
     let control = |name: &str| engine.tokens(&[Segment::Control(name.to_owned())]).unwrap();
     let (start, end) = (control("<|im_start|>"), control("<|im_end|>"));
     assert_eq!((start.len(), end.len()), (1, 1));
@@ -93,8 +94,7 @@ fn what_a_template_puts_around_a_tools_result_is_control_and_the_result_is_not()
 fn wherever_two_prompts_part_what_they_share_changes_no_byte() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let engine =
-        |reuse| Engine::new(&model, &options(path.clone(), reuse), Arc::default()).unwrap();
+    let engine = |reuse| Engine::new(&model, &options(&path, reuse), Arc::default()).unwrap();
     let (mut keeping, mut forgetting) = (engine(true), engine(false));
     for words in [0, 1, 2, 3, 5, 8, 13, 40, 130, 127] {
         let text = format!("user\n{}and what then?", "one more word ".repeat(words));
@@ -102,6 +102,56 @@ fn wherever_two_prompts_part_what_they_share_changes_no_byte() {
         let kept = infer(&mut keeping, &asked);
         assert_eq!(kept, infer(&mut forgetting, &asked), "{words} times");
     }
+}
+
+/// What was written is read again while nobody asks: the next prompt then has little that is new, and nothing comes out otherwise.
+#[test]
+fn an_answer_that_is_read_again_in_idle_time_spares_the_next_prompt_and_changes_no_byte() {
+    let Some(path) = model_file() else { return };
+    let model = load(&path, Arc::default()).unwrap();
+    let engine = |reuse, cost: &Arc<EngineCost>| {
+        Engine::new(&model, &options(&path, reuse), Arc::clone(cost)).unwrap()
+    };
+    let asked = |said: &[&str]| {
+        let mut segments = turns(said);
+        let begun = Segment::Text("assistant\n".to_owned());
+        segments.extend([Segment::Control("<|im_start|>".to_owned()), begun]);
+        request(segments, 4)
+    };
+    let first = asked(&["system\nBe brief.", "user\nWhich files are there?"]);
+    let call = "<tool_call>\n{\"name\":\"list\",\"arguments\":{\"path\":\"/srv/data/reports\"}}\n</tool_call>";
+    let turn = format!("assistant\n{call}");
+    let second = asked(&[
+        "system\nBe brief.",
+        "user\nWhich files are there?",
+        &turn,
+        "tool\nnone",
+    ]);
+    let cold = Arc::new(EngineCost::default());
+    let expect = infer(&mut engine(false, &cold), &second);
+    // How much the second prompt still has to read where there was time for so many batches.
+    let read = |batches: usize, said: &str| {
+        let cost = Arc::new(EngineCost::default());
+        let mut keeping = engine(true, &cost);
+        infer(&mut keeping, &first);
+        let left = Cell::new(batches);
+        let idle = || {
+            let some = left.get() > 0;
+            left.set(left.get().saturating_sub(1));
+            some
+        };
+        keeping.look_ahead(&first, said, &idle);
+        let before = cost.evaluated();
+        assert_eq!(infer(&mut keeping, &second), expect, "{batches} {said}");
+        cost.evaluated() - before
+    };
+    let (all, one, none) = (read(usize::MAX, call), read(1, call), read(0, call));
+    assert!(
+        all < one && one < none && none < cold.evaluated(),
+        "{all} {one} {none}"
+    );
+    // Words without a call end a run: nothing is read for a prompt that does not come.
+    assert_eq!(read(usize::MAX, "Only words."), none);
 }
 
 #[test]
@@ -115,7 +165,7 @@ fn a_control_token_of_a_prompt_is_never_written_where_no_grammar_says_what_is() 
         .collect();
     let options = LocalOptions {
         logits_mask: Some(mask),
-        ..options(path, true)
+        ..options(&path, true)
     };
     let mut engine = Engine::new(&model, &options, Arc::default()).unwrap();
     let mut asked = request(turns(&["user\nHi"]), 1);

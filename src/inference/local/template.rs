@@ -16,11 +16,12 @@ use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind, Value};
 use serde::{Deserialize, Serialize};
 
+use super::bounds::bind;
 use super::template_functions::{MAX_DEPTH, strftime, to_json};
 use crate::adapter::LocalChat;
 
 /// The hidden command that renders a template.
-pub const TEMPLATE_COMMAND: &str = "__template";
+pub(crate) const TEMPLATE_COMMAND: &str = "__template";
 
 /// The longest prompt in bytes.
 const MAX_TEXT_BYTES: u64 = 16 << 20;
@@ -127,10 +128,13 @@ impl TemplateRenderer {
 ///
 /// # Errors
 /// The system could not read or write.
-pub fn template_process(input: &mut dyn Read, output: &mut dyn Write) -> std::io::Result<()> {
+pub(crate) fn template_process(
+    input: &mut dyn Read,
+    output: &mut dyn Write,
+) -> std::io::Result<()> {
     let mut text = Vec::new();
     input.take(MAX_INPUT_BYTES).read_to_end(&mut text)?;
-    let said = bound()
+    let said = bind(MAX_MEMORY_BYTES, MAX_SECONDS)
         .and_then(|()| {
             let order: Order = serde_json::from_slice(&text).map_err(|fault| fault.to_string())?;
             rendered(&order)
@@ -138,40 +142,6 @@ pub fn template_process(input: &mut dyn Read, output: &mut dyn Write) -> std::io
         .map_or_else(Said::Fault, Said::Text);
     output.write_all(&serde_json::to_vec(&said)?)?;
     output.flush()
-}
-
-/// Takes from this process what a template does not need.
-#[cfg(unix)]
-fn bound() -> Result<(), String> {
-    use rustix::process::{Resource, Rlimit, setrlimit};
-    let set = |resource, most: u64| {
-        let limit = Rlimit {
-            current: Some(most),
-            maximum: Some(most),
-        };
-        setrlimit(resource, limit).map_err(|fault| format!("no bound can be set: {fault}"))
-    };
-    set(Resource::Core, 0)?;
-    set(Resource::Cpu, MAX_SECONDS)?;
-    if cfg!(target_os = "linux") {
-        set(Resource::As, mapped().saturating_add(MAX_MEMORY_BYTES))?;
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn bound() -> Result<(), String> {
-    Ok(())
-}
-
-/// Bytes that this process has mapped already.
-#[cfg(unix)]
-fn mapped() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    // Where the system does not say: a program of this size maps less.
-    kib.map_or(1 << 30, |kib| kib.saturating_mul(1024))
 }
 
 /// The conversation as the template lays it out.

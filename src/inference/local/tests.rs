@@ -3,7 +3,7 @@
 //! The model is `MONOLITH_TEST_MODEL`, a GGUF file in ChatML such as SmolLM2-135M-Instruct. Where it is not set, the tests that
 //! need it say so and pass.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
@@ -28,7 +28,7 @@ use crate::contract::{
     CALL_CLOSE, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, GateGrammar,
     GrammarLanguage, ServerCapability, ServerKind, TargetCapability, ToolCapability, Validators,
 };
-use crate::inference::{Backend, Patience};
+use crate::inference::{Backend, ModelFile, Patience};
 use crate::kernel::{RunStarted, ToolExposure};
 use crate::message::{ObjectText, StopReason};
 
@@ -246,14 +246,15 @@ pub(super) fn model_file() -> Option<PathBuf> {
     found
 }
 
-pub(super) fn options(path: PathBuf, reuse: bool) -> LocalOptions {
+pub(super) fn options(path: &Path, reuse: bool) -> LocalOptions {
     LocalOptions {
         context_window: 1024,
+        file: ModelFile::open(path).unwrap(),
         logits_mask: None,
-        path,
         reuse,
         template: None,
         threads: 1,
+        trial: None,
     }
 }
 
@@ -315,8 +316,7 @@ fn what_is_kept_between_requests_changes_no_byte() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let mut conversation = vec!["system\nBe brief.", "user\nName a colour and an animal."];
-    let engine =
-        |reuse| Engine::new(&model, &options(path.clone(), reuse), Arc::default()).unwrap();
+    let engine = |reuse| Engine::new(&model, &options(&path, reuse), Arc::default()).unwrap();
     let mut keeping = engine(true);
     let (first, ended) = infer(&mut keeping, &request(turns(&conversation), 3));
     assert!(ended.usage.output > 0 && !first.is_empty());
@@ -337,7 +337,7 @@ fn what_is_kept_between_requests_changes_no_byte() {
 fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let mut engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
+    let mut engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
     let mut broken = request(turns(&["user\nHi"]), 1);
     let mut fails = |request: &LocalRequest, expect: &str| {
         let mut gather = Gather::default();
@@ -360,7 +360,7 @@ fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
 fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long_is_refused() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
-    let mut engine = Engine::new(&model, &options(path, true), Arc::default()).unwrap();
+    let mut engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();
     let mut gather = Gather {
         stop_after: Some(3),
         ..Gather::default()
@@ -382,7 +382,7 @@ fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long
 }
 
 /// One answer behind the closed gate, through the backend and the adapter.
-async fn gated(backend: &Backend, contract: &ExecutionContract) -> Decoded {
+pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> Decoded {
     let adapter = Adapter::of_target(contract, 0).unwrap();
     let mut encoder = RequestEncoder::new(contract, 0).unwrap();
     let opening = RunStarted::opening(&contract.system, "Search for \"printers\".");
@@ -419,7 +419,7 @@ async fn gated(backend: &Backend, contract: &ExecutionContract) -> Decoded {
 #[tokio::test]
 async fn a_closed_gate_gives_one_valid_call_for_every_seed_even_with_hardly_any_tokens() {
     let Some(path) = model_file() else { return };
-    let backend = Backend::Local(LocalBackend::new(options(path, true)));
+    let backend = Backend::Local(LocalBackend::new(options(&path, true)));
     assert!(backend.probe(&CancellationToken::new()).await.responsive);
     for (seed, tokens) in [(1, 200), (2, 200), (3, 140), (4, 140)] {
         let sets = [
@@ -440,34 +440,6 @@ async fn a_closed_gate_gives_one_valid_call_for_every_seed_even_with_hardly_any_
         let validators = Validators::compile(&contract);
         assert_eq!(validators.validate(&call.name, &call.arguments), Ok(()));
     }
-}
-
-#[tokio::test]
-async fn a_file_that_is_no_whole_model_never_reaches_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("m.gguf");
-    let detail = async |bytes: &[u8]| {
-        std::fs::write(&path, bytes).unwrap();
-        let backend = Backend::Local(LocalBackend::new(options(path.clone(), true)));
-        let probe = backend.probe(&CancellationToken::new()).await;
-        assert!(!probe.responsive);
-        probe.detail.replace(&path.display().to_string(), "FILE")
-    };
-    assert_eq!(
-        detail(b"<html>").await,
-        "FILE: it is no GGUF file: it does not begin with \"GGUF\""
-    );
-    let absurd = [b"GGUF\x03\0\0\0".as_slice(), &[0xff; 16]].concat();
-    let expect = "FILE: the number of tensors at byte 8 is 18446744073709551615, more than 65536";
-    assert_eq!(detail(&absurd).await, expect);
-    let Some(model) = model_file() else { return };
-    let whole = std::fs::read(model).unwrap();
-    let cut = whole.get(..whole.len() - 1).unwrap();
-    assert!(
-        detail(cut)
-            .await
-            .starts_with("FILE: it is cut off: the tensors' data ends at byte")
-    );
 }
 
 /// A model and its threads are what the engine shares; this fails to compile where they cannot be.

@@ -1,0 +1,110 @@
+use llama_cpp_2::model::LlamaModel;
+use llama_cpp_2::token::LlamaToken;
+
+use super::template::TemplateRenderer;
+use crate::adapter::{CONTROL_TOKENS, LocalRequest, Segment};
+
+/// Makes tokens of requests for one model.
+pub(super) struct Prompts<'m> {
+    model: &'m LlamaModel,
+    template: Option<Template>,
+}
+
+/// The template in the model's file.
+struct Template {
+    /// The texts of the control tokens.
+    controls: Vec<String>,
+    renderer: TemplateRenderer,
+}
+
+impl<'m> Prompts<'m> {
+    pub(super) fn new(model: &'m LlamaModel, template: Option<TemplateRenderer>) -> Self {
+        let template = template.map(|renderer| Template {
+            controls: controls(model),
+            renderer,
+        });
+        Self { model, template }
+    }
+
+    /// Whether prompts can be laid out for this model, by its template, else with the control tokens of ChatML; else why not.
+    pub(super) fn can_be_laid_out(&self) -> Result<(), String> {
+        let used = CONTROL_TOKENS.map(|name| Segment::Control(name.to_owned()));
+        match self.template {
+            Some(_) => Ok(()),
+            None => self.tokens(&used).map(drop),
+        }
+    }
+
+    /// The tokens of a request's prompt; with what is `said` behind it, as where both are read as one text.
+    pub(super) fn of(
+        &self,
+        request: &LocalRequest,
+        said: Option<&str>,
+    ) -> Result<Vec<LlamaToken>, String> {
+        match (&request.chat, &self.template) {
+            (None, _) => {
+                let mut segments = request.segments.clone();
+                if let (Some(said), Some(Segment::Text(last))) = (said, segments.last_mut()) {
+                    last.push_str(said);
+                    segments.push(Segment::Control(MESSAGE_END.to_owned()));
+                }
+                self.tokens(&segments)
+            }
+            (Some(chat), Some(template)) => {
+                let mut pieces = template.renderer.render(chat, &template.controls)?;
+                if let (Some(said), Some(last)) = (said, pieces.last_mut()) {
+                    last.push_str(said);
+                }
+                let mut tokens = self.tokens(&[])?;
+                for piece in pieces {
+                    tokens.extend(self.model.vocab().tokenize(piece.as_bytes(), false, true));
+                }
+                Ok(tokens)
+            }
+            (Some(_), None) => {
+                let fault = "the request leaves its prompt to a template that nobody named";
+                Err(fault.to_owned())
+            }
+        }
+    }
+
+    /// The tokens of segments, one after another.
+    pub(super) fn tokens(&self, segments: &[Segment]) -> Result<Vec<LlamaToken>, String> {
+        let vocab = self.model.vocab();
+        let mut tokens = Vec::new();
+        if vocab.should_add_bos() {
+            tokens.push(vocab.bos());
+        }
+        for segment in segments {
+            match segment {
+                Segment::Text(text) => tokens.extend(vocab.tokenize(text.as_bytes(), false, false)),
+                Segment::Control(name) => {
+                    match vocab.tokenize(name.as_bytes(), false, true).as_slice() {
+                        [token] => tokens.push(*token),
+                        _ => {
+                            return Err(format!(
+                                "the model has no control token {name}: it is not made for ChatML"
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(tokens)
+    }
+}
+
+/// What ends a message.
+const MESSAGE_END: &str = CONTROL_TOKENS[1];
+
+/// The texts of a model's control tokens.
+fn controls(model: &LlamaModel) -> Vec<String> {
+    let vocab = model.vocab();
+    (0..vocab.n_tokens())
+        .map(LlamaToken)
+        .filter(|token| vocab.is_control(*token) || vocab.is_eog(*token))
+        .map(|token| vocab.token_to_piece(token, true, None))
+        .filter_map(|piece| String::from_utf8(piece).ok())
+        .filter(|text| !text.is_empty())
+        .collect()
+}

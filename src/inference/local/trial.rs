@@ -1,0 +1,413 @@
+//! The first time that a file is loaded, where it can do no harm.
+//!
+//! llama.cpp ends its process where a file contradicts itself: by an assertion, by an exception that nobody catches, by a
+//! fault of memory. So a file that was never loaded before is loaded first by `monolith __try-model`, a process with bounds on
+//! memory and time, which makes a context, compiles the vocabulary for the gate and infers a few tokens. What ends that
+//! process is the reason why the model is refused. What passed is noted by the file's hash, and later runs pay nothing.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::backend::LocalOptions;
+use super::bounds::{available_memory, bind};
+use super::engine::{Chatter, Engine, EngineFault, Listener, begin, load};
+use super::identity::engine_identity;
+use crate::adapter::{GatePhase, LocalRequest, LocalSampling, Segment};
+use crate::inference::ModelFile;
+use crate::message::Digest;
+
+/// The hidden command that tries a model.
+pub(crate) const TRIAL_COMMAND: &str = "__try-model";
+
+/// What every trial may take of the processor, in seconds.
+const LEAST_SECONDS: u64 = 30;
+/// Bytes of a file for each of which it may take a second more.
+const BYTES_A_SECOND: u64 = 16 << 20;
+/// What a trial may take of memory where the system does not say what it has, beside twice the file.
+const USUAL_MEMORY: u64 = 8 << 30;
+/// How much is read of what the process says.
+const MAX_SAID_BYTES: u64 = 1 << 20;
+/// How much of it is shown, in characters.
+const MAX_SHOWN: usize = 300;
+
+/// Who tries a model, and where it is noted what passed.
+#[derive(Clone, Debug)]
+pub struct ModelTrial {
+    /// The monolith that tries it.
+    pub program: PathBuf,
+    /// The note of this file, engine and window; without one every backend tries the model again.
+    pub passed: Option<PathBuf>,
+}
+
+/// The process of a trial that is under way, for whoever wants it to end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnderWay(Arc<Mutex<Option<Child>>>);
+
+/// What the process says.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Said {
+    Fault(String),
+    Passed,
+}
+
+impl ModelTrial {
+    /// The trial of a file by its hash; `notes` is the folder in which it is noted what passed.
+    #[must_use]
+    pub(crate) fn of(
+        program: PathBuf,
+        hash: Digest,
+        context_window: u32,
+        notes: Option<&Path>,
+    ) -> Self {
+        let what = format!("{hash}\n{context_window}\n{}", engine_identity());
+        let note = Digest::of(what.as_bytes()).to_string();
+        Self {
+            program,
+            passed: notes.map(|notes| notes.join(note)),
+        }
+    }
+
+    /// Tries the model, where it has not passed before.
+    pub(super) fn pass(
+        &self,
+        file: &ModelFile,
+        context_window: u32,
+        stop: &AtomicBool,
+        under_way: &UnderWay,
+    ) -> Result<(), String> {
+        if self.passed.as_deref().is_some_and(Path::exists) {
+            return Ok(());
+        }
+        let (status, said, words) = self
+            .watched(file, context_window, stop, under_way)
+            .map_err(|fault| format!("it cannot be tried: {fault}"))?;
+        judge(
+            status,
+            serde_json::from_slice(&said).ok(),
+            &words,
+            file.size(),
+        )?;
+        file.unchanged().map_err(|fault| fault.to_string())?;
+        if let Some(note) = &self.passed {
+            // A note that cannot be written only costs time.
+            let folder = note.parent().unwrap_or(note);
+            let _ = fs::create_dir_all(folder).and_then(|()| fs::write(note, ""));
+        }
+        Ok(())
+    }
+
+    /// Runs the process to its end: how it ended, its answer, and what was said beside.
+    fn watched(
+        &self,
+        file: &ModelFile,
+        context_window: u32,
+        stop: &AtomicBool,
+        under_way: &UnderWay,
+    ) -> io::Result<(ExitStatus, Vec<u8>, String)> {
+        let mut child = Command::new(&self.program)
+            .arg(TRIAL_COMMAND)
+            .arg(file.name_as_input().map_err(io::Error::other)?)
+            .arg(context_window.to_string())
+            .env_clear()
+            // Else it starts a debugger, where there is one.
+            .env("GGML_NO_BACKTRACE", "1")
+            .stdin(file.as_input()?)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        under_way.set(child);
+        if stop.load(Ordering::Relaxed) {
+            under_way.end();
+        }
+        // Its answer is short and comes last: whoever reads the rest first never waits for it.
+        let mut words = Vec::new();
+        if let Some(stderr) = stderr {
+            stderr.take(MAX_SAID_BYTES).read_to_end(&mut words)?;
+        }
+        let mut said = Vec::new();
+        if let Some(stdout) = stdout {
+            stdout.take(MAX_SAID_BYTES).read_to_end(&mut said)?;
+        }
+        let gone = || io::Error::other("its process is gone");
+        let status = under_way.taken().ok_or_else(gone)?.wait()?;
+        Ok((status, said, String::from_utf8_lossy(&words).into_owned()))
+    }
+}
+
+impl UnderWay {
+    fn set(&self, child: Child) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
+    }
+
+    fn taken(&self) -> Option<Child> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends the process, where there is one.
+    pub(super) fn end(&self) {
+        let mut child = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(child) = child.as_mut() {
+            // One that has ended already needs no end.
+            let _ = child.kill();
+        }
+    }
+}
+
+/// What became of a trial.
+fn judge(
+    status: ExitStatus,
+    said: Option<Said>,
+    words: &str,
+    file_bytes: u64,
+) -> Result<(), String> {
+    match said {
+        Some(Said::Passed) if status.success() => Ok(()),
+        Some(Said::Fault(fault)) => Err(match complaint(words) {
+            Some(words) => format!("{fault}: {words}"),
+            None => fault,
+        }),
+        Some(Said::Passed) | None if out_of_time(status) => Err(format!(
+            "llama.cpp takes more than {} s of processor time to load it",
+            seconds(file_bytes)
+        )),
+        Some(Said::Passed) | None => {
+            let words = last_words(words).map(|words| format!(": {words}"));
+            Err(format!(
+                "llama.cpp ended the process that tried to load it ({status}){}",
+                words.unwrap_or_default()
+            ))
+        }
+    }
+}
+
+#[cfg(unix)]
+fn out_of_time(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt as _;
+    status.signal() == Some(rustix::process::Signal::XCPU.as_raw())
+}
+
+#[cfg(not(unix))]
+fn out_of_time(_: ExitStatus) -> bool {
+    false
+}
+
+/// What llama.cpp complained of first.
+fn complaint(words: &str) -> Option<String> {
+    let complains = |line: &&str| line.contains("error");
+    words.lines().find(complains).map(shown)
+}
+
+/// What was said last before a process ended; an assertion goes before what follows from it.
+fn last_words(words: &str) -> Option<String> {
+    let lines = || words.lines().filter(|line| !line.trim().is_empty());
+    let assertion = lines().find(|line| line.contains("GGML_ASSERT"));
+    assertion.or_else(|| lines().next_back()).map(shown)
+}
+
+/// A line of a stranger's program, without the folders of the machine that it was built on.
+fn shown(line: &str) -> String {
+    let line = line.trim();
+    let begins = line.find(": ").unwrap_or_default();
+    let place = line.get(..begins).and_then(|place| place.rfind('/'));
+    let from = place.map_or(0, |slash| slash + 1);
+    let line = line.get(from..).unwrap_or(line);
+    line.chars().take(MAX_SHOWN).collect()
+}
+
+fn seconds(file_bytes: u64) -> u64 {
+    LEAST_SECONDS.saturating_add(file_bytes / BYTES_A_SECOND)
+}
+
+/// `monolith __try-model FILE TOKENS`: loads a model and uses it, then says that it could.
+///
+/// # Errors
+/// The system could not write.
+pub(crate) fn trial_process(
+    path: &Path,
+    context_window: u32,
+    output: &mut dyn Write,
+) -> io::Result<()> {
+    let tried = tried(path, context_window);
+    let said = tried.map_or_else(Said::Fault, |()| Said::Passed);
+    output.write_all(&serde_json::to_vec(&said)?)?;
+    output.flush()
+}
+
+fn tried(path: &Path, context_window: u32) -> Result<(), String> {
+    let file = ModelFile::open(path).map_err(|fault| fault.to_string())?;
+    let memory = available_memory().unwrap_or(USUAL_MEMORY);
+    // The file is mapped, and what llama.cpp arranges anew is beside it.
+    let most = file.size().saturating_mul(2).saturating_add(memory);
+    bind(most, seconds(file.size()))?;
+    begin(Chatter::Told)?;
+    let model = load(path, Arc::default())?;
+    let options = LocalOptions {
+        context_window,
+        file,
+        logits_mask: None,
+        reuse: true,
+        template: None,
+        threads: 1,
+        trial: None,
+    };
+    let mut engine = Engine::new(&model, &options, Arc::default())?;
+    match engine.infer(&first_words(), &mut Nobody) {
+        Ok(_) | Err(EngineFault::Cancelled | EngineFault::Overflow(_)) => Ok(()),
+        Err(EngineFault::Failed(reason)) => Err(reason),
+    }
+}
+
+/// A prompt of some tokens, and an answer of two: many at once and one alone.
+fn first_words() -> LocalRequest {
+    LocalRequest {
+        chat: None,
+        closing_tokens: 0,
+        gate: GatePhase::Open,
+        grammar: None,
+        max_tokens: 2,
+        sampling: LocalSampling {
+            repeat_penalty: None,
+            seed: 0,
+            temperature: Some(0.0),
+            top_p: None,
+        },
+        segments: vec![Segment::Text("Is anybody there? Naïve 123 {}\n".to_owned())],
+    }
+}
+
+/// Nobody reads the answer, and everybody waits for it.
+struct Nobody;
+
+impl Listener for Nobody {
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn text(&mut self, _: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_a_trial_is_told_without_the_builders_folders() {
+        let check = |words: &str, expect: &str| {
+            assert_eq!(last_words(words).as_deref(), Some(expect), "{words}");
+        };
+        let assertion = "/of/a/builder/ggml.c:12: GGML_ASSERT(a > 0) failed\n";
+        let expect = "ggml.c:12: GGML_ASSERT(a > 0) failed";
+        check(assertion, expect);
+        check(&format!("loading\n{assertion}and a trace\n\n"), expect);
+        check(
+            "terminate called\n  what():  std::bad_alloc\n",
+            "what():  std::bad_alloc",
+        );
+        assert_eq!(last_words("\n"), None);
+        let words = "info: fine\nllama_model_load: error loading model: no vocabulary\nfailed";
+        let expect = "llama_model_load: error loading model: no vocabulary";
+        assert_eq!(complaint(words).as_deref(), Some(expect));
+    }
+
+    #[test]
+    fn a_note_is_one_of_file_window_and_engine() {
+        let note = |hash: &[u8], window| {
+            let trial = ModelTrial::of("m".into(), Digest::of(hash), window, Some(Path::new("n")));
+            trial.passed.unwrap()
+        };
+        assert_eq!(note(b"a", 1024), note(b"a", 1024));
+        assert_ne!(note(b"a", 1024), note(b"b", 1024));
+        assert_ne!(note(b"a", 1024), note(b"a", 2048));
+        assert!(
+            ModelTrial::of("m".into(), Digest::of(b"a"), 1, None)
+                .passed
+                .is_none()
+        );
+    }
+
+    /// A program that does this instead of a trial.
+    #[cfg(unix)]
+    fn stand_in(folder: &Path, script: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let program = folder.join("stand-in");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+        program
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_passed_is_not_tried_again_and_what_did_not_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        fs::write(&path, "weights").unwrap();
+        let file = ModelFile::open(&path).unwrap();
+        let notes = folder.path().join("notes");
+        let pass = |script: &str| {
+            let program = stand_in(folder.path(), script);
+            let trial = ModelTrial::of(program, Digest::of(b"a"), 64, Some(&notes));
+            trial.pass(&file, 64, &AtomicBool::new(false), &UnderWay::default())
+        };
+        // What the system calls the signal differs.
+        let fault = pass("echo '/a/b.c:1: GGML_ASSERT(x) failed' >&2; kill -ABRT $$").unwrap_err();
+        assert!(fault.ends_with(": b.c:1: GGML_ASSERT(x) failed"), "{fault}");
+        let fault = pass(r#"echo '{"fault":"no vocabulary"}'"#).unwrap_err();
+        assert_eq!(fault, "no vocabulary");
+        // It is told the file as its input, and which window.
+        let reads =
+            r#"[ "$(cat)" = weights ] && [ "$1 $3" = "__try-model 64" ] && echo '"passed"'"#;
+        assert_eq!(pass(reads), Ok(()));
+        assert_eq!(pass("exit 9"), Ok(()), "it is known");
+        fs::remove_dir_all(&notes).unwrap();
+        assert!(pass("exit 9").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_trial_that_nobody_waits_for_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gguf");
+        fs::write(&path, "weights").unwrap();
+        let file = ModelFile::open(&path).unwrap();
+        let program = stand_in(folder.path(), "exec sleep 3600");
+        let trial = ModelTrial::of(program, Digest::of(b"a"), 64, None);
+        let under_way = UnderWay::default();
+        let stop = AtomicBool::new(true);
+        let ended = trial.pass(&file, 64, &stop, &under_way);
+        assert!(ended.is_err(), "{ended:?}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_a_process_that_ended_well_and_says_so_has_passed() {
+        use std::os::unix::process::ExitStatusExt as _;
+        let check = |raw: i32, said: Option<Said>, words: &str, expect: Option<&str>| {
+            let judged = judge(ExitStatus::from_raw(raw), said, words, 1 << 30).err();
+            assert_eq!(judged.as_deref(), expect);
+        };
+        check(0, Some(Said::Passed), "an error that nobody minds", None);
+        let fault = || Some(Said::Fault("it is broken".to_owned()));
+        check(0, fault(), "", Some("it is broken"));
+        check(0, fault(), "x: error: y", Some("it is broken: x: error: y"));
+        let ended = "llama.cpp ended the process that tried to load it";
+        let aborted = format!("{ended} (signal: 6 (SIGABRT)): a");
+        check(6, None, "a\n", Some(&aborted));
+        check(6, Some(Said::Passed), "a\n", Some(&aborted));
+        check(0, None, "", Some(&format!("{ended} (exit status: 0)")));
+        check(
+            24,
+            None,
+            "",
+            Some("llama.cpp takes more than 94 s of processor time to load it"),
+        );
+    }
+}
