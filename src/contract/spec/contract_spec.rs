@@ -281,7 +281,7 @@ pub enum Setting<T> {
 
 /// The section `sampling`, of the file or of one target. Numbers are clamped already (001 §2).
 #[derive(Clone, Debug, Default, PartialEq)]
-// Each ffield is the field of that name in Sampling.
+// Each field is the field of that name in Sampling.
 pub struct SamplingSpec {
     pub caching: Setting<String>,
     /// What of it an override of the command line says; it comes before every other.
@@ -299,7 +299,7 @@ pub struct SamplingSpec {
 
 /// The section `context_budget`.
 #[derive(Clone, Debug, Default, PartialEq)]
-// Each ffield is the field of that name in ContextBudget.
+// Each field is the field of that name in ContextBudget.
 pub struct ContextBudgetSpec {
     pub buffer: Option<u64>,
     pub context_window: Option<u64>,
@@ -311,7 +311,7 @@ pub struct ContextBudgetSpec {
 
 /// The section `tool_output_budget`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-// Each ffield is the field of that name in ToolOutputBudget.
+// Each field is the field of that name in ToolOutputBudget.
 pub struct ToolOutputBudgetSpec {
     pub max_bytes_per_call: Option<u64>,
     pub summarizer_model: Option<String>,
