@@ -1,6 +1,6 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use super::translate;
 use super::{ConfigFault, env_file};
 use crate::contract::{Definition, Definitions, Wanted};
 use crate::driver::Environment;
+use crate::message::{ObjectFault, exact_value};
 
 /// The most bytes of one file.
 const MAX_BYTES: u64 = 1 << 20;
@@ -93,7 +94,7 @@ impl Layers {
         let shared = home.chain(system).map(|dir| dir.join(SHARED));
         let mut seen: Vec<PathBuf> = Vec::new();
         for path in own.chain(shared) {
-            let known = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+            let known = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
             if seen.contains(&known) {
                 continue;
             }
@@ -169,12 +170,12 @@ fn layer(path: &Path) -> Result<Option<Layer>, ConfigFault> {
     };
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     // The fault's own words would show what stands there; line and column say enough.
-    let value: Value = serde_json::from_str(text).map_err(|fault| {
-        let (line, column) = (fault.line(), fault.column());
-        refuse(
+    let value = exact_value(text).map_err(|fault| match fault {
+        ObjectFault::InvalidJson { line, column } => refuse(
             path,
             format!("it is no JSON at line {line}, column {column}"),
-        )
+        ),
+        rule => refuse(path, rule.to_string()),
     })?;
     if !value.is_object() {
         return Err(refuse(path, "it is no JSON object".to_owned()));
@@ -210,15 +211,19 @@ fn text_of(path: &Path) -> Result<Option<String>, ConfigFault> {
         path: path.to_owned(),
         rule,
     };
-    let file = match File::open(path) {
-        Ok(file) => file,
+    // Opening a pipe would wait for somebody to write into it.
+    let is_file = |found: &Metadata| found.is_file();
+    let opened =
+        fs::metadata(path).and_then(|found| is_file(&found).then(|| File::open(path)).transpose());
+    let file = match opened {
+        Ok(Some(file)) => file,
+        Ok(None) => return Err(refuse("it is no regular file".to_owned())),
         Err(fault) if matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
         Err(fault) => return Err(refuse(fault.to_string())),
     };
-    let is_file = file.metadata().is_ok_and(|found| found.is_file());
-    if !is_file {
+    if !file.metadata().is_ok_and(|found| is_file(&found)) {
         return Err(refuse("it is no regular file".to_owned()));
     }
     let mut bytes = Vec::new();

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{
     ArgumentFault, FinalReport, FinalReportTerms, ReportContent, ReportFormat, Validators,
 };
-use crate::message::{ObjectText, char_prefix};
+use crate::message::{ObjectFault, ObjectText, char_prefix, exact_value, nearest_value};
 
 /// How many fields of one report may be text that holds JSON.
 const MAX_REPAIRS: usize = 16;
@@ -21,16 +21,16 @@ const MAX_REPAIRS: usize = 16;
 struct Arguments<'a> {
     #[serde(borrow, default)]
     content_json: Option<&'a RawValue>,
-    #[serde(default)]
-    encoding: Option<Value>,
-    #[serde(default)]
-    format: Option<Value>,
+    #[serde(borrow, default)]
+    encoding: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    format: Option<&'a RawValue>,
     #[serde(borrow, default)]
     messages: Option<&'a RawValue>,
     #[serde(borrow, default)]
     metadata: Option<&'a RawValue>,
-    #[serde(default)]
-    report_content: Option<Value>,
+    #[serde(borrow, default)]
+    report_content: Option<&'a RawValue>,
 }
 
 /// One object with a list of messages, as some models give it.
@@ -58,13 +58,15 @@ impl FinalReportTerms {
         validators: &Validators,
     ) -> Result<FinalReport, ArgumentFault> {
         let given: Arguments<'_> = serde_json::from_str(arguments.as_str())
-            .map_err(|_| fault("", "a number is out of range"))?;
+            .map_err(|error| fault("", error.to_string()))?;
         let mut warnings = Vec::new();
-        self.check_format(given.format.as_ref(), &mut warnings);
+        self.check_format(given.format.map(nearest_value).as_ref(), &mut warnings);
         let text = given
             .report_content
-            .as_ref()
-            .map(|content| decoded(content, given.encoding.as_ref()))
+            .map(|content| {
+                let encoding = given.encoding.map(nearest_value);
+                decoded(&nearest_value(content), encoding.as_ref())
+            })
             .transpose()?;
         let content = match self.format {
             ReportFormat::Json => match (given.content_json, text) {
@@ -157,8 +159,7 @@ impl FinalReportTerms {
         validators: &Validators,
         warnings: &mut Vec<String>,
     ) -> Result<ReportContent, ArgumentFault> {
-        let mut value: Value = serde_json::from_str(text.trim())
-            .map_err(|error| fault(at, format!("not valid JSON: {}", position(&error))))?;
+        let mut value = exact_value(text.trim()).map_err(|flaw| fault(at, rule_of(&flaw)))?;
         let mut repaired = false;
         for _ in 0..=MAX_REPAIRS {
             let broken = match validators.validate_report(&value) {
@@ -194,7 +195,7 @@ fn unfold(value: &mut Value, pointer: &str) -> bool {
         return false;
     };
     let held = match place {
-        Value::String(text) => serde_json::from_str::<Value>(text).ok(),
+        Value::String(text) => exact_value(text).ok(),
         _ => None,
     };
     match held.filter(|held| !held.is_string()) {
@@ -227,8 +228,12 @@ fn messages_of(
         .starts_with('{')
         .then(|| serde_json::from_str::<Wrapped<'_>>(text).ok());
     let list = wrapped.flatten().map_or(text, |held| held.messages.get());
-    let messages: Vec<Value> = serde_json::from_str(list)
-        .map_err(|_| fault(at, "type: the messages are not of type \"array\""))?;
+    let no_list = "type: the messages are not of type \"array\"";
+    let messages = exact_value(list).map_err(|flaw| match flaw {
+        ObjectFault::InvalidJson { .. } => fault(at, no_list),
+        rule => fault(at, rule_of(&rule)),
+    })?;
+    let messages = messages.as_array().ok_or_else(|| fault(at, no_list))?;
     if messages.is_empty() {
         return Err(fault(at, "minItems: there is no message"));
     }
@@ -273,6 +278,12 @@ fn decoded(content: &Value, encoding: Option<&Value>) -> Result<String, Argument
     }
 }
 
-fn position(error: &serde_json::Error) -> String {
-    format!("line {}, column {}", error.line(), error.column())
+/// The rule in the words that are recorded.
+fn rule_of(flaw: &ObjectFault) -> String {
+    match flaw {
+        ObjectFault::InvalidJson { line, column } => {
+            format!("not valid JSON: line {line}, column {column}")
+        }
+        other => other.to_string(),
+    }
 }

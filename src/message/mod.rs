@@ -23,6 +23,7 @@ mod object_text;
 mod provider_fault;
 mod reasoning;
 mod usage;
+mod value;
 mod version;
 
 pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, StopReason};
@@ -47,4 +48,5 @@ pub(crate) use provider_fault::{ProviderFault, ProviderFaultClass};
 pub(crate) use reasoning::{ReasoningPart, ReasoningText, ReasoningTrace};
 pub use usage::Usage;
 pub(crate) use usage::estimate_tokens;
+pub(crate) use value::{exact_value, nearest_value};
 pub(crate) use version::{VersionFault, judge_version};

@@ -1,14 +1,11 @@
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{Digest, Members};
-
-/// How deeply arguments may nest. Deeper text is refused before anything is built from it.
-const MAX_DEPTH: usize = 64;
+use super::Digest;
+use super::value::{invalid, nearest_value, walk};
 
 /// The text of exactly one JSON object without duplicate keys, kept bit for bit as it was written.
 ///
@@ -77,29 +74,8 @@ impl ObjectText {
     /// can, and one that is too large for them is the largest; what is sent to a tool is the text, not this.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
-        serde_json::from_str(&self.0).map_or(serde_json::Value::Null, nearest)
+        serde_json::from_str(&self.0).map_or(serde_json::Value::Null, nearest_value)
     }
-}
-
-/// The nearest value in memory: a number beyond the largest that a double holds is that one, so that rules about types and
-/// bounds judge it as they would judge the number itself.
-fn nearest(raw: &RawValue) -> serde_json::Value {
-    use serde_json::Value;
-    let text = raw.get();
-    if let Ok(value) = serde_json::from_str(text) {
-        return value;
-    }
-    if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(text) {
-        return items.into_iter().map(nearest).collect();
-    }
-    if let Ok(Members(members)) = serde_json::from_str(text) {
-        let members = members
-            .into_iter()
-            .map(|(key, value)| (key, nearest(value)));
-        return Value::Object(members.collect());
-    }
-    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
-    Value::from(sign * f64::MAX)
 }
 
 impl<'de> Deserialize<'de> for ObjectText {
@@ -113,37 +89,6 @@ impl fmt::Display for ObjectText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
-}
-
-fn invalid(error: &serde_json::Error) -> ObjectFault {
-    ObjectFault::InvalidJson {
-        line: error.line(),
-        column: error.column(),
-    }
-}
-
-/// Walks a JSON value level by level, noticing duplicate keys and depth. Numbers are never converted, so a number
-/// that no machine type holds passes as the text it is. Costs at most one scan of the text per level.
-fn walk(value: &RawValue, depth: usize) -> Result<(), ObjectFault> {
-    if depth > MAX_DEPTH {
-        return Err(ObjectFault::TooDeep);
-    }
-    let text = value.get();
-    let children: Vec<&RawValue> = if text.starts_with('{') {
-        let Members(members) = serde_json::from_str(text).map_err(|e| invalid(&e))?;
-        let mut seen = HashSet::new();
-        if !members.iter().all(|(key, _)| seen.insert(key)) {
-            return Err(ObjectFault::DuplicateKey);
-        }
-        members.into_iter().map(|(_, value)| value).collect()
-    } else if text.starts_with('[') {
-        serde_json::from_str(text).map_err(|e| invalid(&e))?
-    } else {
-        return Ok(());
-    };
-    children
-        .into_iter()
-        .try_for_each(|child| walk(child, depth + 1))
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         && (meant.len() < 8 || !hash.starts_with(&meant.to_ascii_lowercase()))
     {
         let told = format!(
-            "answer for run {run_id}: the arguments of the call that waits have the hash {hash}"
+            "answer for run {run_id}: the arguments of the call that waits have another hash"
         );
         home.screen
             .failure(&told, home.hint(&format!("approve {run_id}")));
@@ -39,6 +39,10 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         let what = if approved { "allow" } else { "refuse" };
         let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
         let typed = ask::answer(home, &question)?;
+        if typed.is_none() {
+            home.screen
+                .write_err(&format!("run {run_id}: {}", shown(&order)));
+        }
         if !typed.is_some_and(|typed| said_yes(&typed)) {
             return Err(CliError::NotConfirmed { what: "answer" });
         }

@@ -226,3 +226,27 @@ fn text_in_place_of_a_report_must_pass_the_format() {
     );
     assert!(text.read_text(" ", &validators).is_err());
 }
+
+#[test]
+fn a_report_is_judged_by_what_its_bytes_say() {
+    let schema = json!({"type": "object", "required": ["licence"], "additionalProperties": false,
+        "properties": {"licence": {"type": "string"}, "n": {"type": "number"}}});
+    let (terms, validators) = terms(ReportFormat::Json, Some(schema));
+    let check = |json: &str, expect: Result<&str, &str>| {
+        let text = format!("{{\"content_json\":{json}}}");
+        let read = terms.read(&ObjectText::parse(text).unwrap(), &validators);
+        let got = read.as_ref().map(|report| report.text());
+        match (got, expect) {
+            (Ok(got), Ok(expect)) => assert_eq!(got, expect),
+            (Err(fault), Err(expect)) => assert!(fault.rule.contains(expect), "{fault:?}"),
+            (got, expect) => panic!("{json}: {got:?}, not {expect:?}"),
+        }
+    };
+    let large = r#"{"licence":"\ud800","n":1e400}"#;
+    check(large, Ok(large));
+    let reserved = r#"{"$serde_json::private::RawValue":"{\"licence\":\"MIT\"}"}"#;
+    check(reserved, Err("additionalProperties"));
+    let twice = r#"{"licence":1,"licence":"MIT"}"#;
+    let fault = terms.read_text(twice, &validators).unwrap_err();
+    assert!(fault.rule.contains("stands twice"), "{fault:?}");
+}
