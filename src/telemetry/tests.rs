@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{AgentResult, AtifTrajectory, Ledger, sentence};
+use super::{AgentResult, Ledger, sentence};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, Validators,
 };
@@ -17,6 +17,8 @@ use crate::message::{
     ProviderFaultClass, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 use crate::transcript::sample;
+
+mod unread;
 
 /// A ledger that is fed by hand; the contract has the one target `demo/script`.
 struct Fed {
@@ -390,41 +392,6 @@ fn arguments_keep_the_bytes_of_the_model() {
     let text = serde_json::to_string(&message).unwrap();
     let kept = "\"arguments\":{ \"n\":1.50,  \"big\":123456789012345678901234567890 }";
     assert!(text.contains(kept), "{text}");
-}
-
-#[test]
-fn a_call_that_nobody_could_read_does_not_look_like_one_without_arguments() {
-    let asked = |id: &str, fault| ToolInvocation {
-        arguments: ObjectText::empty(),
-        fault,
-        id: id.to_owned(),
-        name: "read".to_owned(),
-        raw_payload: None,
-        source_model: "m".to_owned(),
-    };
-    let lost = Some(FailureCode::ArgsNotObject);
-    let message = AgentMessage {
-        tool_calls: vec![asked("a", None), asked("b", lost)],
-        ..text("")
-    };
-    let told = serde_json::to_value(super::ResultMessage::from(&message)).unwrap();
-    let calls = json!([
-        {"id": "a", "name": "read", "arguments": {}},
-        {"id": "b", "name": "read", "arguments": {}, "fault": "ARGS_NOT_OBJECT"},
-    ]);
-    assert_eq!(told["tool_calls"], calls);
-    let contract = sample::contract();
-    let mut trajectory = AtifTrajectory::new();
-    let action = sample::action(1, EntryKind::Noted, State::Infer, State::Infer);
-    let event = Event {
-        at_ms: 1,
-        event: returned(Some(message)),
-    };
-    trajectory.take(&contract, &action, Some(&event), Digest::ZERO);
-    let document = trajectory.finish(&contract);
-    let steps = document["steps"].as_array().unwrap();
-    let step = steps.iter().find(|step| step["source"] == "agent").unwrap();
-    assert_eq!(step["extra"]["faults"], json!({"b": "ARGS_NOT_OBJECT"}));
 }
 
 #[test]
