@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use super::edition::{Edition, Rules};
 use super::fold::Failure;
-use super::repair::{Repairs, repair};
+use super::repair::{Repairs, repair_under};
 use crate::message::{FailureCode, ObjectFault, ObjectText, Repair, ToolInvocation};
 
 /// The most calls of one message; one more rejects it.
@@ -51,7 +51,8 @@ enum Text {
 }
 
 /// Judges the calls of a message, the same for every protocol: no id stands twice, every call has a name, and its
-/// arguments are the text of exactly one JSON object, after a repair where `rules` allow one. A call without id gets one.
+/// arguments are the text of exactly one JSON object, after a repair where `rules` allow one, though never of the call at which
+/// the output was cut. A call without id gets one.
 ///
 /// Where `rules` let it, a call without such arguments is kept as one that is answered and never run, as long as another call
 /// of the message is whole.
@@ -74,9 +75,16 @@ pub(super) fn judge(
     }
     let mut judged = Judged::default();
     let mut first_dropped = None;
+    let last = calls.len().saturating_sub(1);
     for (at, call) in calls.into_iter().enumerate() {
         let place = format!("{}{}", call.pointer, fields.arguments);
-        let (arguments, fault) = match text_of(&call, fields, rules)? {
+        // What there is of a call at which the output was cut may have one form, and another meaning than the whole.
+        let repairs = if rules.is_cut && at == last {
+            Repairs::Never
+        } else {
+            rules.repairs
+        };
+        let (arguments, fault) = match text_of(&call, fields, rules, repairs)? {
             Text::Read(arguments) => (arguments, None),
             Text::Mended(arguments, steps) => {
                 let repaired = arguments.as_str();
@@ -120,7 +128,12 @@ pub(super) fn judge(
 }
 
 /// Reads the text of a call's arguments.
-fn text_of(call: &GatheredCall, fields: &CallFields, rules: Rules) -> Result<Text, Failure> {
+fn text_of(
+    call: &GatheredCall,
+    fields: &CallFields,
+    rules: Rules,
+    repairs: Repairs,
+) -> Result<Text, Failure> {
     let fail = |code, below: &str| Failure::new(code, format!("{}{below}", call.pointer));
     let (code, below) = match call.flaw {
         None | Some((FailureCode::ArgsNotObject, _)) if call.name.is_empty() => {
@@ -132,7 +145,8 @@ fn text_of(call: &GatheredCall, fields: &CallFields, rules: Rules) -> Result<Tex
         Some(flaw) => flaw,
         None => match ObjectText::parse(call.arguments.as_str()) {
             Ok(arguments) => return Ok(Text::Read(arguments)),
-            Err(fault) => match repaired(fault, &call.arguments, rules.repairs) {
+            Err(fault) if repairs == Repairs::Never => (code_of(fault), fields.arguments),
+            Err(fault) => match repaired(fault, &call.arguments, rules.edition) {
                 Some(mended) => return Ok(mended),
                 None => (code_of(fault), fields.arguments),
             },
@@ -151,13 +165,12 @@ fn text_of(call: &GatheredCall, fields: &CallFields, rules: Rules) -> Result<Tex
     Err(fail(code, below))
 }
 
-fn repaired(fault: ObjectFault, text: &str, repairs: Repairs) -> Option<Text> {
+fn repaired(fault: ObjectFault, text: &str, edition: Edition) -> Option<Text> {
     let has_a_form = matches!(
         fault,
         ObjectFault::InvalidJson { .. } | ObjectFault::NotObject
     );
-    let allowed = has_a_form && repairs == Repairs::Allowed;
-    let mended = allowed.then(|| repair(text)).flatten()?;
+    let mended = has_a_form.then(|| repair_under(edition, text)).flatten()?;
     Some(Text::Mended(mended.object, mended.steps))
 }
 

@@ -263,7 +263,10 @@ impl<F: Fold + Send> Decoder<F> {
     fn verdict(mut self, form: Form) -> Decoded {
         let raw_hash = self.raw_hash();
         let stop = self.fold.stop();
-        let usage = self.fold.progress().usage;
+        let is_cut = self.fold.is_cut();
+        let progress = self.fold.progress();
+        progress.rules = progress.rules.cut_where(is_cut);
+        let usage = progress.usage;
         let result = |status| ProtocolAdapterResult {
             adapter_version: self.version.to_owned(),
             canonical_message: None,

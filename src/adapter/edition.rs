@@ -40,10 +40,20 @@ impl Editions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
     pub edition: Edition,
+    /// Whether the output is known to have been cut: then its last call is judged as it came.
+    pub is_cut: bool,
     pub repairs: Repairs,
 }
 
 impl Rules {
+    /// The same for an output that was cut, where it was; the first edition did not ask.
+    pub(super) fn cut_where(self, is_cut: bool) -> Self {
+        Self {
+            is_cut: self.is_cut || (is_cut && self.edition >= Edition::Second),
+            ..self
+        }
+    }
+
     /// The same where the first edition repaired nothing.
     pub(super) fn since_the_second(self) -> Self {
         match self.edition {

@@ -145,6 +145,11 @@ pub(super) trait Fold: Default + std::fmt::Debug {
     /// Why the model stopped.
     fn stop(&self) -> StopReason;
 
+    /// Whether the output is known to have been cut before its end.
+    fn is_cut(&self) -> bool {
+        self.stop() == StopReason::Length
+    }
+
     /// The verdict; `model` is the name that was asked for.
     fn finish(self, form: Form, model: &str) -> Folded;
 }

@@ -99,6 +99,7 @@ impl Adapter {
     const fn of(protocol: Protocol, profile: Option<TextProfile>, edition: Edition) -> Self {
         let rules = Rules {
             edition,
+            is_cut: false,
             repairs: Repairs::Never,
         };
         Self {

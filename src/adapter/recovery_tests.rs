@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::fixture::verdict;
 use super::{Adapter, Decoded, ResponseMeta};
-use crate::message::{AdapterStatus, ProtocolAdapterResult};
+use crate::message::{AdapterStatus, FailureCode, ProtocolAdapterResult};
 
 fn judge(version: &str, body: &str, strict: bool, piece: usize) -> Decoded {
     let meta = ResponseMeta {
@@ -155,4 +155,105 @@ fn a_repaired_call_on_the_wire_is_no_call_of_a_text_profile() {
     let decoded = judge("openai-chat+hermes/2", &body, false, usize::MAX);
     let verdict = verdict(&decoded);
     assert!(!verdict.starts_with("End"), "{verdict}");
+}
+
+/// The same bodies, with the protocol's own word for an output that ended at its limit.
+fn cut(body: &str) -> String {
+    let whole = [
+        (
+            "\"finish_reason\":\"tool_calls\"",
+            "\"finish_reason\":\"length\"",
+        ),
+        (
+            "\"status\":\"completed\"",
+            "\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}",
+        ),
+        (
+            "\"stop_reason\":\"tool_use\"",
+            "\"stop_reason\":\"max_tokens\"",
+        ),
+        ("\"done_reason\":\"stop\"", "\"done_reason\":\"length\""),
+    ];
+    let found = whole.iter().find(|(end, _)| body.contains(end)).unwrap();
+    body.replace(found.0, found.1)
+}
+
+#[test]
+fn what_ends_an_output_that_was_cut_is_never_repaired() {
+    for text in [
+        r#"{"s":"rm -rf /tmp/x"}, "dry_run": tr"#,
+        "{'a':1}",
+        "{\"a\":1}} and",
+        r#""{\"a\":1}""#,
+    ] {
+        for (version, place, body) in bodies(text) {
+            let found = verdict(&judge(version, &cut(&body), false, usize::MAX));
+            let code = if text.starts_with('"') && !version.starts_with("anthropic") {
+                "ARGS_NOT_OBJECT"
+            } else {
+                "ARGS_INVALID_JSON"
+            };
+            assert_eq!(found, format!("{code} {place}"), "{version}: {text}");
+        }
+    }
+    // A reason that a server in between translated, and a response that says only that it is not whole.
+    let (version, place, body) = bodies("{'a':1}").swap_remove(0);
+    let native = "\"finish_reason\":\"tool_calls\",\"native_finish_reason\":\"MAX_TOKENS\"";
+    let body = body.replace("\"finish_reason\":\"tool_calls\"", native);
+    let found = verdict(&judge(version, &body, false, usize::MAX));
+    assert_eq!(found, format!("ARGS_INVALID_JSON {place}"));
+    let (version, place, body) = bodies("{'a':1}").swap_remove(3);
+    let body = body.replace("completed", "incomplete");
+    let found = verdict(&judge(version, &body, false, usize::MAX));
+    assert_eq!(found, format!("ARGS_INVALID_JSON {place}"));
+}
+
+#[test]
+fn of_a_cut_output_the_last_call_is_left_out_and_those_before_it_are_repaired() {
+    let call = |text: &str| json!({"function": {"name": "f", "arguments": text}});
+    let calls = [call("{a:1}"), call("{b:2}")];
+    let body = json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "length"}]});
+    let result = message(judge("openai-chat/2", &body.to_string(), false, usize::MAX));
+    let calls = result.canonical_message.unwrap().tool_calls;
+    let told: Vec<_> = calls
+        .iter()
+        .map(|call| (call.arguments.as_str(), call.fault))
+        .collect();
+    let lost = Some(FailureCode::ArgsInvalidJson);
+    assert_eq!(told, [("{\"a\":1}", None), ("{}", lost)]);
+    let at = |n: usize, step: &str| {
+        format!("/choices/0/message/tool_calls/{n}/function/arguments: {step}")
+    };
+    assert_eq!(
+        result.repair.unwrap().steps,
+        [at(0, "key_quoted"), at(1, "call_dropped")]
+    );
+}
+
+#[test]
+fn the_form_of_a_text_that_was_cut_is_not_completed() {
+    let check = |version: &str, text: &str, reason: &str, expect: &str| {
+        let body = json!({"choices": [{"message": {"content": text}, "finish_reason": reason}]});
+        let found = verdict(&judge(version, &body.to_string(), false, usize::MAX));
+        assert_eq!(found, expect, "{version} {reason}: {text}");
+    };
+    let open = "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}";
+    let bare = "<function=f>\n<parameter=a>\n1\n</parameter>\n</function>";
+    let place = "CALL_SHAPE /choices/0/message/content";
+    let read = "End:  [call_1 f {\"a\":1}]";
+    check("openai-chat+hermes/2", open, "stop", read);
+    check("openai-chat+hermes/2", open, "length", place);
+    check(
+        "openai-chat+qwen/2",
+        bare,
+        "stop",
+        "End:  [call_1 f {\"a\": \"1\"}]",
+    );
+    check("openai-chat+qwen/2", bare, "length", place);
+    // The first edition never asked why the output ended.
+    let read = "Length:  [call_1 f {\"a\":1}]";
+    check("openai-chat+hermes/1", open, "length", read);
+    let (_, _, body) = bodies("{'a':1}").swap_remove(0);
+    let found = verdict(&judge("openai-chat/1", &cut(&body), false, usize::MAX));
+    assert_eq!(found, "Length:  [a f {\"a\":1}]");
 }

@@ -7,6 +7,7 @@
 use std::iter::Peekable;
 use std::str::CharIndices;
 
+use super::edition::Edition;
 use crate::message::ObjectText;
 
 /// How deep a text may nest that is repaired; a deeper one is refused anyway.
@@ -32,6 +33,11 @@ pub(super) struct Repaired {
 
 /// Repairs a text that is not the text of one JSON object; none where its meaning would have to be guessed.
 pub(super) fn repair(text: &str) -> Option<Repaired> {
+    repair_under(Edition::Second, text)
+}
+
+/// The same by the rules of an edition: the first took an object out of whatever stood around it.
+pub(super) fn repair_under(edition: Edition, text: &str) -> Option<Repaired> {
     if let Ok(inner) = serde_json::from_str::<String>(text) {
         let object = ObjectText::parse(inner).ok()?;
         let steps = vec!["arguments_unquoted"];
@@ -47,12 +53,28 @@ pub(super) fn repair(text: &str) -> Option<Repaired> {
         // An array is another value than its element, and of two objects either may be meant.
         return None;
     }
+    if edition >= Edition::Second && (is_key(before) || goes_on(after)) {
+        return None;
+    }
     if !before.trim().is_empty() || !after.trim().is_empty() {
         mender.note("object_extracted");
     }
     let object = ObjectText::parse(mender.out).ok()?;
     let steps = mender.steps;
     (!steps.is_empty()).then_some(Repaired { object, steps })
+}
+
+/// Whether a text ends as a member does before its value: then the object is part of another one.
+fn is_key(before: &str) -> bool {
+    let key = before.trim_end().strip_suffix(':').map(str::trim_end);
+    key.is_some_and(|key| key.ends_with(['"', '\'']))
+}
+
+/// Whether what follows an object may belong to it: a quote that no other one closes, or more members. The object was closed
+/// too early then, by a quote in the middle of a value or by a bracket too many, and nobody can say what the whole would be.
+fn goes_on(after: &str) -> bool {
+    let behind = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '}' | ']'));
+    behind.starts_with([',', ':']) || !after.matches('"').count().is_multiple_of(2)
 }
 
 /// What stood last, white space aside.
@@ -281,6 +303,11 @@ mod tests {
                 "{\"a\":{}}",
                 &["object_extracted"],
             ),
+            (
+                "{\"a\":1} says \"a\", that's all",
+                "{\"a\":1}",
+                &["object_extracted"],
+            ),
         ] {
             check(text, Some((expect, steps)));
         }
@@ -302,6 +329,15 @@ mod tests {
             "```json\n{\"a\":",
             "{\"a\":1}{\"a\":2}",
             "{\"a\":1}, {\"b\"",
+            r#"{"s":"rm -rf /tmp/x"}, "dry_run": tr"#,
+            r#"{"a":1}, "b": "x"#,
+            r#"{"a":1}, "b": 2}"#,
+            r#"{"a":1}}, "b": 2}"#,
+            "{\"a\":1} , b",
+            "{\"a\":1}: 2",
+            "{\"a\":1} and \"b",
+            r#""a": {"b":1}}"#,
+            "'a' :\n{'b':1}",
             "{\"a\":\\d}",
             r#"{"a":"\d+"}"#,
             "{\"a\":undefined}",

@@ -7,7 +7,7 @@ use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
     InferenceReturned, Interrupter, LostEffect, State, ToolReturned,
 };
-use crate::message::{CallSeq, EnvelopeStatus, InferenceSeq, ToolOutcome};
+use crate::message::{CallSeq, EnvelopeStatus, InferenceSeq, ToolInvocation, ToolOutcome};
 
 /// Turns entries into lines for people, one for each transition. Everything in a line is escaped.
 #[derive(Debug, Default)]
@@ -223,7 +223,12 @@ fn message(returned: &InferenceReturned) -> String {
     };
     let mut said = Vec::new();
     if !message.tool_calls.is_empty() {
-        let names: Vec<String> = message.tool_calls.iter().map(|c| line(&c.name)).collect();
+        // One that nobody could read looks like a call without arguments, and was never run.
+        let told = |call: &ToolInvocation| match call.fault {
+            Some(fault) => format!("{} ({fault})", line(&call.name)),
+            None => line(&call.name),
+        };
+        let names: Vec<String> = message.tool_calls.iter().map(told).collect();
         let calls = counted(message.tool_calls.len(), "call");
         said.push(format!("{calls}: {}", brief(&names.join(", "), 120)));
     }

@@ -14,30 +14,39 @@ impl Machine {
             && !self.gate_open
     }
 
-    /// Takes out of a message what must not be seen: its text, and what it tells by the session's own tools, which open nothing.
-    fn hold_back(&self, result: &mut ProtocolAdapterResult) -> String {
+    /// Takes out of a message what must not be seen: its text, what it tells by the session's own tools, which open nothing, and
+    /// the texts of its repair. The record of a repair holds whatever was repaired or left out, the text of the message with it,
+    /// so nothing of it but the steps can be shown.
+    fn hold_back(&self, result: &mut ProtocolAdapterResult) -> Held {
         let Some(message) = &mut result.canonical_message else {
-            return String::new();
+            return Held::default();
         };
-        let mut held = std::mem::take(&mut message.content);
-        let mut unread = false;
+        let mut text = std::mem::take(&mut message.content);
         message.tool_calls.retain(|call| {
             let tells = matches!(
                 self.contract.session_tool(&call.name),
                 Some(SessionTool::FinalReport | SessionTool::ProgressReport)
             );
             if tells {
-                held.push_str(call.arguments.as_str());
-                unread |= call.fault.is_some();
+                text.push_str(call.arguments.as_str());
             }
             !tells
         });
-        // What such a tool would have told in arguments that nobody could read stands in the record of that.
-        if let Some(repair) = result.repair.as_mut().filter(|_| unread) {
-            held.push_str(&std::mem::take(&mut repair.original));
+        let is_blank = text.trim().is_empty();
+        if let Some(repair) = &mut result.repair {
+            text.push_str(&std::mem::take(&mut repair.original));
+            text.push_str(&std::mem::take(&mut repair.repaired));
         }
-        held
+        Held { is_blank, text }
     }
+}
+
+/// What was taken out of a message.
+#[derive(Debug, Default)]
+struct Held {
+    /// Whether the message itself said nothing; what was repaired in it is no word of its own.
+    is_blank: bool,
+    text: String,
 }
 
 /// An adapter's verdict as it may be recorded, and what must be kept out of sight.
@@ -65,11 +74,11 @@ impl Run {
             Judgement::Violation(_) | Judgement::Rejected { .. } | Judgement::Limit(_) => false,
         };
         let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);
-        let withheld = gated.then(|| machine.hold_back(&mut result));
-        let withheld = withheld.filter(|text| !text.is_empty());
-        if let Some(text) = &withheld {
+        let held = gated.then(|| machine.hold_back(&mut result));
+        let held = held.filter(|held| !held.text.is_empty());
+        if let Some(Held { is_blank, text }) = &held {
             result.withheld = Some(Withheld {
-                blank: text.trim().is_empty(),
+                blank: *is_blank,
                 bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
                 hash: Digest::of(text.as_bytes()),
             });
@@ -77,7 +86,7 @@ impl Run {
         Admitted {
             gated,
             result,
-            withheld,
+            withheld: held.map(|held| held.text),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What `strict_mode` changes: one row for each effect, strict beside not strict.
 
 use super::testing::*;
-use crate::contract::{FINAL_REPORT, Terms, ToolPolicy};
+use crate::contract::{BATCH, FINAL_REPORT, Terms, ToolPolicy};
 use crate::message::{
     AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult, Repair, ToolInvocation,
 };
@@ -118,33 +118,90 @@ fn a_call_that_cannot_be_read_is_answered_and_the_others_run_but_under_strict() 
     );
 }
 
+/// Whatever a message is repaired from is in the record: while the gate is closed none of it may be seen.
 #[test]
-fn what_an_unread_report_would_have_told_is_held_back_with_it() {
+fn what_a_repair_tells_is_held_back_while_the_gate_is_closed_and_shown_when_it_opens() {
     let terms = Terms {
         strict_mode: false,
         token_gate: true,
         ..reporting(terms(ToolPolicy::Required))
     };
     let h = Harness::inferring(terms);
-    let mut message = calls(&["fly"]);
-    message.tool_calls.push(ToolInvocation {
+    let unread = |name, arguments| ToolInvocation {
         fault: Some(FailureCode::ArgsInvalidJson),
-        ..call("f", FINAL_REPORT, "{}")
-    });
-    let said = "{\"report_content\":\"MIT";
-    let result = ProtocolAdapterResult {
-        repair: Some(Repair {
-            original: said.to_owned(),
-            repaired: String::new(),
-            steps: vec!["/tool_calls/1: call_dropped".to_owned()],
-        }),
-        ..recovered(message)
+        ..call("c", name, arguments)
     };
-    let admitted = h.run.admit(result);
-    assert!(admitted.gated);
-    assert!(admitted.withheld.unwrap().ends_with(said));
-    let recorded = serde_json::to_string(&admitted.result).unwrap();
-    assert!(!recorded.contains("MIT"), "{recorded}");
+    let report = call("c", FINAL_REPORT, "{\"report_content\":\"MIT\"}");
+    for (what, content, asked, gated) in [
+        ("an unread report", "", unread(FINAL_REPORT, "{}"), true),
+        ("a repaired report", "", report, true),
+        ("an unread call", "", unread("read", "{}"), true),
+        ("an unknown tool", "MIT", call("c", "fly", "{}"), true),
+        (
+            "a bad argument",
+            "MIT",
+            call("c", "write", "{\"path\":1}"),
+            true,
+        ),
+        ("a batch", "", call("c", BATCH, "{\"calls\":[]}"), true),
+        (
+            "a good call",
+            "",
+            call("c", "read", "{\"path\":\"a\"}"),
+            false,
+        ),
+    ] {
+        let message = AgentMessage {
+            tool_calls: vec![asked],
+            ..text(content)
+        };
+        let result = ProtocolAdapterResult {
+            repair: Some(Repair {
+                original: "{'say':'MIT'}".to_owned(),
+                repaired: "{\"say\":\"MIT\"}".to_owned(),
+                steps: vec!["/tool_calls/0: quotes_replaced".to_owned()],
+            }),
+            ..recovered(message)
+        };
+        let admitted = h.run.admit(result);
+        assert_eq!(admitted.gated, gated, "{what}");
+        let recorded = serde_json::to_string(&admitted.result).unwrap();
+        assert_eq!(recorded.contains("MIT"), !gated, "{what}: {recorded}");
+        let repair = admitted.result.repair.as_ref().expect("the steps stay");
+        assert_eq!(repair.steps, ["/tool_calls/0: quotes_replaced"], "{what}");
+        // What was held back is kept, and admitting the record again changes nothing.
+        let both = "{'say':'MIT'}{\"say\":\"MIT\"}";
+        let kept = admitted.withheld.as_deref();
+        assert_eq!(kept.is_some_and(|text| text.ends_with(both)), gated);
+        let again = h.run.admit(admitted.result.clone());
+        assert_eq!((again.result, again.withheld), (admitted.result, None));
+    }
+}
+
+#[test]
+fn a_repair_that_is_held_back_is_no_word_of_the_message() {
+    let terms = Terms {
+        strict_mode: false,
+        token_gate: true,
+        ..terms(ToolPolicy::Required)
+    };
+    let h = Harness::inferring(terms);
+    for (content, is_blank) in [("", true), (" \n", true), ("MIT", false)] {
+        let message = AgentMessage {
+            content: content.to_owned(),
+            ..calls(&["fly"])
+        };
+        let result = ProtocolAdapterResult {
+            repair: Some(Repair {
+                original: "{'a':1}".to_owned(),
+                repaired: "{\"a\":1}".to_owned(),
+                steps: Vec::new(),
+            }),
+            ..recovered(message)
+        };
+        let held = h.run.admit(result).result.withheld.expect("held back");
+        assert_eq!(held.blank, is_blank, "{content:?}");
+    }
 }
 
 #[test]

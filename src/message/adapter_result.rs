@@ -34,7 +34,7 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Withheld {
-    /// Whether the text is nothing but white space.
+    /// Whether the message said nothing but white space. Texts of a repair, which are held back with it, do not count.
     pub blank: bool,
     /// Size of the text in bytes.
     pub bytes: u64,
@@ -46,7 +46,7 @@ pub struct Withheld {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repair {
-    /// The payload as it came.
+    /// The payload as it came; empty, as `repaired`, where the token gate holds back what was said.
     pub original: String,
     /// The payload after the repair.
     pub repaired: String,

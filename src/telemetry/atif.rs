@@ -341,6 +341,9 @@ impl AtifTrajectory {
             extra(&mut step, "failure_code", json!(code));
             extra(&mut step, "pointer", json!(result.pointer));
         }
+        if let Some(repair) = &result.repair {
+            extra(&mut step, "repair", json!(repair.steps));
+        }
         if let Some(withheld) = result.withheld {
             // The text itself is behind the token gate.
             extra(&mut step, "withheld_bytes", json!(withheld.bytes));
@@ -440,6 +443,15 @@ fn calls_of(step: &mut Map<String, Value>, message: &AgentMessage) {
         })
     });
     step.insert("tool_calls".to_owned(), calls.collect());
+    // A call has no extra of its own in the format. These had arguments that nobody could read, and were never run.
+    let faults = message.tool_calls.iter().filter_map(|call| {
+        let fault = call.fault?;
+        Some((call.id.clone(), json!(fault)))
+    });
+    let faults: Map<String, Value> = faults.collect();
+    if !faults.is_empty() {
+        extra(step, "faults", json!(faults));
+    }
 }
 
 fn add_result(step: &mut Map<String, Value>, result: Value) {

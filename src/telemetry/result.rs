@@ -7,7 +7,7 @@ use super::accounting::AccountingLine;
 use super::exit_tag::ExitTag;
 use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
-use crate::message::{AgentMessage, Digest, Role, RunId};
+use crate::message::{AgentMessage, Digest, FailureCode, Role, RunId};
 
 /// The format of the result document.
 pub(crate) const RESULT_FORMAT: &str = "monolith-result/1";
@@ -129,6 +129,9 @@ pub struct ResultCall {
     pub name: String,
     /// The arguments, byte for byte as the model wrote them but for surrounding white space.
     pub arguments: Box<RawValue>,
+    /// Why nobody could read its arguments: then they are empty, and it was never run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<FailureCode>,
 }
 
 impl AgentResult {
@@ -301,6 +304,7 @@ impl From<&AgentMessage> for ResultMessage {
             // The text of one JSON object is a JSON value, so null never takes its place.
             arguments: serde_json::from_str(call.arguments.as_str())
                 .unwrap_or_else(|_| RawValue::NULL.to_owned()),
+            fault: call.fault,
         });
         Self {
             role: message.role,

@@ -18,6 +18,8 @@ use crate::message::{
 };
 use crate::transcript::sample;
 
+mod unread;
+
 /// A ledger that is fed by hand; the contract has the one target `demo/script`.
 struct Fed {
     contract: ExecutionContract,

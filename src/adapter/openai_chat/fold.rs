@@ -81,6 +81,13 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         }
     }
 
+    /// By its own reason, or by that of an upstream which a server in between translates to another one.
+    fn is_cut(&self) -> bool {
+        let native = self.native_reason.as_deref().unwrap_or_default();
+        self.stop() == StopReason::Length
+            || ["length", "max"].iter().any(|word| native.contains(word))
+    }
+
     /// The verdict. A stream is whole where it gave a finish reason or said `[DONE]`.
     fn finish(mut self, form: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
@@ -103,14 +110,13 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         if !self.saw_message {
             return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
         }
-        let native = self.native_reason.as_deref().unwrap_or_default();
-        let cut = self.stop() != StopReason::End
-            || ["length", "max"].iter().any(|word| native.contains(word));
+        let may_be_cut = self.is_cut() || self.stop() != StopReason::End;
         let answered = self.progress.model.as_deref().unwrap_or(model);
-        let Judged { calls, repair } = match self.calls.finish(cut, answered, self.progress.rules) {
-            Ok(judged) => judged,
-            Err(failure) => return Folded::Rejected(failure),
-        };
+        let Judged { calls, repair } =
+            match self.calls.finish(may_be_cut, answered, self.progress.rules) {
+                Ok(judged) => judged,
+                Err(failure) => return Folded::Rejected(failure),
+            };
         let mut message = AgentMessage {
             // A refusal is the only thing some models say: for people, it never passes as an answer.
             content: if self.content.is_empty() {

@@ -85,6 +85,11 @@ impl fold::Fold for Fold {
         }
     }
 
+    /// Whatever kept the response from its end.
+    fn is_cut(&self) -> bool {
+        self.stop() == StopReason::Length || self.status.as_deref() == Some("incomplete")
+    }
+
     fn finish(mut self, form: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;

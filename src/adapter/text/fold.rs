@@ -38,6 +38,10 @@ impl<F: Fold, P: Family> Fold for Layer<F, P> {
         self.wire.stop()
     }
 
+    fn is_cut(&self) -> bool {
+        self.wire.is_cut()
+    }
+
     fn finish(mut self, form: Form, model: &str) -> Folded {
         let stop = self.wire.stop();
         let progress = self.wire.progress();

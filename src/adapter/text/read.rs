@@ -115,7 +115,9 @@ pub(super) fn read(text: &str, model: &str, manner: &Manner<'_>) -> Result<Readi
             }
             Err(flaw) => flaw,
         };
-        let fix = flaw.fix.filter(|_| steps.len() < MAX_REPAIRS);
+        // What is missing at the end of an output that was cut is not only the form.
+        let allowed = steps.len() < MAX_REPAIRS && !manner.rules.is_cut;
+        let fix = flaw.fix.filter(|_| allowed);
         let Some(Fix { range, step, text }) = fix else {
             return Err(flaw.code);
         };

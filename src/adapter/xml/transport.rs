@@ -15,7 +15,7 @@ use crate::contract::{
 use crate::kernel::XmlOffer;
 use crate::message::{
     AdapterStatus, AgentMessage, FailureCode, ObservedStatus, ProtocolAdapterResult, Role,
-    ToolInvocation, estimate_tokens,
+    StopReason, ToolInvocation, estimate_tokens,
 };
 
 /// What stands between tags has no places of its own.
@@ -288,7 +288,8 @@ pub(crate) fn transported(
         };
         calls.push(own(FINAL, FINAL_REPORT, arguments));
     }
-    let judged = match judge(calls, &FIELDS, model, rules(terms, target)) {
+    let rules = rules(terms, target).cut_where(result.stop == StopReason::Length);
+    let judged = match judge(calls, &FIELDS, model, rules) {
         Ok(judged) => judged,
         Err(failure) => return rejected(result, failure.code, failure.pointer),
     };

@@ -246,7 +246,7 @@
   }
 
   function message(said) {
-    const asked = (said.tool_calls ?? []).map((call) => make("pre", {}, safe(`${call.name} ${brief(call.arguments, 4000)}`)));
+    const asked = (said.tool_calls ?? []).map((call) => make("pre", {}, safe(call.fault ? `${call.name} (${call.fault})` : `${call.name} ${brief(call.arguments, 4000)}`)));
     return make("div", { class: "card" },
       make("header", {}, make("span", { class: "role" }, safe(said.role)), said.name ? make("b", {}, safe(said.name)) : null, jump(said.seq)),
       said.reasoning ? make("pre", { class: "sub" }, safe(brief(said.reasoning, 8000))) : null,

@@ -68,7 +68,7 @@ const readRun = (() => {
     }
     const message = result.canonical_message ?? { content: "" };
     const said = [];
-    const names = (message.tool_calls ?? []).map((call) => call.name);
+    const names = (message.tool_calls ?? []).map((call) => (call.fault ? `${call.name} (${call.fault})` : call.name));
     if (names.length) said.push(`${counted(names.length, "call")}: ${names.join(", ")}`);
     if (message.content?.trim()) said.push(`“${brief(message.content.trim(), 160)}”`);
     if (result.withheld && !result.withheld.blank) said.push(`${counted(result.withheld.bytes, "byte")} held back`);

@@ -172,6 +172,17 @@ fn a_run_with_a_call_is_told_transition_by_transition() {
 }
 
 #[test]
+fn a_call_that_nobody_could_read_is_told_with_its_code() {
+    let mut asked = calls(&["{}", "{}"]);
+    asked.tool_calls[1].fault = Some(FailureCode::ArgsNotObject);
+    let EventKind::InferenceReturned(returned) = returned(1, Some(asked)) else {
+        panic!("an answer is one");
+    };
+    let told = "native, 2 calls: echo, echo (ARGS_NOT_OBJECT)";
+    assert_eq!(message(&returned), told);
+}
+
+#[test]
 fn what_goes_wrong_is_told_in_its_own_words() {
     let fault = ProviderFault {
         status: Some(503),

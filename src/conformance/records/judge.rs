@@ -14,8 +14,14 @@ pub struct JudgedRecord {
     pub status: RecordStatus,
     /// Why there is no message: the adapter's failure code, or the class of the provider's error. Null where there is one.
     pub failure_code: Option<&'static str>,
-    /// The calls of the message, in order.
+    /// The calls of the message that could be run, in order.
     pub calls: Vec<JudgedCall>,
+    /// The calls whose arguments nobody could read, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<DroppedCall>,
+    /// What was repaired or left out, step by step with its place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
     /// The protocol, for the table.
     #[serde(skip)]
     pub protocol: String,
@@ -55,6 +61,15 @@ pub struct JudgedCall {
     pub arguments: ObjectText,
 }
 
+/// A call that is answered and never run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DroppedCall {
+    /// The tool's name, byte for byte.
+    pub name: String,
+    /// Why its arguments cannot be read.
+    pub fault: FailureCode,
+}
+
 /// Writes the text as the object that it is; white space between its tokens may go.
 fn object<S: Serializer>(arguments: &ObjectText, serializer: S) -> Result<S::Ok, S::Error> {
     let raw: &RawValue =
@@ -77,35 +92,40 @@ impl RecordedResponse {
         };
         let mut decoder = self.adapter.under(strict).decoder(meta, "");
         decoder.push(self.response.as_bytes());
+        let mut steps = Vec::new();
         let (status, failure_code, message) = match decoder.finish() {
             Decoded::Fault { fault, .. } => {
                 (RecordStatus::Rejected, Some(fault.class.as_str()), None)
             }
-            Decoded::Message(result) => (
-                match result.status {
+            Decoded::Message(result) => {
+                steps = result.repair.map_or_else(Vec::new, |repair| repair.steps);
+                let status = match result.status {
                     AdapterStatus::Native => RecordStatus::Native,
                     AdapterStatus::Recovered => RecordStatus::Recovered,
                     AdapterStatus::Rejected => RecordStatus::Rejected,
-                },
-                result.failure_code.map(FailureCode::as_str),
-                result.canonical_message,
-            ),
+                };
+                let code = result.failure_code.map(FailureCode::as_str);
+                (status, code, result.canonical_message)
+            }
         };
-        let calls = message.map(|message| message.tool_calls);
-        // One that could not be read is answered and never run.
-        let calls = calls
-            .into_iter()
-            .flatten()
-            .filter(|call| call.fault.is_none());
-        let calls = calls.map(|call| JudgedCall {
-            name: call.name,
-            arguments: call.arguments,
-        });
+        let (mut calls, mut dropped) = (Vec::new(), Vec::new());
+        for call in message.into_iter().flat_map(|message| message.tool_calls) {
+            let name = call.name;
+            match call.fault {
+                Some(fault) => dropped.push(DroppedCall { name, fault }),
+                None => calls.push(JudgedCall {
+                    name,
+                    arguments: call.arguments,
+                }),
+            }
+        }
         JudgedRecord {
             id: self.id.clone(),
             status,
             failure_code,
-            calls: calls.collect(),
+            calls,
+            dropped,
+            steps,
             protocol: self.proto.clone(),
         }
     }
@@ -125,6 +145,16 @@ mod tests {
         check(
             r#"{"id":"a","proto":"openai-chat","response":{"choices":[{"index":0,"message":{"content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"add","arguments":"{\"x\": 1.50, \"y\":\n2}"}},{"id":"2","type":"function","function":{"name":"add","arguments":"{\"x\": 1.50}"}}]},"finish_reason":"tool_calls"}]}}"#,
             r#"{"id":"a","status":"native","failure_code":null,"calls":[{"name":"add","arguments":{"x":1.5,"y":2}},{"name":"add","arguments":{"x": 1.50}}]}"#,
+        );
+    }
+
+    #[test]
+    fn a_call_that_is_left_out_and_what_was_repaired_are_named() {
+        let line = r#"{"id":"a","proto":"openai-chat","response":{"choices":[{"index":0,"message":{"tool_calls":[{"id":"1","function":{"name":"add","arguments":"{x:1}"}},{"id":"2","function":{"name":"sub","arguments":"[]"}}]},"finish_reason":"tool_calls"}]}}"#;
+        let judged = RecordedResponse::parse(1, line).unwrap().judge(false);
+        assert_eq!(
+            serde_json::to_string(&judged).unwrap(),
+            r#"{"id":"a","status":"recovered","failure_code":null,"calls":[{"name":"add","arguments":{"x":1}}],"dropped":[{"name":"sub","fault":"ARGS_NOT_OBJECT"}],"steps":["/choices/0/message/tool_calls/0/function/arguments: key_quoted","/choices/0/message/tool_calls/1/function/arguments: call_dropped"]}"#
         );
     }
 

@@ -1,0 +1,39 @@
+//! Calls whose arguments nobody could read, as documents tell them.
+
+use super::*;
+use crate::telemetry::{AtifTrajectory, ResultMessage};
+
+#[test]
+fn a_call_that_nobody_could_read_does_not_look_like_one_without_arguments() {
+    let asked = |id: &str, fault| ToolInvocation {
+        arguments: ObjectText::empty(),
+        fault,
+        id: id.to_owned(),
+        name: "read".to_owned(),
+        raw_payload: None,
+        source_model: "m".to_owned(),
+    };
+    let lost = Some(FailureCode::ArgsNotObject);
+    let message = AgentMessage {
+        tool_calls: vec![asked("a", None), asked("b", lost)],
+        ..text("")
+    };
+    let told = serde_json::to_value(ResultMessage::from(&message)).unwrap();
+    let calls = json!([
+        {"id": "a", "name": "read", "arguments": {}},
+        {"id": "b", "name": "read", "arguments": {}, "fault": "ARGS_NOT_OBJECT"},
+    ]);
+    assert_eq!(told["tool_calls"], calls);
+    let contract = sample::contract();
+    let mut trajectory = AtifTrajectory::new();
+    let action = sample::action(1, EntryKind::Noted, State::Infer, State::Infer);
+    let event = Event {
+        at_ms: 1,
+        event: returned(Some(message)),
+    };
+    trajectory.take(&contract, &action, Some(&event), Digest::ZERO);
+    let document = trajectory.finish(&contract);
+    let steps = document["steps"].as_array().unwrap();
+    let step = steps.iter().find(|step| step["source"] == "agent").unwrap();
+    assert_eq!(step["extra"]["faults"], json!({"b": "ARGS_NOT_OBJECT"}));
+}
