@@ -8,7 +8,8 @@ use super::repair::Repairs;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Edition {
     /// One call whose arguments cannot be read rejects its message in every mode; a null in their place is no JSON; what
-    /// stands between tags of the XML transport is judged as it came; Qwen's form of functions is text.
+    /// stands between tags of the XML transport is judged as it came; a report of `xml-final` counts in the provider's own form, too;
+    /// Qwen's form of functions is text.
     First,
     /// What `docs/adapters.md` says.
     #[default]

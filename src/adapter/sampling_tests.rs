@@ -274,6 +274,7 @@ fn streaming_is_asked_for_in_the_body_or_in_the_path() {
     }
 }
 
+/// 000/1.reasoning.1
 #[test]
 fn a_level_of_reasoning_is_what_the_provider_calls_it() {
     let check = |writer: usize, value: Value, pointer: &str, expect: Value| {

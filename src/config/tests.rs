@@ -57,6 +57,7 @@ fn address(layers: &Layers) -> Option<Value> {
     Some(made["base_url"].clone())
 }
 
+/// 000/7.layers.1, 000/7.layers.2, 000/7.layers.3, 000/7.layers.4
 #[test]
 fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
     let order = [
@@ -89,6 +90,7 @@ fn the_higher_layer_counts_and_a_named_file_stands_for_the_first_two() {
     }
 }
 
+/// 000/7.layers.4, 000/7.layers.5, 000/7.placeholders.1, 000/7.placeholders.2, 000/7.placeholders.4, 000/7.placeholders.5
 #[test]
 fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it() {
     let desk = Desk::new();
@@ -153,6 +155,7 @@ fn a_contract_that_defines_what_it_names_reads_no_layer() {
     assert!(fault.contains(expect), "{fault}");
 }
 
+/// 000/7.layers.5, 000/7.placeholders.5, 000/7.queues.1
 #[test]
 fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_speak() {
     let desk = Desk::new();
@@ -192,6 +195,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
     );
 }
 
+/// 000/7.placeholders.3
 #[test]
 fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
     let check = |cloud: Value, expect: &str| {

@@ -17,7 +17,7 @@ pub(super) struct Case {
     pub(super) name: String,
     /// Sections of docs/semantics.md.
     pub(super) proves: Vec<String>,
-    /// Sections of the session contract, for cases of its guarantees.
+    /// Sentences of the session contract, by their ids in `sentences.yaml`, for cases of its guarantees.
     #[serde(default)]
     pub(super) session: Vec<String>,
     /// Whether its transcript is kept under replay/.
@@ -109,8 +109,8 @@ impl Case {
         if case.proves.is_empty() || case.proves.iter().any(|section| !is_section(section)) {
             return refuse("`proves` lists sections of docs/semantics.md, such as \"§2.3\"");
         }
-        if case.session.iter().any(|section| !is_section(section)) {
-            return refuse("`session` lists sections of the session contract, such as \"§5\"");
+        if case.session.iter().any(|sentence| !is_sentence(sentence)) {
+            return refuse("`session` lists ids of sentences.yaml, such as \"000/5.source.1\"");
         }
         case.expect.fault().map_or(Ok(case), |rule| refuse(&rule))
     }
@@ -144,6 +144,16 @@ fn is_section(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     text.strip_prefix('§')
         .is_some_and(|number| number.split('.').all(digits))
+}
+
+/// `000/`, the number of a section, a subject and a running number, with dots between them.
+fn is_sentence(text: &str) -> bool {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let word = |part: &str| part.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
+    let parts = text.strip_prefix("000/").map(|rest| rest.split('.'));
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    matches!(parts.as_slice(), [section, subject, n]
+        if number(section) && word(subject) && !subject.is_empty() && number(n))
 }
 
 #[cfg(test)]

@@ -1,14 +1,16 @@
 use std::fmt::Debug;
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::model::with_nonce;
+use super::asked::AskText;
+use super::part_of::part_of;
 use super::played::Played;
 use crate::contract::FinalReport;
 use crate::kernel::{ClosingReason, EffectRecord, EntryDraft, Outcome, PredicateName};
 use crate::message::{AgentMessage, Role, genesis};
 use crate::telemetry::{
-    AccountingLine, AccountingStatus, CallSource, CostSource, ExitTag, Purpose,
+    AccountingLine, AccountingStatus, AgentResult, CallSource, CostSource, ExitTag, Purpose,
 };
 use crate::transcript::{VerifyOptions, verify_lines};
 
@@ -33,12 +35,16 @@ pub(super) struct Expect {
     elapsed_ms: Option<u64>,
     /// Texts that must stand in an entry.
     entries_contain: Vec<String>,
+    /// Texts that must stand in a blob that the transcript names.
+    evidence: Vec<String>,
     executed: Option<u64>,
     cost_micro_usd: Option<u64>,
     /// The tag that the run ends with.
     exit_tag: Option<String>,
     format_retries: Option<u32>,
     inferences: Option<u64>,
+    /// The accounting as other programs read it, a part of each entry.
+    ledger: Option<Value>,
     /// Texts that may stand in no entry and in no message.
     never: Vec<String>,
     /// The notices of all requests, in order.
@@ -47,6 +53,8 @@ pub(super) struct Expect {
     predicate: Option<PredicateText>,
     /// The text of the final report; one that ends in `…` is a beginning.
     report: Option<String>,
+    /// Part of the result document, as other programs read it.
+    result: Option<Value>,
     /// The accounts of the first requests, in order.
     context: Vec<ContextText>,
     /// The targets that were asked, in order.
@@ -67,14 +75,6 @@ struct PredicateText {
     name: PredicateName,
 }
 
-/// What the body of one request holds. `NONCE` stands for the nonce of the run.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct AskText {
-    contains: Vec<String>,
-    never: Vec<String>,
-}
-
 /// The account of one request; what is left out is not compared.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -93,9 +93,11 @@ impl Expect {
             .then(|| "`expect` says either `outcome` or `refused`".to_owned())
     }
 
-    /// Leaves out what says the same in other words where another protocol carries the messages: pointers into a body.
+    /// Leaves out what says the same in other words where another protocol carries the messages: pointers into a body, and
+    /// the bodies of requests.
     pub(super) fn forget_wording(&mut self) {
         self.notices = None;
+        self.asks.clear();
     }
 
     /// The end of a run whose contract its profile cannot serve: before the first request, whatever the case expected.
@@ -121,9 +123,22 @@ impl Expect {
 
     /// Everything in which the run differs; empty is good.
     pub(super) fn differences(&self, played: &Played) -> Vec<String> {
+        let mut found = Differences(self.compared(played));
+        self.stored(played, &mut found);
+        found.0
+    }
+
+    /// What differs from the expectations that say something of the run, not of its transcript.
+    pub(super) fn compared(&self, played: &Played) -> Vec<String> {
         let mut found = Differences::default();
         let counters = played.run.counters();
         let outcome = played.run.outcome();
+        if let Some(reason) = &self.refused {
+            let end = played.end();
+            found.0.push(format!(
+                "a contract was made, and its run ended {end}; expected no contract: {reason}"
+            ));
+        }
         found.compare("outcome", self.outcome.as_ref(), &played.end());
         found.compare(
             "exit",
@@ -135,6 +150,7 @@ impl Expect {
         let tag = outcome.map(|outcome| ExitTag::of(outcome).to_string());
         found.compare("exit_tag", self.exit_tag.as_ref(), &tag.unwrap_or_default());
         self.accounting(played, &mut found);
+        self.documents(played, &mut found);
         found.compare("calls", self.calls.as_ref(), &counters.calls);
         found.compare("cancels", self.cancels.as_ref(), &played.cancels);
         found.compare("executed", self.executed.as_ref(), &counters.executed);
@@ -175,7 +191,6 @@ impl Expect {
             }
         }
         self.asked(played, &mut found);
-        self.stored(played, &mut found);
         self.conversation(played, &mut found);
         self.texts(played, &mut found);
         found.0
@@ -186,19 +201,11 @@ impl Expect {
         let genesis = genesis(played.contract.contract_hash(), played.run_id());
         for (n, ask) in self.asks.iter().enumerate() {
             let body = played.bodies.get(n).and_then(|hash| played.blobs.get(hash));
-            let Some(body) = body.map(|body| String::from_utf8_lossy(body)) else {
+            let Some(body) = body else {
                 found.0.push(format!("there is no request {}", n + 1));
                 continue;
             };
-            let holds = |text: &&String| body.contains(&with_nonce(text, &genesis));
-            for text in ask.contains.iter().filter(|text| !holds(text)) {
-                found
-                    .0
-                    .push(format!("request {} holds no {text:?}: {body}", n + 1));
-            }
-            for text in ask.never.iter().filter(holds) {
-                found.0.push(format!("request {} holds {text:?}", n + 1));
-            }
+            found.0.extend(ask.differences(n + 1, body, &genesis));
         }
         let asks = |draft: &&EntryDraft| {
             let mut effects = draft.action.effects.iter();
@@ -238,6 +245,28 @@ impl Expect {
             });
         if !same {
             found.compare("accounting", Some(expected), &lines);
+        }
+    }
+
+    /// The result document, and the accounting in it, as other programs read them.
+    fn documents(&self, played: &Played, found: &mut Differences) {
+        if self.result.is_none() && self.ledger.is_none() {
+            return;
+        }
+        let result = AgentResult::of_run(&played.run, &played.ledger());
+        let result = match serde_json::to_value(&result) {
+            Ok(result) => result,
+            Err(fault) => return found.0.push(format!("the result is no document: {fault}")),
+        };
+        let accounting = result.get("accounting").unwrap_or(&Value::Null);
+        for (expected, got, at) in [
+            (&self.result, &result, "result: "),
+            (&self.ledger, accounting, "ledger: "),
+        ] {
+            let expected = expected.iter();
+            found
+                .0
+                .extend(expected.flat_map(|expected| part_of(expected, got, at)));
         }
     }
 
@@ -285,6 +314,13 @@ impl Expect {
         };
         for text in self.entries_contain.iter().filter(|text| !stands(text)) {
             found.0.push(format!("no entry contains {text:?}"));
+        }
+        let kept = |text: &String| {
+            let mut blobs = played.evidence();
+            blobs.any(|(_, bytes)| String::from_utf8_lossy(bytes).contains(text.as_str()))
+        };
+        for text in self.evidence.iter().filter(|text| !kept(text)) {
+            found.0.push(format!("no evidence contains {text:?}"));
         }
         let said = |text: &&String| {
             let mut messages = played.run.conversation().iter();

@@ -10,6 +10,7 @@
 //!                                                            └────▶ golden transcript
 //! ```
 
+mod asked;
 mod bring_up;
 mod case;
 mod cases;
@@ -18,11 +19,16 @@ mod control;
 mod drive;
 mod error;
 mod expect;
+#[cfg(test)]
+mod expect_tests;
 mod gate_proof;
+#[cfg(test)]
+mod guard_tests;
 mod invariants;
 mod live;
 mod metrics;
 mod model;
+mod part_of;
 mod played;
 mod profiles;
 mod records;

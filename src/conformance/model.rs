@@ -28,13 +28,16 @@ impl Drive {
             .targets
             .get(target)
             .map_or("", |t| t.model.as_str());
+        let xml = asked.request.xml.as_ref();
+        let said = |text: &str| match xml {
+            Some(offer) => with_nonce(text, &offer.genesis),
+            None => text.to_owned(),
+        };
         let (body, recovered) = match &answer.body {
-            Body::Raw(body) => (body.clone(), false),
+            Body::Raw(body) => (said(body), false),
             Body::Message(message) => {
                 let mut message = message.clone();
-                if let Some(offer) = &asked.request.xml {
-                    message.content = with_nonce(&message.content, &offer.genesis);
-                }
+                message.content = said(&message.content);
                 (wire::body(adapter, &message, answer.usage, model)?, false)
             }
             Body::Recovered(message) => (wire::body(adapter, message, answer.usage, model)?, true),
@@ -48,10 +51,7 @@ impl Drive {
         decoder.push(body.as_bytes());
         let raw_hash = self.keep(body.into_bytes());
         let mut result = match decoder.finish() {
-            Decoded::Message(result) => {
-                let xml = asked.request.xml.as_ref();
-                Box::new(transported(*result, xml, &contract, target))
-            }
+            Decoded::Message(result) => Box::new(transported(*result, xml, &contract, target)),
             Decoded::Fault { mut fault, usage } => {
                 if let Some(code) = answer.rejected {
                     let class = fault.class.as_str();

@@ -94,15 +94,21 @@ impl Played {
     pub(super) fn transcript(&self) -> String {
         let mut file = header_line(&self.contract.canonical_text(), self.run_id());
         file.extend(self.entries.iter().map(entry_line));
+        for (hash, bytes) in self.evidence() {
+            file.push_str(&blob_line(hash, bytes));
+        }
+        file
+    }
+    /// The blobs that the events name and that a file must hold.
+    pub(super) fn evidence(&self) -> impl Iterator<Item = (Digest, &[u8])> {
         let named = self.drafts.iter().filter_map(|draft| draft.event.as_ref());
         let named: BTreeSet<Digest> = named
             .flat_map(blob_references)
             .filter(|reference| reference.presence == Presence::Needed)
             .map(|reference| reference.hash)
             .collect();
-        for (hash, bytes) in self.blobs.iter().filter(|(hash, _)| named.contains(hash)) {
-            file.push_str(&blob_line(*hash, bytes));
-        }
-        file
+        let blobs = self.blobs.iter();
+        let blobs = blobs.filter(move |(hash, _)| named.contains(hash));
+        blobs.map(|(hash, bytes)| (*hash, bytes.as_slice()))
     }
 }

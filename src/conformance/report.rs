@@ -8,7 +8,7 @@ use super::invariants;
 use super::metrics::{Metrics, Tally};
 use super::played::Played;
 use super::profiles::{ProfileRow, play_profiles};
-use super::source::{CaseSource, Corpus};
+use super::source::Corpus;
 
 /// What became of the cases that were played.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,6 +34,8 @@ pub struct CaseRow {
     pub name: String,
     /// Sections of docs/semantics.md that it proves.
     pub proves: Vec<String>,
+    /// Sentences of the session contract that it shows, by their ids in corpus/sentences.yaml.
+    pub session: Vec<String>,
     /// The end that it expects.
     pub expected: String,
     /// The end that came.
@@ -55,7 +57,7 @@ pub struct CorpusTotals {
     pub failed: usize,
 }
 
-/// Plays the built-in cases whose id contains `filter`, and the six cases of 002 §9 for every profile; of a `profile` that is
+/// Plays the built-in cases whose id contains `filter` or that show a sentence of that beginning, and the six cases of 002 §9 for every profile; of a `profile` that is
 /// named only those.
 #[must_use]
 pub fn run_corpus(filter: Option<&str>, profile: Option<&str>) -> CorpusReport {
@@ -64,7 +66,7 @@ pub fn run_corpus(filter: Option<&str>, profile: Option<&str>) -> CorpusReport {
     run(&corpus, filter, chosen)
 }
 
-/// Plays the cases of `corpus` whose id contains `filter`.
+/// Plays the cases of `corpus` whose id contains `filter`, or that show a sentence of that beginning.
 #[must_use]
 pub fn run_cases(corpus: &Corpus, filter: Option<&str>) -> CorpusReport {
     run(corpus, filter, Chosen::AsWritten)
@@ -89,15 +91,14 @@ fn run(corpus: &Corpus, filter: Option<&str>, chosen: Chosen<'_>) -> CorpusRepor
     };
     let mut tally = Tally::default();
     let base = Base::parse(&corpus.base);
-    let wanted =
-        |case: &&CaseSource| as_written && filter.is_none_or(|filter| case.id.contains(filter));
     let mut rows = Vec::new();
-    for source in corpus.cases.iter().filter(wanted) {
+    for source in corpus.cases.iter().filter(|_| as_written) {
+        let case = Case::parse(&source.id, &source.text);
+        if !filter.is_none_or(|filter| is_meant(filter, &source.id, case.as_ref().ok())) {
+            continue;
+        }
         rows.push(match &base {
-            Ok(base) => {
-                let case = Case::parse(&source.id, &source.text);
-                row_of(base, &source.id, case, &mut tally)
-            }
+            Ok(base) => row_of(base, &source.id, case, &mut tally),
             Err(fault) => faulty(&source.id, None, fault),
         });
     }
@@ -119,6 +120,15 @@ fn run(corpus: &Corpus, filter: Option<&str>, chosen: Chosen<'_>) -> CorpusRepor
         metrics: tally.metrics(),
         totals,
     }
+}
+
+/// Whether a filter is part of a case's id, or the beginning of a sentence that the case shows.
+fn is_meant(filter: &str, id: &str, case: Option<&Case>) -> bool {
+    let sentences = case.map_or(&[][..], |case| &case.session);
+    id.contains(filter)
+        || sentences
+            .iter()
+            .any(|sentence| sentence.starts_with(filter))
 }
 
 impl Corpus {
@@ -210,6 +220,7 @@ fn unplayed(id: &str) -> CaseRow {
         group: group.to_owned(),
         name: String::new(),
         proves: Vec::new(),
+        session: Vec::new(),
         expected: String::new(),
         got: String::new(),
         ok: false,
@@ -221,6 +232,7 @@ impl CaseRow {
     fn describe(&mut self, case: &Case) {
         self.name.clone_from(&case.name);
         self.proves.clone_from(&case.proves);
+        self.session.clone_from(&case.session);
         self.expected = case.expect.end();
     }
 }

@@ -124,6 +124,7 @@ mod tests {
         Queues::of(&made.unwrap())
     }
 
+    /// 000/1.queues.1, 000/1.queues.2, 000/1.queues.3
     #[tokio::test]
     async fn servers_of_one_queue_share_its_places() {
         let (queues, cancel) = (queues(), CancellationToken::new());

@@ -238,6 +238,7 @@ fn two_calls_that_never_end() -> String {
     chat(&calls, "tool_calls")
 }
 
+/// 000/1.queues.2
 #[tokio::test]
 async fn a_call_that_waits_in_its_queue_has_its_whole_time_and_a_stop_lets_it_not_begin() {
     let python = std::process::Command::new("python3")

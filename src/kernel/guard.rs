@@ -6,12 +6,12 @@ macro_rules! guards {
     ($($name:ident),+ $(,)?) => {
         /// A condition that something dangerous depends on.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub(super) enum Guard { $($name),+ }
+        pub(crate) enum Guard { $($name),+ }
 
         #[cfg(test)]
         impl Guard {
             /// Every guard there is.
-            pub(super) const ALL: &[Self] = &[$(Self::$name),+];
+            pub(crate) const ALL: &[Self] = &[$(Self::$name),+];
         }
     };
 }
@@ -89,7 +89,7 @@ pub(super) mod mutation {
     }
 
     /// Runs `body` with `guards` taken away on this thread.
-    pub(in crate::kernel) fn without<T>(guards: &[Guard], body: impl FnOnce() -> T) -> T {
+    pub(crate) fn without<T>(guards: &[Guard], body: impl FnOnce() -> T) -> T {
         DISABLED.with_borrow_mut(|disabled| *disabled = guards.to_vec());
         let result = body();
         DISABLED.with_borrow_mut(Vec::clear);

@@ -90,6 +90,8 @@ pub(crate) use event::{
 pub use event::{
     Event, EventKind, InferenceReturned, Probed, ProbedTarget, RunStarted, ToolReturned,
 };
+#[cfg(test)]
+pub(crate) use guard::{Guard, mutation::without};
 pub(crate) use observe::observation_text;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};

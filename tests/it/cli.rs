@@ -261,6 +261,7 @@ fn a_task_on_the_command_line_takes_the_place_of_the_files() {
     assert_eq!(result["conversation"][0]["content"], "bye");
 }
 
+/// 000/2.exit.4
 #[test]
 fn a_missing_tool_command_is_a_run_that_ends_in_preflight_with_its_transcript() {
     let desk = Desk::new();
@@ -458,6 +459,7 @@ fn no_runs_is_no_fault() {
     assert!(!desk.path().join("home").exists(), "looking makes nothing");
 }
 
+/// 000/2.exit.2, 000/2.exit.5
 #[test]
 fn bad_arguments_are_four_and_questions_are_answered() {
     let desk = Desk::new();

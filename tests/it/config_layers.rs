@@ -144,6 +144,7 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
     );
 }
 
+/// 000/7.placeholders.3
 #[test]
 fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     let desk = Desk::new();

@@ -55,6 +55,8 @@ mod semantics;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]
+mod session_contract;
+#[cfg(test)]
 mod show;
 #[cfg(test)]
 mod tamper;

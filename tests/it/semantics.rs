@@ -37,6 +37,7 @@ fn documented() -> Vec<(Outcome, u8)> {
     rows
 }
 
+/// 000/2.exit.7
 #[test]
 fn exit_codes_are_the_documented_ones() {
     let rows = documented();

@@ -335,6 +335,7 @@ fn tagged_text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    /// 000/11.streaming.1
     #[test]
     fn where_the_text_is_cut_changes_nothing_and_no_tag_leaks(
         text in tagged_text(),

@@ -8,7 +8,7 @@ use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
 use super::{XmlNext, XmlPast};
 use crate::adapter::Adapter;
 use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
-use crate::adapter::edition::Rules;
+use crate::adapter::edition::{Edition, Rules};
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
@@ -258,12 +258,10 @@ pub(crate) fn transported(
     let (Some(offer), Some(message)) = (offer, result.canonical_message.as_mut()) else {
         return result;
     };
-    if terms.tool_transport == ToolTransport::Xml && !message.tool_calls.is_empty() {
-        return rejected(
-            result,
-            FailureCode::CallUnexpected,
-            "/tool_calls/0".to_owned(),
-        );
+    let unexpected = |call: &ToolInvocation| travels_as_a_tag(call, terms, target);
+    if let Some(place) = message.tool_calls.iter().position(unexpected) {
+        let pointer = format!("/tool_calls/{place}");
+        return rejected(result, FailureCode::CallUnexpected, pointer);
     }
     let xml = xml_terms(offer, has_progress(terms));
     let nonce = &xml.nonce;
@@ -305,6 +303,17 @@ pub(crate) fn transported(
         result.repair = joined(result.repair, judged.repair);
     }
     result
+}
+
+/// Whether a call in the provider's own form should have been a tag: nothing of that form was offered.
+fn travels_as_a_tag(call: &ToolInvocation, terms: &Terms, target: usize) -> bool {
+    match terms.tool_transport {
+        ToolTransport::Native => false,
+        ToolTransport::XmlFinal => {
+            call.name == FINAL_REPORT && rules(terms, target).edition >= Edition::Second
+        }
+        ToolTransport::Xml => true,
+    }
 }
 
 /// What the target's adapter holds to, here too: the first edition judged every payload as it came.

@@ -204,3 +204,20 @@ fn what_was_told_before_changes_nothing() {
         }
     }
 }
+
+#[test]
+fn a_report_of_xml_final_in_the_providers_own_form_was_not_offered() {
+    let check = |version: &str, name: &str, expect: Option<FailureCode>| {
+        let mut terms = reporting("xml-final");
+        terms.targets[0].adapter_version = version.to_owned();
+        let native = vec![call("c0", "f", "{}"), call("c1", name, "{}")];
+        let judged = transported(said("", native, StopReason::End), Some(&offer()), &terms, 0);
+        assert_eq!(judged.failure_code, expect, "{version} {name}");
+        let pointer = expect.map(|_| "/tool_calls/1".to_owned());
+        assert_eq!(judged.pointer, pointer);
+    };
+    let unexpected = Some(FailureCode::CallUnexpected);
+    check("openai-chat/2", FINAL_REPORT, unexpected);
+    check("openai-chat/2", "g", None);
+    check("openai-chat/1", FINAL_REPORT, None);
+}

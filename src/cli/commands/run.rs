@@ -398,6 +398,7 @@ mod tests {
         live
     }
 
+    /// 000/2.output.1
     #[test]
     fn a_panic_during_a_run_leaves_a_result_that_names_the_run() {
         let folder = tempfile::tempdir().unwrap();

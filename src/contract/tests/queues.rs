@@ -6,6 +6,7 @@ use super::{make, manifest, spec};
 use crate::contract::spec::tests::DEMO;
 use crate::contract::*;
 
+/// 000/7.queues.3
 #[test]
 fn the_default_queue_is_there_by_itself_where_there_are_queues() {
     let check = |sets: &[&str], queues: Value, bound: Value| {
@@ -41,6 +42,7 @@ fn the_default_queue_is_there_by_itself_where_there_are_queues() {
     );
 }
 
+/// 000/7.queues.1, 000/7.queues.2
 #[test]
 fn a_queue_that_is_not_there_is_refused_by_name() {
     let check = |sets: &[&str], expect: &[&str]| {

@@ -1,0 +1,86 @@
+//! No expectation of a case is empty talk: with any leaf of any of them changed, the case fails.
+
+use serde_json::{Value, json};
+
+use super::bring_up::{BringUp, bring_up};
+use super::case::{Base, Case};
+use super::drive::play;
+use super::expect::Expect;
+use super::source::Corpus;
+
+/// The pointers to all leaves under `value`; an empty list is one, an empty mapping is none.
+fn leaves(value: &Value, at: &str) -> Vec<String> {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(key, value)| leaves(value, &format!("{at}/{key}")))
+            .collect(),
+        Value::Array(items) if !items.is_empty() => items
+            .iter()
+            .enumerate()
+            .flat_map(|(n, value)| leaves(value, &format!("{at}/{n}")))
+            .collect(),
+        _ => vec![at.to_owned()],
+    }
+}
+
+/// Another value of the same kind, which does not hold where the old one does.
+fn other(pointer: &str, value: &Value) -> Value {
+    let keys: Vec<&str> = pointer
+        .split('/')
+        .filter(|key| key.parse::<u8>().is_err())
+        .collect();
+    match (keys.as_slice(), value) {
+        // Every request has a role, every entry a kind.
+        ([_, "asks", "never"], _) => json!("\"role\""),
+        ([_, "never"], _) => json!("\"kind\""),
+        ([_, "closing"], old) if old == "stop" => json!("context"),
+        ([_, "closing"], _) => json!("stop"),
+        ([_, "predicate", "name"], old) if old == "total_timeout" => json!("stop"),
+        ([_, "predicate", "name"], _) => json!("total_timeout"),
+        ([_, "waits" | "targets"], Value::Array(_)) => json!([77]),
+        (_, Value::Array(_)) => json!(["zz"]),
+        (_, Value::String(text)) => json!(format!("zz{text}")),
+        (_, Value::Number(number)) => match number.as_u64() {
+            Some(number) => json!(number + 1),
+            None => json!(77.5),
+        },
+        (_, Value::Bool(flag)) => json!(!flag),
+        (_, Value::Null | Value::Object(_)) => json!("zz"),
+    }
+}
+
+#[test]
+fn a_case_fails_with_any_leaf_of_its_expectations_changed() {
+    let corpus = Corpus::built_in();
+    let base = Base::parse(&corpus.base).unwrap();
+    let (mut changed, mut survivors) = (0, Vec::new());
+    for source in &corpus.cases {
+        let case = Case::parse(&source.id, &source.text).unwrap();
+        let brought_up = bring_up(&source.id, &base, &case).unwrap();
+        let document: Value = serde_saphyr::from_str(&source.text).unwrap();
+        let played = match brought_up {
+            BringUp::Made(made) => play(&source.id, &case, *made).unwrap(),
+            BringUp::Refused(_) => continue,
+        };
+        for pointer in leaves(&document["expect"], "") {
+            let mut expect = document["expect"].clone();
+            let leaf = expect.pointer_mut(&pointer).unwrap();
+            *leaf = other(&pointer, leaf);
+            let what = format!("{} {pointer} {leaf}", source.id);
+            // What cannot be read would fail for that alone.
+            let expect: Expect = serde_json::from_value(expect).expect(&what);
+            let found = if pointer == "/verifies" {
+                expect.differences(&played)
+            } else {
+                expect.compared(&played)
+            };
+            changed += 1;
+            if found.is_empty() {
+                survivors.push(what);
+            }
+        }
+    }
+    assert!(changed > 2000, "{changed}");
+    assert!(survivors.is_empty(), "{survivors:#?}");
+}
