@@ -24,21 +24,21 @@ pub struct Adapter {
 /// The protocols of this build. A later one is a variant here and a folder beside the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
-    /// Anthropic messages, first version.
+    /// Anthropic messages.
     Anthropic,
-    /// Amazon Bedrock converse, first version; responses only.
+    /// Amazon Bedrock converse; responses only.
     Bedrock,
-    /// Google Gemini generateContent, first version.
+    /// Google Gemini generateContent.
     Gemini,
-    /// The embedded model, first version.
+    /// The embedded model.
     LocalHermes,
-    /// Ollama chat, first version.
+    /// Ollama chat.
     Ollama,
-    /// OpenAI chat completions, first version.
+    /// OpenAI chat completions.
     OpenaiChat,
-    /// OpenAI responses, first version.
+    /// OpenAI responses.
     OpenaiResponses,
-    /// OpenRouter's dialect of OpenAI chat completions, first version.
+    /// OpenRouter's dialect of OpenAI chat completions.
     OpenrouterChat,
 }
 

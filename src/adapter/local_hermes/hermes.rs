@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
@@ -122,13 +123,10 @@ fn call(text: &str, edition: Edition) -> Result<(String, String, &str), FailureC
         .trim_start()
         .strip_prefix(CALL_CLOSE)
         .ok_or(FailureCode::CallShape)?;
-    if edition == Edition::First {
-        // It asked of the whole object what is asked of its arguments now.
-        ObjectText::parse(whole).map_err(|fault| match fault {
-            ObjectFault::InvalidJson { .. } => FailureCode::ArgsInvalidJson,
-            ObjectFault::NotObject | ObjectFault::DuplicateKey => FailureCode::CallShape,
-            ObjectFault::TooDeep => FailureCode::ArgsTooDeep,
-        })?;
+    match edition {
+        Edition::First => sound(whole)?,
+        // The arguments are judged later, beside those of the other calls.
+        Edition::Second => sound(&without_arguments(whole).ok_or(FailureCode::CallShape)?)?,
     }
     let call: WireCall<'_> = object(whole).ok_or(FailureCode::CallShape)?;
     let name = call.name.filter(|name| !name.is_empty());
@@ -137,7 +135,57 @@ fn call(text: &str, edition: Edition) -> Result<(String, String, &str), FailureC
     Ok((name, arguments, behind))
 }
 
-#[derive(serde::Deserialize)]
+/// Whether what a call says is told apart by its keys, at any depth.
+fn sound(object: &str) -> Result<(), FailureCode> {
+    match ObjectText::parse(object) {
+        Ok(_) => Ok(()),
+        Err(ObjectFault::InvalidJson { .. }) => Err(FailureCode::ArgsInvalidJson),
+        Err(ObjectFault::NotObject | ObjectFault::DuplicateKey) => Err(FailureCode::CallShape),
+        Err(ObjectFault::TooDeep) => Err(FailureCode::ArgsTooDeep),
+    }
+}
+
+/// The object of a call with nothing in its arguments; none where it is no object.
+fn without_arguments(whole: &str) -> Option<String> {
+    let Members(members) = object(whole)?;
+    let member = |(key, value): (String, &RawValue)| {
+        let value = if key == "arguments" {
+            "{}"
+        } else {
+            value.get()
+        };
+        format!("{}:{value}", serde_json::Value::from(key))
+    };
+    let members: Vec<String> = members.into_iter().map(member).collect();
+    Some(format!("{{{}}}", members.join(",")))
+}
+
+/// The members of an object in their order, a key as often as it stands there.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Each)
+    }
+}
+
+#[derive(Deserialize)]
 struct WireCall<'a> {
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,

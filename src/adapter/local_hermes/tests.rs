@@ -268,9 +268,31 @@ fn calls_are_told_from_text_and_nothing_is_guessed() {
             "<tool_call>{\"name\":\"a\",\"name\":\"b\",\"arguments\":{}}</tool_call>",
             "CALL_SHAPE /tool_calls/0",
         ),
+        (
+            "<tool_call>{\"name\":\"a\",\"arguments\":{},\"x\":1,\"\\u0078\":2}</tool_call>",
+            "CALL_SHAPE /tool_calls/0",
+        ),
+        (
+            "<tool_call>{\"name\":\"a\",\"arguments\":{},\"x\":[{\"y\":1,\"y\":2}]}</tool_call>",
+            "CALL_SHAPE /tool_calls/0",
+        ),
+        (
+            "<tool_call>{\"name\":\"a\",\"arguments\":{\"y\":1,\"y\":2}}</tool_call>",
+            "ARGS_DUPLICATE_KEY /tool_calls/0",
+        ),
     ] {
         check(text, expect);
     }
+    check(
+        "<tool_call>{\"name\":\"a\",\"x\":1,\"arguments\":{\"b\": 1}}</tool_call>",
+        "\"\" a{\"b\": 1}",
+    );
+    let nested = |levels: usize| {
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        format!("<tool_call>{{\"name\":\"a\",\"arguments\":{{}},\"x\":{open}{close}}}</tool_call>")
+    };
+    check(&nested(60), "\"\" a{}");
+    check(&nested(100), "ARGS_TOO_DEEP /tool_calls/0");
 }
 
 #[test]

@@ -1,5 +1,8 @@
+use std::ops::Range;
+
+use super::lines::begins_a_line;
 use super::read::{Fix, Flaw};
-use crate::adapter::calls::MAX_CALLS;
+use super::tagged_calls::{CLOSE, OPEN};
 use crate::adapter::parameter_types::{Kind, ParameterTypes};
 use crate::adapter::repair::repair;
 use crate::message::FailureCode;
@@ -8,7 +11,6 @@ pub(super) const FUNCTION: &str = "<function=";
 const FUNCTION_END: &str = "</function>";
 const PARAMETER: &str = "<parameter=";
 const PARAMETER_END: &str = "</parameter>";
-const FENCE: &str = "```";
 
 /// A call in the form of Qwen3-Coder: `<function=name><parameter=key>value</parameter></function>`.
 #[derive(Debug)]
@@ -20,26 +22,66 @@ pub(super) struct Function {
     pub name: String,
 }
 
+/// A call's text taken apart, its values not yet read.
+#[derive(Debug)]
+struct Outline<'t> {
+    length: usize,
+    name: &'t str,
+    /// Each key, and where its value stands.
+    values: Vec<(&'t str, Range<usize>)>,
+}
+
 /// Reads the call that `text` begins with. `base` is where `text` stands in the whole message.
 ///
 /// A value is bare text. Where the parameter takes strings it is one, letter for letter but for one line break at each end;
 /// where it does not, it is the JSON value that the text is. A text that is neither stays a string, which the tool's schema
 /// then refuses by name.
 pub(super) fn function(text: &str, base: usize, types: &ParameterTypes) -> Result<Function, Flaw> {
+    let Outline {
+        length,
+        name,
+        values,
+    } = outline(text)?;
+    let mut members: Vec<String> = Vec::new();
+    for (key, range) in values {
+        let value = text.get(range.clone()).unwrap_or_default();
+        let plain = without_line_breaks(value);
+        let json = typed(plain, types.kinds(name, key)).map_err(|(steps, text)| {
+            Flaw::new(FailureCode::ArgsInvalidJson).repaired_by(Fix {
+                range: base + range.start..base + range.end,
+                steps,
+                text,
+            })
+        })?;
+        members.push(format!("{}: {json}", serde_json::Value::from(key)));
+    }
+    Ok(Function {
+        arguments: format!("{{{}}}", members.join(", ")),
+        length,
+        name: name.to_owned(),
+    })
+}
+
+/// How long the call is that `text` begins with, whatever its values are; none where it is not whole.
+pub(super) fn whole_length(text: &str) -> Option<usize> {
+    outline(text).ok().map(|outline| outline.length)
+}
+
+fn outline(text: &str) -> Result<Outline<'_>, Flaw> {
     let shape = || Flaw::new(FailureCode::CallShape);
     let cut = || Flaw::new(FailureCode::ArgsInvalidJson);
     let (name, mut rest) = head(text, FUNCTION).ok_or_else(cut)??;
     if name.is_empty() {
         return Err(Flaw::new(FailureCode::CallNameMissing));
     }
-    let mut members: Vec<String> = Vec::new();
+    let mut values = Vec::new();
     loop {
         rest = rest.trim_start();
         if let Some(after) = rest.strip_prefix(FUNCTION_END) {
-            return Ok(Function {
-                arguments: format!("{{{}}}", members.join(", ")),
+            return Ok(Outline {
                 length: text.len() - after.len(),
-                name: name.to_owned(),
+                name,
+                values,
             });
         }
         if !rest.starts_with(PARAMETER) {
@@ -51,44 +93,31 @@ pub(super) fn function(text: &str, base: usize, types: &ParameterTypes) -> Resul
         let (key, inside) = head(rest, PARAMETER).ok_or_else(cut)??;
         let length = value_length(inside).ok_or_else(cut)?;
         let (value, after) = inside.split_at(length);
-        // A tag at the beginning of a line is one whose predecessor was never closed, or a text about tags: nobody can say.
-        if value.lines().any(|line| {
-            [PARAMETER, FUNCTION]
-                .iter()
-                .any(|tag| line.starts_with(tag))
-        }) {
+        if holds_a_tag(value) {
             return Err(shape());
         }
-        let from = base + text.len() - inside.len();
-        let plain = without_line_breaks(value);
-        let json = typed(plain, types.kinds(name, key)).map_err(|fix| {
-            let (step, text) = fix;
-            cut().repaired_by(Fix {
-                range: from..from + length,
-                step,
-                text,
-            })
-        })?;
-        members.push(format!("{}: {json}", serde_json::Value::from(key)));
+        let from = text.len() - inside.len();
+        values.push((key, from..from + length));
         rest = after.strip_prefix(PARAMETER_END).unwrap_or(after);
     }
 }
 
-/// Where a call stands that nobody put between tags of calls, and how long it is: at the beginning of a line, whole, and in no
-/// fence.
-pub(super) fn bare(text: &str, types: &ParameterTypes) -> Option<(usize, usize)> {
-    for (at, _) in text.match_indices(FUNCTION).take(MAX_CALLS) {
-        let before = text.get(..at)?;
-        let begins_a_line = before.rsplit('\n').next()?.trim().is_empty();
-        let is_fenced = before.matches(FENCE).count() % 2 == 1;
-        if begins_a_line
-            && !is_fenced
-            && let Ok(found) = function(text.get(at..)?, 0, types)
-        {
-            return Some((at, found.length));
-        }
-    }
-    None
+/// Whether a tag of the form begins a line of a value, or follows another one there. It is the next tag, after one that was never
+/// closed, or a text about tags: nobody can say.
+fn holds_a_tag(value: &str) -> bool {
+    [PARAMETER, FUNCTION, FUNCTION_END, OPEN, CLOSE]
+        .into_iter()
+        .flat_map(|tag| value.match_indices(tag))
+        .any(|(at, tag)| {
+            let before = value.get(..at).unwrap_or_default();
+            let said = before.trim_end();
+            let follows = match tag {
+                FUNCTION => [OPEN, CLOSE, FUNCTION_END].as_slice(),
+                CLOSE => &[FUNCTION_END],
+                _ => &[],
+            };
+            begins_a_line(before) || follows.iter().any(|tag| said.ends_with(tag))
+        })
 }
 
 /// The name in the tag that `text` begins with, and what follows it; none where the tag does not end.
@@ -119,8 +148,8 @@ fn without_line_breaks(value: &str) -> &str {
     value.strip_suffix('\r').unwrap_or(value)
 }
 
-/// The JSON of a value of one of these kinds; else what would repair it, under its name.
-fn typed(value: &str, kinds: &[Kind]) -> Result<String, (&'static str, String)> {
+/// The JSON of a value of one of these kinds; else what would repair it, under the names of its steps.
+fn typed(value: &str, kinds: &[Kind]) -> Result<String, (Vec<&'static str>, String)> {
     let trimmed = value.trim();
     let as_string = || serde_json::Value::from(value).to_string();
     let found = Kind::of_text(trimmed);
@@ -142,13 +171,12 @@ fn typed(value: &str, kinds: &[Kind]) -> Result<String, (&'static str, String)> 
                 _ => None,
             };
             if let Some(literal) = literal {
-                return Err(("literal_replaced", literal));
+                return Err((vec!["literal_replaced"], literal));
             }
             if kinds.contains(&Kind::Object)
                 && let Some(mended) = repair(trimmed)
-                && let Some(step) = mended.steps.first()
             {
-                return Err((step, mended.object.as_str().to_owned()));
+                return Err((mended.steps, mended.object.as_str().to_owned()));
             }
             Ok(as_string())
         }

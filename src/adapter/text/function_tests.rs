@@ -148,8 +148,25 @@ fn a_value_may_hold_what_looks_like_the_end_of_one() {
         "End:  [call_1 f {\"text\": \"close with </parameter> or </tool_call>, <tool_call> too\"}]",
     );
     // A tag at the beginning of a line may be the next one, after one that was never closed.
-    let text = "<tool_call><function=f><parameter=text>\na\n<parameter=count>\n1\n</parameter>\n</function></tool_call>";
-    check(text, SHAPE);
+    for unclosed in [
+        "\na\n<parameter=count>\n1",
+        "\na\n  <parameter=count>\n1",
+        "a\r<parameter=count>1",
+        "a\u{2028}\u{a0}<parameter=count>1",
+        "<parameter=count>1",
+        "\na\n\t<function=f>\n1",
+        "\na\n </function>\n 1",
+        "\na\n </tool_call>\n<b>",
+        "a\n<tool_call><b>",
+        // So may one that follows the end of a call.
+        "a</function></tool_call><b>",
+        "a</tool_call> <tool_call> <function=f><parameter=text>b",
+    ] {
+        let text = format!(
+            "<tool_call><function=f><parameter=text>{unclosed}\n</parameter>\n</function></tool_call>"
+        );
+        check(&text, SHAPE);
+    }
 }
 
 #[test]
@@ -215,9 +232,102 @@ fn words_about_the_form_are_words() {
     for text in [
         "Write <function=f></function> to call it.",
         "```\n<function=f>\n</function>\n```",
-        "<function=f>\nnothing closes it",
+        "~~~\n<function=f>\n</function>\n~~~",
+        "````\n```\n<function=f></function>\n````",
+        "So:\n\n    <function=f></function>",
+        "So:\n\t<function=f></function>",
+        "a <function=f> b <function=f>",
     ] {
         check(text, &format!("End: {text}"));
+    }
+}
+
+#[test]
+fn what_begins_a_line_like_a_function_is_a_call_or_rejected() {
+    for text in [
+        "<function=f>\nnothing closes it",
+        "<function=f>\n<parameter=on>\ntrue\n",
+        "<function=f",
+        "<function=></function>",
+        "a\r<function=f>",
+        "It is ``` here.\n<function=f>",
+        "```not a fence```\n  <function=f>",
+        "~~~\n~~~\n<function=f>",
+        // The line of a call that has just ended is nobody's.
+        &format!("{} <function=f></function>", written(&[])),
+        &format!("{}      <function=f></function>", written(&[])),
+        &format!("<function=f>\nunclosed\n{}", written(&[])),
+    ] {
+        check(text, SHAPE);
+    }
+    let function = "<function=f>\n<parameter=on>\ntrue\n</parameter>\n</function>";
+    let expect = "[call_1 f {\"on\": true}]";
+    check_repaired(
+        &format!("It is ``` here.\n{function}"),
+        &format!("End: It is ``` here. {expect}"),
+        &["call_opened"],
+    );
+    let mentions = "a <function= b\n".repeat(200);
+    check_repaired(
+        &format!("{mentions}{function}"),
+        &format!("End: {} {expect}", mentions.trim_end()),
+        &["call_opened"],
+    );
+    // A fence that a value opens is no fence of the message.
+    check_repaired(
+        &format!("{}\n{function}", written(&[("text", "\n```\n")])),
+        "End:  [call_1 f {\"text\": \"\\n```\\n\"}] [call_2 f {\"on\": true}]",
+        &["call_opened"],
+    );
+}
+
+#[test]
+fn a_function_without_tags_is_a_call_whatever_its_values_need() {
+    let function = |key: &str, value: &str| {
+        format!("<function=f>\n<parameter={key}>\n{value}\n</parameter>\n</function>")
+    };
+    check_repaired(
+        &function("on", "True"),
+        "End:  [call_1 f {\"on\": true}]",
+        &["call_opened", "literal_replaced"],
+    );
+    check_repaired(
+        &function("map", "{'a': True}"),
+        "End:  [call_1 f {\"map\": {\"a\": true}}]",
+        &["call_opened", "quotes_replaced", "literal_replaced"],
+    );
+    check_repaired(
+        &format!("{}\n{}", function("on", "True"), written(&[("count", "1")])),
+        "End:  [call_1 f {\"on\": true}] [call_2 f {\"count\": 1}]",
+        &["call_opened", "literal_replaced"],
+    );
+}
+
+/// A server whose template writes `<think>` itself gives the closing tag only.
+#[test]
+fn the_end_of_a_reasoning_is_no_part_of_a_call() {
+    let function = "<function=f>\n<parameter=text>\na</think>b\n</parameter>\n</function>";
+    check_repaired(
+        function,
+        "End:  [call_1 f {\"text\": \"a</think>b\"}]",
+        &["call_opened"],
+    );
+    let reading = |text: &str| {
+        let message = message(text).canonical_message.unwrap();
+        (
+            message.reasoning.unwrap_or_default(),
+            message.tool_calls.len(),
+        )
+    };
+    let short = "<function=f></function>";
+    for (text, calls) in [
+        (format!("I think</think>{short}"), 1),
+        (format!("I think</think>  \n {short}"), 1),
+        (format!("I think</think>\n\n     {short}"), 0),
+        (format!("I think</think>     {short}"), 1),
+        (format!("I think</think>```\n{short}"), 0),
+    ] {
+        assert_eq!(reading(&text), ("I think".to_owned(), calls), "{text}");
     }
 }
 
@@ -233,13 +343,17 @@ fn other_families_and_the_first_edition_do_not_read_it() {
     }
 }
 
-/// As many beginnings as one likes cost no more than a few looks.
+/// Nothing is read again from every beginning: the first one decides.
 #[test]
-fn a_flood_of_beginnings_is_text() {
-    let text = "<function=f>\n<parameter=text>\n".repeat(50_000);
-    let result = message(&text);
-    assert_eq!(result.status, AdapterStatus::Native);
-    assert_eq!(result.canonical_message.unwrap().tool_calls, []);
+fn a_flood_of_beginnings_is_rejected_at_the_first() {
+    let heads = "<function=f>\n<parameter=text>\n".repeat(50_000);
+    check_rejected_at_once(&heads);
+    let open = "<function=f><parameter=a>\n".repeat(128);
+    check_rejected_at_once(&(open + &"</parameter> x ".repeat(200_000)));
+}
+
+fn check_rejected_at_once(text: &str) {
+    assert_eq!(message(text).failure_code, Some(FailureCode::CallShape));
 }
 
 proptest! {

@@ -23,6 +23,7 @@ mod fold;
 mod function_calls;
 mod gated;
 mod json_calls;
+mod lines;
 mod payload;
 mod prompt;
 mod read;

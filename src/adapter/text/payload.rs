@@ -90,7 +90,7 @@ pub(super) fn call(
         let key = key.as_str();
         Fix {
             range: at.clone(),
-            step,
+            steps: vec![step],
             text: format!("{{\"name\": {name}, \"{key}\": {arguments}}}"),
         }
     };

@@ -23,8 +23,8 @@ pub(super) struct Flaw {
 pub(super) struct Fix {
     /// What is replaced, in bytes of the message's text.
     pub range: Range<usize>,
-    /// The name under which it is recorded.
-    pub step: &'static str,
+    /// The names under which it is recorded.
+    pub steps: Vec<&'static str>,
     pub text: String,
 }
 
@@ -101,6 +101,7 @@ pub(super) struct Reading {
 pub(super) fn read(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading, FailureCode> {
     let mut repaired: Option<String> = None;
     let mut steps: Vec<String> = Vec::new();
+    let mut repairs = 0;
     loop {
         let current = repaired.as_deref().unwrap_or(text);
         let flaw = match as_it_stands(current, model, manner) {
@@ -116,29 +117,31 @@ pub(super) fn read(text: &str, model: &str, manner: &Manner<'_>) -> Result<Readi
             Err(flaw) => flaw,
         };
         // What is missing at the end of an output that was cut is not only the form.
-        let allowed = steps.len() < MAX_REPAIRS && !manner.rules.is_cut;
+        let allowed = repairs < MAX_REPAIRS && !manner.rules.is_cut;
         let fix = flaw.fix.filter(|_| allowed);
-        let Some(Fix { range, step, text }) = fix else {
+        let Some(fix) = fix else {
             return Err(flaw.code);
         };
+        let Fix { range, text, .. } = fix;
         let before = current.get(..range.start).unwrap_or_default();
         let after = current.get(range.end..).unwrap_or_default();
         let next = [before, &text, after].concat();
-        steps.push(step.to_owned());
+        steps.extend(fix.steps.into_iter().map(str::to_owned));
+        repairs += 1;
         repaired = Some(next);
     }
 }
 
 fn as_it_stands(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading, Flaw> {
     let profile = manner.profile;
-    let is_markup: fn(&str) -> bool = match profile {
-        TextProfile::Hermes | TextProfile::Qwen => |text| text.contains(tagged_calls::OPEN),
-        TextProfile::Llama3 => json_calls::is_markup,
+    let is_markup = |text: &str| match profile {
+        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::is_markup(text, manner),
+        TextProfile::Llama3 => json_calls::is_markup(text),
     };
     let (reasoning, base) = thinking::split(text, is_markup)?;
     let rest = text.get(base..).unwrap_or_default();
     let spoken = match profile {
-        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(rest, base, manner),
+        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(text, base, manner),
         TextProfile::Llama3 => json_calls::read(rest, base, manner.rules),
     }?;
     let mut calls = spoken.calls;

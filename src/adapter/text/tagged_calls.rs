@@ -1,6 +1,5 @@
-use std::ops::Range;
-
-use super::function_calls::{FUNCTION, bare, function};
+use super::function_calls::{FUNCTION, function, whole_length};
+use super::lines::{LineStart, Prose, first_in_prose, is_line_break};
 use super::payload::{ArgumentsKey, call, value_at};
 use super::read::{Fix, Flaw, Manner, Spoken};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
@@ -10,20 +9,25 @@ pub(super) const OPEN: &str = "<tool_call>";
 pub(super) const CLOSE: &str = "</tool_call>";
 
 /// Reads `<tool_call>` JSON `</tool_call>`, and what stands outside as text. The JSON is read as JSON, so a tag inside a
-/// string of it is part of the string. `base` is where `text` stands in the whole message.
-pub(super) fn read(text: &str, base: usize, manner: &Manner<'_>) -> Result<Spoken, Flaw> {
+/// string of it is part of the string. `from` is where the reasoning of the message ends.
+pub(super) fn read(text: &str, from: usize, manner: &Manner<'_>) -> Result<Spoken, Flaw> {
     let mut spoken = Spoken::default();
-    let mut at = 0;
+    let mut prose = Prose::default();
+    let mut at = from;
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let first = first_tag(rest);
-        if let Some(types) = manner.functions()
-            && let Some((from, length)) = bare(
-                rest.get(..first.unwrap_or(rest.len())).unwrap_or_default(),
-                types,
-            )
-        {
-            return Err(unopened(rest, base + at, from..from + length));
+        if manner.functions().is_some() {
+            let (start, begins) = if spoken.calls.is_empty() {
+                (line_of(text, from), LineStart::New)
+            } else {
+                (at, LineStart::AfterCall)
+            };
+            let end = first.map_or(text.len(), |open| at + open);
+            let piece = text.get(start..end).unwrap_or_default();
+            if let Some(head) = prose.first(piece, FUNCTION, begins) {
+                return Err(unopened(text, start, head, begins));
+            }
         }
         let Some(open) = first else {
             spoken.say(rest, false);
@@ -34,16 +38,16 @@ pub(super) fn read(text: &str, base: usize, manner: &Manner<'_>) -> Result<Spoke
         }
         spoken.say(rest.get(..open).unwrap_or_default(), true);
         let inside = at + open + OPEN.len();
-        let (read, to) = one(text, inside, base, manner)?;
+        let (read, to) = one(text, inside, manner)?;
         let after = text.get(to..).unwrap_or_default();
         let trimmed = after.trim_start();
         let Some(beyond) = trimmed.strip_prefix(CLOSE) else {
             let flaw = Flaw::new(FailureCode::CallShape);
-            let end = base + text.len();
+            let end = text.len();
             return Err(if trimmed.is_empty() {
                 flaw.repaired_by(Fix {
                     range: end..end,
-                    step: "call_closed",
+                    steps: vec!["call_closed"],
                     text: CLOSE.to_owned(),
                 })
             } else {
@@ -59,19 +63,14 @@ pub(super) fn read(text: &str, base: usize, manner: &Manner<'_>) -> Result<Spoke
 }
 
 /// Reads the call that stands at `inside`, and where it ends.
-fn one(
-    text: &str,
-    inside: usize,
-    base: usize,
-    manner: &Manner<'_>,
-) -> Result<(GatheredCall, usize), Flaw> {
+fn one(text: &str, inside: usize, manner: &Manner<'_>) -> Result<(GatheredCall, usize), Flaw> {
     let begun = text.get(inside..).unwrap_or_default();
     let trimmed = begun.trim_start();
     if let Some(types) = manner.functions()
         && trimmed.starts_with(FUNCTION)
     {
         let from = text.len() - trimmed.len();
-        let found = function(trimmed, base + from, types)?;
+        let found = function(trimmed, from, types)?;
         let call = GatheredCall {
             arguments: found.arguments,
             name: found.name,
@@ -82,21 +81,48 @@ fn one(
     let found = value_at(begun).map_err(Flaw::new)?;
     let (from, to) = (inside + found.start, inside + found.end);
     let json = text.get(from..to).unwrap_or_default();
-    let range = base + from..base + to;
-    let call = call(json, range, ArgumentsKey::Arguments, manner.rules)?;
+    let call = call(json, from..to, ArgumentsKey::Arguments, manner.rules)?;
     Ok((call, to))
 }
 
-/// A function that stands at `found` in `text` without the tags of a call, or without the first of them.
-fn unopened(text: &str, base: usize, found: Range<usize>) -> Flaw {
-    let after = text.get(found.end..).unwrap_or_default().trim_start();
-    let end = after
+/// Whether something of the text is a call, or the beginning of one.
+pub(super) fn is_markup(text: &str, manner: &Manner<'_>) -> bool {
+    let has_function = || first_in_prose(text, FUNCTION).is_some();
+    text.contains(OPEN) || manner.functions().is_some() && has_function()
+}
+
+/// Where the line begins in which the reasoning has ended at `from`: there itself, where reasoning stands on it.
+fn line_of(text: &str, from: usize) -> usize {
+    let before = text.get(..from).unwrap_or_default();
+    let indent = before.rsplit(is_line_break).next().unwrap_or_default();
+    if indent.trim().is_empty() {
+        from - indent.len()
+    } else {
+        from
+    }
+}
+
+/// What is wrong with a function that stands without the tags of a call, or without the first of them: `head` bytes behind
+/// `start`, where `begins` says what stands before that. It can be repaired where it is whole and on a line of its own.
+fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
+    let flaw = Flaw::new(FailureCode::CallShape);
+    let at = start + head;
+    let before = text.get(start..at).unwrap_or_default();
+    if begins == LineStart::AfterCall && !before.contains(is_line_break) {
+        return flaw;
+    }
+    let begun = text.get(at..).unwrap_or_default();
+    let Some(length) = whole_length(begun) else {
+        return flaw;
+    };
+    let (call, rest) = begun.split_at(length);
+    let end = rest
+        .trim_start()
         .strip_prefix(CLOSE)
-        .map_or(found.end, |rest| text.len() - rest.len());
-    let call = text.get(found.clone()).unwrap_or_default();
-    Flaw::new(FailureCode::CallShape).repaired_by(Fix {
-        range: base + found.start..base + end,
-        step: "call_opened",
+        .map_or(at + length, |rest| text.len() - rest.len());
+    flaw.repaired_by(Fix {
+        range: at..end,
+        steps: vec!["call_opened"],
         text: format!("{OPEN}\n{call}\n{CLOSE}"),
     })
 }

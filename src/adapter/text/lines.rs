@@ -1,0 +1,132 @@
+/// The least run of one character that opens a fence.
+const FENCE: usize = 3;
+/// Where a line is indented that far, it is code.
+const CODE_COLUMN: usize = 4;
+
+/// Whether a line ends there, for somebody who reads the text or for a program that does.
+pub(super) const fn is_line_break(c: char) -> bool {
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
+}
+
+/// Whether what follows `before` begins a line, white space aside.
+pub(super) fn begins_a_line(before: &str) -> bool {
+    let said = before.trim_end();
+    said.is_empty()
+        || before
+            .get(said.len()..)
+            .is_some_and(|space| space.contains(is_line_break))
+}
+
+/// Where `tag` first begins a line of `text` that is no code.
+pub(super) fn first_in_prose(text: &str, tag: &str) -> Option<usize> {
+    Prose::default().first(text, tag, LineStart::New)
+}
+
+/// What a piece of text begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineStart {
+    /// A line.
+    New,
+    /// The rest of one on which a call ended.
+    AfterCall,
+}
+
+/// Text that is told from code as Markdown does it: a fenced block is code, and so is a line that is indented by four columns.
+#[derive(Debug, Default)]
+pub(super) struct Prose {
+    /// The character and the length of the fence that is open.
+    fence: Option<(char, usize)>,
+}
+
+impl Prose {
+    /// Reads the next piece up to where `tag` first begins a line outside of code; all of it where none does. The rest of a
+    /// line on which a call ended counts as one, however far it is indented, and neither opens nor closes a fence.
+    pub(super) fn first(&mut self, piece: &str, tag: &str, start: LineStart) -> Option<usize> {
+        let mut at = 0;
+        let mut start = start;
+        for line in piece.split_inclusive(is_line_break) {
+            let said = line.trim_start();
+            let is_whole = std::mem::replace(&mut start, LineStart::New) == LineStart::New;
+            let indent = line.get(..line.len() - said.len()).unwrap_or_default();
+            let is_code = is_whole && columns(indent) >= CODE_COLUMN;
+            if self.fence.is_none() && !is_code && said.starts_with(tag) {
+                return Some(at + indent.len());
+            }
+            if is_whole && !is_code {
+                self.pass(said);
+            }
+            at += line.len();
+        }
+        None
+    }
+
+    /// Opens or closes a fence, where the line is one.
+    fn pass(&mut self, line: &str) {
+        let Some(mark @ ('`' | '~')) = line.chars().next() else {
+            return;
+        };
+        let rest = line.trim_start_matches(mark);
+        let length = line.len() - rest.len();
+        match self.fence {
+            Some((open, least)) if mark == open && length >= least && rest.trim().is_empty() => {
+                self.fence = None;
+            }
+            // With another backtick on the line it is code within a sentence.
+            None if length >= FENCE && !(mark == '`' && rest.contains(mark)) => {
+                self.fence = Some((mark, length));
+            }
+            Some(_) | None => {}
+        }
+    }
+}
+
+/// How far white space indents: a tab goes on to the next multiple of four.
+fn columns(indent: &str) -> usize {
+    indent.chars().fold(0, |column, c| match c {
+        '\t' => column - column % CODE_COLUMN + CODE_COLUMN,
+        c if is_line_break(c) => 0,
+        _ => column + 1,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<usize>) {
+        assert_eq!(first_in_prose(text, "<f"), expect, "{text:?}");
+    }
+
+    #[test]
+    fn a_tag_counts_where_it_begins_a_line_that_is_no_code() {
+        check("<f", Some(0));
+        check("a <f\n   <f", Some(8));
+        check("a\r<f", Some(2));
+        check("a\u{2028}<f", Some(4));
+        check("    <f", None);
+        check(" \t<f", None);
+        check("```\n<f\n```\n<f", Some(11));
+        check("~~~ python\n<f\n```\n~~\n<f\n~~~~ \n <f", Some(31));
+        check("````\n```\n<f", None);
+        check("``` not\n``` \n<f", Some(13));
+        check("```code``` and\n<f", Some(15));
+        check("a ``` b\n<f", Some(8));
+        check("    ```\n<f", Some(8));
+        check("``\n<f", Some(3));
+        check("```\n<f", None);
+    }
+
+    #[test]
+    fn a_fence_goes_on_through_the_pieces_of_a_text() {
+        let mut prose = Prose::default();
+        assert_eq!(prose.first("```\n", "<f", LineStart::New), None);
+        assert_eq!(prose.first(" <f\n<f", "<f", LineStart::AfterCall), None);
+        let rest = "```\n```\n      <f";
+        assert_eq!(prose.first(rest, "<f", LineStart::AfterCall), None);
+        let mut prose = Prose::default();
+        assert_eq!(prose.first("     <f", "<f", LineStart::AfterCall), Some(5));
+    }
+}
