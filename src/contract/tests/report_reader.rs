@@ -235,7 +235,7 @@ fn a_report_is_judged_by_what_its_bytes_say() {
     let check = |json: &str, expect: Result<&str, &str>| {
         let text = format!("{{\"content_json\":{json}}}");
         let read = terms.read(&ObjectText::parse(text).unwrap(), &validators);
-        let got = read.as_ref().map(FinalReport::text);
+        let got = read.as_ref().map(crate::contract::FinalReport::text);
         match (got, expect) {
             (Ok(got), Ok(expect)) => assert_eq!(got, expect),
             (Err(fault), Err(expect)) => assert!(fault.rule.contains(expect), "{fault:?}"),
