@@ -13,6 +13,7 @@ pub struct ModelFile {
     file: Arc<File>,
     path: PathBuf,
     state: FileState,
+    touched: (i64, i64),
 }
 
 /// What tells one state of a file from another without reading it. Where the system does not number files, those numbers
@@ -49,6 +50,7 @@ impl ModelFile {
             file: Arc::new(file),
             path: path.to_owned(),
             state: FileState::of(&metadata),
+            touched: touched(&metadata),
         })
     }
 
@@ -83,6 +85,12 @@ impl ModelFile {
 
     pub(super) const fn state(&self) -> FileState {
         self.state
+    }
+
+    /// When the system last noted a change of the file, its name or its rights included: seconds and nanoseconds since 1970. Unlike
+    /// the time of its bytes, nobody can set it back.
+    pub(super) const fn touched(&self) -> (i64, i64) {
+        self.touched
     }
 
     /// Whether the bytes that were opened are still the same, as far as the system tells it.
@@ -158,6 +166,17 @@ impl FileState {
             size: metadata.len(),
         }
     }
+}
+
+#[cfg(unix)]
+fn touched(metadata: &Metadata) -> (i64, i64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (metadata.ctime(), metadata.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn touched(_: &Metadata) -> (i64, i64) {
+    (0, 0)
 }
 
 #[cfg(unix)]

@@ -59,7 +59,12 @@ fn known(kept: &Path) -> Option<Digest> {
 /// What a file's hash is kept under.
 fn key(file: &ModelFile) -> Digest {
     let path = fs::canonicalize(file.path()).unwrap_or_else(|_| file.path().to_owned());
-    let state = format!("{}\n{:?}", path.display(), file.state());
+    let state = format!(
+        "{}\n{:?}\n{:?}",
+        path.display(),
+        file.state(),
+        file.touched()
+    );
     Digest::of(state.as_bytes())
 }
 

@@ -1,5 +1,7 @@
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
+use llama_cpp_2::token_type::LlamaTokenAttr;
+use llama_cpp_2::vocab::LlamaVocab;
 
 use super::template::TemplateRenderer;
 use crate::adapter::{CONTROL_TOKENS, LocalRequest, Segment};
@@ -80,7 +82,12 @@ impl<'m> Prompts<'m> {
                 Segment::Text(text) => tokens.extend(vocab.tokenize(text.as_bytes(), false, false)),
                 Segment::Control(name) => {
                     match vocab.tokenize(name.as_bytes(), false, true).as_slice() {
-                        [token] => tokens.push(*token),
+                        [token] if !is_text(&vocab, *token) => tokens.push(*token),
+                        [_] => {
+                            return Err(format!(
+                                "the model's file types {name} as text, so that what a message says could pass for it"
+                            ));
+                        }
                         _ => {
                             return Err(format!(
                                 "the model has no control token {name}: it is not made for ChatML"
@@ -97,14 +104,26 @@ impl<'m> Prompts<'m> {
 /// What ends a message.
 const MESSAGE_END: &str = CONTROL_TOKENS[1];
 
-/// The texts of a model's control tokens.
+/// Whether the engine reads the token out of plain text, too: a file may type any token so.
+fn is_text(vocab: &LlamaVocab<'_>, token: LlamaToken) -> bool {
+    vocab.attr(token).contains(LlamaTokenAttr::UserDefined)
+}
+
+/// The texts of a model's control tokens, and of those that look like some and are typed as text.
 fn controls(model: &LlamaModel) -> Vec<String> {
     let vocab = model.vocab();
     (0..vocab.n_tokens())
         .map(LlamaToken)
-        .filter(|token| vocab.is_control(*token) || vocab.is_eog(*token))
-        .map(|token| vocab.token_to_piece(token, true, None))
-        .filter_map(|piece| String::from_utf8(piece).ok())
-        .filter(|text| !text.is_empty())
+        .filter_map(|token| {
+            let piece = vocab.token_to_piece(token, true, None);
+            let text = String::from_utf8(piece)
+                .ok()
+                .filter(|text| !text.is_empty())?;
+            let like_control = text.starts_with('<') && text.ends_with('>');
+            let guarded = vocab.is_control(token)
+                || vocab.is_eog(token)
+                || like_control && is_text(&vocab, token);
+            guarded.then_some(text)
+        })
         .collect()
 }
