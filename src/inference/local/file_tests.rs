@@ -35,6 +35,29 @@ async fn a_file_that_is_no_whole_model_never_reaches_the_engine() {
     );
 }
 
+/// The engine takes a token that the file types as user-defined out of plain text, too.
+#[tokio::test]
+async fn a_file_whose_control_tokens_are_typed_as_text_is_refused() {
+    let Some(model) = model_file() else { return };
+    let mut bytes = std::fs::read(model).unwrap();
+    let key = b"tokenizer.ggml.token_type";
+    let at = bytes.windows(key.len()).position(|found| found == key);
+    // Type of value, type of item and count stand before the first item; the second one is <|im_start|>.
+    let item = at.unwrap() + key.len() + 4 + 4 + 8 + 4;
+    let (control, user_defined) = (3_i32.to_le_bytes(), 4_i32.to_le_bytes());
+    let place = bytes.get_mut(item..item + 4).unwrap();
+    assert_eq!(place, control);
+    place.copy_from_slice(&user_defined);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.gguf");
+    std::fs::write(&path, bytes).unwrap();
+    let backend = Backend::Local(LocalBackend::new(options(&path, true)));
+    let probe = backend.probe(&CancellationToken::new()).await;
+    assert!(!probe.responsive);
+    let expect = "types <|im_start|> as text";
+    assert!(probe.detail.contains(expect), "{}", probe.detail);
+}
+
 /// What was opened is what is run, whatever its name comes to mean; and what is changed under a run spoils it.
 #[cfg(target_os = "linux")]
 #[tokio::test]
