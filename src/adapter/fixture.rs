@@ -197,3 +197,17 @@ pub(super) fn events(data: &[&str]) -> String {
         text
     })
 }
+
+/// What an adapter makes of a body that arrives in pieces of that many bytes.
+pub(super) fn decoded_in_pieces(version: &str, body: &str, strict: bool, piece: usize) -> Decoded {
+    let meta = ResponseMeta {
+        status: 200,
+        ..ResponseMeta::default()
+    };
+    let adapter = Adapter::by_version(version).unwrap().under(strict);
+    let mut decoder = adapter.decoder(meta, "m");
+    for bytes in body.as_bytes().chunks(piece) {
+        decoder.push(bytes);
+    }
+    decoder.finish()
+}

@@ -2,22 +2,9 @@
 
 use serde_json::json;
 
-use super::fixture::verdict;
-use super::{Adapter, Decoded, ResponseMeta};
+use super::fixture::{decoded_in_pieces, verdict};
+use super::{Adapter, Decoded};
 use crate::message::{AdapterStatus, FailureCode, ProtocolAdapterResult};
-
-fn judge(version: &str, body: &str, strict: bool, piece: usize) -> Decoded {
-    let meta = ResponseMeta {
-        status: 200,
-        ..ResponseMeta::default()
-    };
-    let adapter = Adapter::by_version(version).unwrap().under(strict);
-    let mut decoder = adapter.decoder(meta, "m");
-    for bytes in body.as_bytes().chunks(piece) {
-        decoder.push(bytes);
-    }
-    decoder.finish()
-}
 
 fn message(decoded: Decoded) -> ProtocolAdapterResult {
     match decoded {
@@ -73,7 +60,7 @@ fn bodies(arguments: &str) -> Vec<(&'static str, &'static str, String)> {
 fn only_without_strict_mode_is_an_argument_text_repaired_and_the_repair_is_recorded() {
     let original = "{'path': 'a',}";
     for (version, place, body) in bodies(original) {
-        let strict = judge(version, &body, true, usize::MAX);
+        let strict = decoded_in_pieces(version, &body, true, usize::MAX);
         assert_eq!(
             verdict(&strict),
             format!("ARGS_INVALID_JSON {place}"),
@@ -82,7 +69,7 @@ fn only_without_strict_mode_is_an_argument_text_repaired_and_the_repair_is_recor
         // Who asks an adapter without a contract gets the strict one.
         let alone = Adapter::by_version(version).unwrap();
         assert_eq!(alone, alone.under(true));
-        let lenient = message(judge(version, &body, false, usize::MAX));
+        let lenient = message(decoded_in_pieces(version, &body, false, usize::MAX));
         assert_eq!(lenient.status, AdapterStatus::Recovered, "{version}");
         assert_eq!(
             (lenient.failure_code, lenient.pointer.as_deref()),
@@ -97,7 +84,7 @@ fn only_without_strict_mode_is_an_argument_text_repaired_and_the_repair_is_recor
         assert_eq!(calls[0].arguments.as_str(), repair.repaired);
         for piece in [1, 7] {
             assert_eq!(
-                message(judge(version, &body, false, piece)),
+                message(decoded_in_pieces(version, &body, false, piece)),
                 lenient,
                 "{version}"
             );
@@ -110,7 +97,7 @@ fn what_is_an_object_passes_bit_for_bit_and_what_was_cut_is_refused_in_both_mode
     for strict in [true, false] {
         let whole = " { \"a\" : 1.50 }\n";
         for (version, _, body) in bodies(whole) {
-            let result = message(judge(version, &body, strict, usize::MAX));
+            let result = message(decoded_in_pieces(version, &body, strict, usize::MAX));
             assert_eq!(result.status, AdapterStatus::Native, "{version}");
             let calls = &result.canonical_message.unwrap().tool_calls;
             assert_eq!(calls[0].arguments.as_str(), whole, "{version}");
@@ -123,7 +110,7 @@ fn what_is_an_object_passes_bit_for_bit_and_what_was_cut_is_refused_in_both_mode
             ("{\"a\":1,\"a\":2}", "ARGS_DUPLICATE_KEY"),
         ] {
             for (version, place, body) in bodies(text) {
-                let verdict = verdict(&judge(version, &body, strict, usize::MAX));
+                let verdict = verdict(&decoded_in_pieces(version, &body, strict, usize::MAX));
                 assert_eq!(verdict, format!("{code} {place}"), "{version}: {text}");
             }
         }
@@ -136,7 +123,12 @@ fn the_repairs_of_several_calls_stand_in_one_record() {
     let calls = [call("{a:1}"), call("{\"a\":2}"), call("{\"a\":3}}")];
     let body =
         json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "tool_calls"}]});
-    let result = message(judge("openai-chat/2", &body.to_string(), false, usize::MAX));
+    let result = message(decoded_in_pieces(
+        "openai-chat/2",
+        &body.to_string(),
+        false,
+        usize::MAX,
+    ));
     let repair = result.repair.unwrap();
     assert_eq!(repair.original, "{a:1}\n{\"a\":3}}");
     assert_eq!(repair.repaired, "{\"a\":1}\n{\"a\":3}");
@@ -152,7 +144,7 @@ fn the_repairs_of_several_calls_stand_in_one_record() {
 #[test]
 fn a_repaired_call_on_the_wire_is_no_call_of_a_text_profile() {
     let (_, _, body) = bodies("{a:1}").swap_remove(0);
-    let decoded = judge("openai-chat+hermes/2", &body, false, usize::MAX);
+    let decoded = decoded_in_pieces("openai-chat+hermes/2", &body, false, usize::MAX);
     let verdict = verdict(&decoded);
     assert!(!verdict.starts_with("End"), "{verdict}");
 }
@@ -187,7 +179,7 @@ fn what_ends_an_output_that_was_cut_is_never_repaired() {
         r#""{\"a\":1}""#,
     ] {
         for (version, place, body) in bodies(text) {
-            let found = verdict(&judge(version, &cut(&body), false, usize::MAX));
+            let found = verdict(&decoded_in_pieces(version, &cut(&body), false, usize::MAX));
             let code = if text.starts_with('"') && !version.starts_with("anthropic") {
                 "ARGS_NOT_OBJECT"
             } else {
@@ -200,11 +192,11 @@ fn what_ends_an_output_that_was_cut_is_never_repaired() {
     let (version, place, body) = bodies("{'a':1}").swap_remove(0);
     let native = "\"finish_reason\":\"tool_calls\",\"native_finish_reason\":\"MAX_TOKENS\"";
     let body = body.replace("\"finish_reason\":\"tool_calls\"", native);
-    let found = verdict(&judge(version, &body, false, usize::MAX));
+    let found = verdict(&decoded_in_pieces(version, &body, false, usize::MAX));
     assert_eq!(found, format!("ARGS_INVALID_JSON {place}"));
     let (version, place, body) = bodies("{'a':1}").swap_remove(3);
     let body = body.replace("completed", "incomplete");
-    let found = verdict(&judge(version, &body, false, usize::MAX));
+    let found = verdict(&decoded_in_pieces(version, &body, false, usize::MAX));
     assert_eq!(found, format!("ARGS_INVALID_JSON {place}"));
 }
 
@@ -213,7 +205,12 @@ fn of_a_cut_output_the_last_call_is_left_out_and_those_before_it_are_repaired() 
     let call = |text: &str| json!({"function": {"name": "f", "arguments": text}});
     let calls = [call("{a:1}"), call("{b:2}")];
     let body = json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "length"}]});
-    let result = message(judge("openai-chat/2", &body.to_string(), false, usize::MAX));
+    let result = message(decoded_in_pieces(
+        "openai-chat/2",
+        &body.to_string(),
+        false,
+        usize::MAX,
+    ));
     let calls = result.canonical_message.unwrap().tool_calls;
     let told: Vec<_> = calls
         .iter()
@@ -234,7 +231,12 @@ fn of_a_cut_output_the_last_call_is_left_out_and_those_before_it_are_repaired() 
 fn the_form_of_a_text_that_was_cut_is_not_completed() {
     let check = |version: &str, text: &str, reason: &str, expect: &str| {
         let body = json!({"choices": [{"message": {"content": text}, "finish_reason": reason}]});
-        let found = verdict(&judge(version, &body.to_string(), false, usize::MAX));
+        let found = verdict(&decoded_in_pieces(
+            version,
+            &body.to_string(),
+            false,
+            usize::MAX,
+        ));
         assert_eq!(found, expect, "{version} {reason}: {text}");
     };
     let open = "<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":1}}";
@@ -254,6 +256,11 @@ fn the_form_of_a_text_that_was_cut_is_not_completed() {
     let read = "Length:  [call_1 f {\"a\":1}]";
     check("openai-chat+hermes/1", open, "length", read);
     let (_, _, body) = bodies("{'a':1}").swap_remove(0);
-    let found = verdict(&judge("openai-chat/1", &cut(&body), false, usize::MAX));
+    let found = verdict(&decoded_in_pieces(
+        "openai-chat/1",
+        &cut(&body),
+        false,
+        usize::MAX,
+    ));
     assert_eq!(found, "Length:  [a f {\"a\":1}]");
 }

@@ -3,27 +3,18 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{events, verdict};
-use super::{Adapter, Decoded, ResponseMeta};
+use super::fixture::{decoded_in_pieces, events, verdict};
+use super::Decoded;
 use crate::message::{AdapterStatus, FailureCode, ProtocolAdapterResult};
-
-fn decode(version: &str, body: &str, strict: bool, piece: usize) -> Decoded {
-    let meta = ResponseMeta {
-        status: 200,
-        ..ResponseMeta::default()
-    };
-    let adapter = Adapter::by_version(version).unwrap().under(strict);
-    let mut decoder = adapter.decoder(meta, "m");
-    for bytes in body.as_bytes().chunks(piece) {
-        decoder.push(bytes);
-    }
-    decoder.finish()
-}
 
 /// The verdict, the same in one piece and byte by byte.
 fn judged(version: &str, body: &str, strict: bool) -> Decoded {
-    let whole = decode(version, body, strict, usize::MAX);
-    assert_eq!(decode(version, body, strict, 1), whole, "{version} {body}");
+    let whole = decoded_in_pieces(version, body, strict, usize::MAX);
+    assert_eq!(
+        decoded_in_pieces(version, body, strict, 1),
+        whole,
+        "{version} {body}"
+    );
     whole
 }
 

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
@@ -11,7 +10,7 @@ use crate::adapter::edition::{Edition, Rules};
 use crate::adapter::fold::Failure;
 use crate::adapter::json::object;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
-use crate::message::{AgentMessage, FailureCode, ObjectFault, ObjectText, Role};
+use crate::message::{AgentMessage, FailureCode, Members, ObjectFault, ObjectText, Role};
 
 /// A call is named as a whole: what is wrong stands in the text of a model, not in fields of a wire.
 const FIELDS: CallFields = CallFields {
@@ -158,31 +157,6 @@ fn without_arguments(whole: &str) -> Option<String> {
     };
     let members: Vec<String> = members.into_iter().map(member).collect();
     Some(format!("{{{}}}", members.join(",")))
-}
-
-/// The members of an object in their order, a key as often as it stands there.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Each;
-        impl<'de> Visitor<'de> for Each {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        from.deserialize_map(Each)
-    }
 }
 
 #[derive(Deserialize)]
