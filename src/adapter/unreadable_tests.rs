@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::{decoded_in_pieces, events, verdict};
 use super::Decoded;
+use super::fixture::{decoded_in_pieces, events, verdict};
 use crate::message::{AdapterStatus, FailureCode, ProtocolAdapterResult};
 
 /// The verdict, the same in one piece and byte by byte.
