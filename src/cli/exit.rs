@@ -220,6 +220,7 @@ impl From<&DriverError> for Exit {
             | DriverError::RunEnded { .. }
             | DriverError::NothingRecorded { .. }
             | DriverError::UnknownSemantics { .. }
+            | DriverError::NoTokenizer { .. }
             | DriverError::OtherContract { .. }
             | DriverError::OtherScript { .. }
             | DriverError::NoParent { .. }

@@ -15,7 +15,10 @@ use super::{
     ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
     ToolProof, ToolTerms, ToolTransport,
 };
-use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
+use crate::message::{
+    DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT, NoTokenizers, QuarterBytes, TokenCounter,
+    TokenCounters,
+};
 
 /// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
 /// those that are exposed stand in every request.
@@ -29,7 +32,8 @@ const MAX_DEFINITION_BYTES: usize = 4 << 20;
 pub struct ContractFactory;
 
 impl ContractFactory {
-    /// Makes the contract. `parent` is the contract of the run that delegates to this one.
+    /// Makes the contract where no tokenizer is at hand: definitions are estimated as bytes / 4. `parent` is the contract of the run
+    /// that delegates to this one.
     ///
     /// # Errors
     /// [`FactoryError`], the first that applies.
@@ -38,6 +42,21 @@ impl ContractFactory {
         spec: &ContractSpec,
         manifest: &CapabilityManifest,
         parent: Option<Digest>,
+    ) -> Result<ExecutionContract, FactoryError> {
+        self.make_counting(spec, manifest, parent, &NoTokenizers)
+    }
+
+    /// Makes the contract, with the definitions of tools counted by the tokenizer that it names, where that is among `tokenizers`:
+    /// else it is not the contract that it would be elsewhere, and nothing may be begun with it.
+    ///
+    /// # Errors
+    /// [`FactoryError`], the first that applies.
+    pub fn make_counting(
+        &self,
+        spec: &ContractSpec,
+        manifest: &CapabilityManifest,
+        parent: Option<Digest>,
+        tokenizers: &dyn TokenCounters,
     ) -> Result<ExecutionContract, FactoryError> {
         let policy_decision = decide_policy(spec)?;
         let tool_policy = policy_decision.policy;
@@ -56,6 +75,10 @@ impl ContractFactory {
         }
         let model_profile_id = first.map_or_else(String::new, |t| t.model_profile_id.clone());
         let profile = spec.profile(&model_profile_id);
+        let tokenizer = spec.tokenizer_id();
+        let counter = tokenizer.as_deref();
+        let counter = counter.and_then(|name| tokenizers.counter(name).ok());
+        let counter = counter.as_deref();
         let strict_mode = spec
             .strict_mode
             .or(profile.map(|p| p.strict_mode))
@@ -73,6 +96,7 @@ impl ContractFactory {
             final_report.as_ref(),
             spec.progress_report.unwrap_or(false),
             spec.batch.unwrap_or(false),
+            counter.unwrap_or(&QuarterBytes),
         );
         let mut terms = Terms {
             adapter_version,
@@ -125,16 +149,13 @@ impl ContractFactory {
             token_gate: spec
                 .token_gate
                 .unwrap_or(strict_mode && tool_policy == ToolPolicy::Required),
-            tokenizer: spec
-                .tokenizer
-                .clone()
-                .or_else(|| profile.and_then(|p| p.tokenizer.clone())),
+            tokenizer,
             tool_output_budget: tool_output_budget(spec),
             tool_policy,
             tool_proof: spec.tool_proof.unwrap_or(ToolProof::Executed),
             tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(300_000),
             tool_transport: spec.tool_transport.unwrap_or(ToolTransport::Native),
-            tools: tools(spec, manifest)?,
+            tools: tools(spec, manifest, counter)?,
             total_timeout_ms: spec.total_timeout_ms.unwrap_or(3_600_000),
         };
         if terms.grammar.is_none() {
@@ -240,13 +261,11 @@ fn targets(
             .model_profile_id
             .as_ref()
             .or(spec.model_profile_id.as_ref());
-        let profile = match named {
-            Some(id) => spec.profile(id),
-            None => spec.profile_of(provider_type, &target.model),
-        };
-        let profile = profile.ok_or_else(|| FactoryError::ProfileUnknown {
-            id: named.cloned().unwrap_or_default(),
-        })?;
+        let profile = spec
+            .profile_for(target)
+            .ok_or_else(|| FactoryError::ProfileUnknown {
+                id: named.cloned().unwrap_or_default(),
+            })?;
         let found = manifest.targets.get(index);
         // A model that calls in tags needs no other form of calls in its text.
         let offers_tools = offers_tools && !(in_tags && target.text_profile == Setting::Unset);
@@ -414,6 +433,7 @@ fn mcp_origin(server: &str) -> String {
 fn tools(
     spec: &ContractSpec,
     manifest: &CapabilityManifest,
+    counter: Option<&dyn TokenCounter>,
 ) -> Result<Vec<ToolTerms>, FactoryError> {
     let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
     let mut bytes: usize = 0;
@@ -440,7 +460,9 @@ fn tools(
             name: name.clone(),
             origin: origin.to_owned(),
             pin: ToolPin::of(origin, tool).0,
-            schema_tokens: exact(tool.schema_tokens),
+            schema_tokens: exact(counter.map_or(tool.schema_tokens, |counter| {
+                counter.count(&tool.definition())
+            })),
         };
         if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
             return Err(FactoryError::ToolNameTwice {

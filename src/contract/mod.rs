@@ -37,6 +37,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod text_profile;
+mod tokenizer;
 mod validators;
 
 pub(crate) use check::{
@@ -77,5 +78,6 @@ pub(crate) use terms::{
     Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use text_profile::TextProfile;
+pub(crate) use tokenizer::Tokenizer;
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;

@@ -22,6 +22,7 @@ mod model_store;
 mod processor;
 mod scripted;
 mod secret;
+mod tokenizers;
 mod unavailable;
 
 pub(crate) use ask::ask_json;
@@ -50,6 +51,7 @@ pub(crate) use model_store::{
 pub(crate) use processor::{engine_features, lacking_features};
 pub(crate) use scripted::ScriptedBackend;
 pub(crate) use secret::Secret;
+pub(crate) use tokenizers::BuiltInTokenizers;
 pub(crate) use unavailable::UnavailableBackend;
 
 #[cfg(test)]

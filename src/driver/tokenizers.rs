@@ -1,0 +1,41 @@
+use std::sync::Arc;
+
+use crate::inference::BuiltInTokenizers;
+use crate::message::{TokenCounter, TokenCounters};
+
+/// The one tokenizer that a run counts with, looked for before anything is begun.
+#[derive(Debug, Default)]
+pub(super) struct Tokenizers(Option<(String, Found)>);
+
+type Found = Result<Arc<dyn TokenCounter>, String>;
+
+impl Tokenizers {
+    /// Gets the tokenizer of that name ready; nothing is to get ready without one.
+    pub(super) async fn ready(tokenizer: Option<String>) -> Self {
+        let Some(name) = tokenizer else {
+            return Self::default();
+        };
+        let asked = name.clone();
+        // A vocabulary is built when it is first asked for.
+        let found = tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&asked));
+        let found = found.await.unwrap_or_else(|fault| Err(fault.to_string()));
+        Self(Some((name, found)))
+    }
+
+    /// What counts under a contract that was made with these.
+    ///
+    /// # Errors
+    /// One line that says why nothing here counts so.
+    pub(super) fn counter_of(&self, tokenizer: Option<&str>) -> Found {
+        (self as &dyn TokenCounters).of(tokenizer)
+    }
+}
+
+impl TokenCounters for Tokenizers {
+    fn counter(&self, tokenizer: &str) -> Found {
+        match &self.0 {
+            Some((name, found)) if name == tokenizer => found.clone(),
+            _ => Err(format!("tokenizer {tokenizer} was not asked for")),
+        }
+    }
+}
