@@ -136,7 +136,8 @@ pub(super) async fn prepare_after(
         servers: capabilities,
         targets: sources.capabilities(spec),
     };
-    let tokenizers = Tokenizers::ready(spec.tokenizer_id()).await;
+    let tokenizers =
+        Tokenizers::ready(spec.tokenizer_id(), &sources, spec, &request.environment).await;
     let made = ContractFactory
         .make_counting(spec, &manifest, None, &tokenizers)
         .map_err(DriverError::from)

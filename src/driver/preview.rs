@@ -51,8 +51,7 @@ pub(crate) async fn preview(
     servers: ServersToStart,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
-    let tokenizers = Tokenizers::ready(request.spec.tokenizer_id()).await;
-    let found = found(request, servers, &tokenizers, cancel).await?;
+    let found = found(request, servers, cancel).await?;
     Ok(found.0)
 }
 
@@ -66,9 +65,8 @@ pub(crate) async fn preview_recorded(
     recorded: &ExecutionContract,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
-    let tokenizers = Tokenizers::ready(request.spec.tokenizer_id()).await;
     let builtin = ServersToStart::Builtin;
-    let (mut preview, mut manifest) = found(request, builtin, &tokenizers, cancel).await?;
+    let (mut preview, mut manifest, tokenizers) = found(request, builtin, cancel).await?;
     let known = CapabilityManifest::recorded_in(recorded);
     for (name, capability) in &mut manifest.servers {
         let Some(was) = known.servers.get(name) else {
@@ -109,9 +107,8 @@ fn reached_alike(left: Option<&ServerTerms>, right: Option<&ServerTerms>) -> boo
 async fn found(
     request: &RunRequest,
     servers: ServersToStart,
-    tokenizers: &Tokenizers,
     cancel: &CancellationToken,
-) -> Result<(Preview, CapabilityManifest), DriverError> {
+) -> Result<(Preview, CapabilityManifest, Tokenizers), DriverError> {
     let spec = &request.spec;
     let mut started = spec.clone();
     if servers == ServersToStart::Builtin {
@@ -148,7 +145,9 @@ async fn found(
         servers: capabilities,
         targets: sources.capabilities(spec),
     };
-    let contract = ContractFactory.make_counting(spec, &manifest, None, tokenizers)?;
+    let tokenizer = spec.tokenizer_id();
+    let tokenizers = Tokenizers::ready(tokenizer, &sources, spec, &request.environment).await;
+    let contract = ContractFactory.make_counting(spec, &manifest, None, &tokenizers)?;
     guard.check(&contract)?;
     let preview = Preview {
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
@@ -158,5 +157,5 @@ async fn found(
         not_started,
         origins: spec.origins.clone(),
     };
-    Ok((preview, manifest))
+    Ok((preview, manifest, tokenizers))
 }

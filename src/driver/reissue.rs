@@ -134,7 +134,13 @@ impl World {
         let mut spec = request.spec;
         spec.task = RunStarted::intent(&started.messages);
         let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
-        let tokenizers = Tokenizers::ready(contract.tokenizer.clone()).await;
+        let tokenizers = Tokenizers::ready(
+            contract.tokenizer.clone(),
+            &sources,
+            &spec,
+            &request.environment,
+        )
+        .await;
         let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
         let counter = counter.map_err(refuse)?;
         let other = other_terms(contract, &spec, &sources, &tokenizers)?;

@@ -238,7 +238,13 @@ pub(crate) async fn prepare_resume(
     let environment: &Environment = &request.environment;
     let run_id = reopened.started.run_id.clone();
     let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
-    let tokenizers = Tokenizers::ready(reopened.contract.tokenizer.clone()).await;
+    let tokenizers = Tokenizers::ready(
+        reopened.contract.tokenizer.clone(),
+        &sources,
+        &spec,
+        environment,
+    )
+    .await;
     let counter = tokenizers.counter_of(reopened.contract.tokenizer.as_deref());
     let counter = counter.map_err(|reason| DriverError::NoTokenizer {
         reason,

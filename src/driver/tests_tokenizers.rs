@@ -22,6 +22,56 @@ async fn a_build_without_the_encoder_says_how_to_get_it_and_begins_nothing() {
     assert!(report.same, "{:#?}", report.first_difference);
 }
 
+/// A run that a build with the encoder had begun, and whose process died.
+#[cfg(not(feature = "tokenizers"))]
+#[tokio::test]
+async fn going_on_with_a_run_takes_the_encoder_that_it_was_begun_with() {
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::bring_up::Start;
+    use super::tests_resume::{batches, cut, request, resume, run_id, stored};
+    use super::{DriverError, drive, prepare};
+    use crate::store::{Durability, Store};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::write(folder.join("script.jsonl"), script().join("\n")).expect("written");
+    std::fs::write(folder.join("text.txt"), "x").expect("written");
+    let (from, to) = (folder.join("runs.db"), folder.join("cut.db"));
+    let mut asked = request(folder, &[O200K]);
+    asked.run_id = Some(run_id());
+    let prepared = prepare(asked, &CancellationToken::new()).await;
+    let mut prepared = prepared.expect("prepared");
+    if let Start::New { started, .. } = &mut prepared.start {
+        assert!(started.tokenizer_fault.take().is_some());
+    }
+    assert_eq!(prepared.contract.tokenizer.as_deref(), Some("o200k_base/1"));
+    let store = Store::open(&from, Durability::Normal).expect("a store");
+    let (_keep, control) = mpsc::channel(1);
+    let finished = drive(prepared, &store, control, &mut Watcher::default()).await;
+    assert_eq!(
+        end(&finished.expect("driven")),
+        "COMPLETED_WITH_TOOLS (final_message)"
+    );
+    drop(store);
+    cut(&from, &to, batches(&stored(&from)).len() / 2).await;
+    let before = stored(&to).len();
+    let refused = resume(&to, request(folder, &[O200K])).await;
+    let refused = refused.err().expect("refused");
+    assert!(
+        matches!(refused, DriverError::NoTokenizer { .. }),
+        "{refused}"
+    );
+    let said = refused.to_string();
+    assert!(
+        said.starts_with("resume run r1: tokenizer o200k_base/1: this build cannot"),
+        "{said}"
+    );
+    assert!(said.contains("--features tokenizers"), "{said}");
+    assert_eq!(stored(&to).len(), before);
+}
+
 #[cfg(feature = "tokenizers")]
 mod counted {
     use std::path::Path;

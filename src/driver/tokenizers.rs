@@ -1,9 +1,12 @@
 use std::sync::Arc;
 
+use super::Environment;
+use super::backends::Sources;
+use crate::contract::{ContractSpec, Tokenizer};
 use crate::inference::BuiltInTokenizers;
 use crate::message::{TokenCounter, TokenCounters};
 
-/// The one tokenizer that a run counts with, looked for before anything is begun.
+/// The one tokenizer that a run counts with: looked for before anything is begun, and kept for as long as it lasts.
 #[derive(Debug, Default)]
 pub(super) struct Tokenizers(Option<(String, Found)>);
 
@@ -11,13 +14,27 @@ type Found = Result<Arc<dyn TokenCounter>, String>;
 
 impl Tokenizers {
     /// Gets the tokenizer of that name ready; nothing is to get ready without one.
-    pub(super) async fn ready(tokenizer: Option<String>) -> Self {
+    pub(super) async fn ready(
+        tokenizer: Option<String>,
+        sources: &Sources,
+        spec: &ContractSpec,
+        environment: &Environment,
+    ) -> Self {
         let Some(name) = tokenizer else {
             return Self::default();
         };
         let asked = name.clone();
-        // A vocabulary is built when it is first asked for.
-        let found = tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&asked));
+        // A vocabulary is built when it is first asked for, and that takes a while.
+        let found = if name == Tokenizer::Model.id() {
+            let Some(read) = sources.vocabulary(spec, environment) else {
+                let fault = format!("tokenizer {name}: no target is an embedded model");
+                return Self(Some((name, Err(fault))));
+            };
+            let told = move |fault| format!("tokenizer {asked}: {fault}");
+            tokio::task::spawn_blocking(move || read().map_err(told))
+        } else {
+            tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&asked))
+        };
         let found = found.await.unwrap_or_else(|fault| Err(fault.to_string()));
         Self(Some((name, found)))
     }

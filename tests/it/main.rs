@@ -63,4 +63,6 @@ mod tamper;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod tokenizers;
+#[cfg(test)]
 mod verifier;
