@@ -3,7 +3,6 @@ mod evidence;
 mod replay;
 
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -15,26 +14,11 @@ use super::commands::init::InitArgs;
 use super::commands::model::ModelCommand;
 use super::commands::profile::ProfileCommand;
 use super::home::LOCAL_KEY;
-use crate::inference::BuiltInTokenizers;
+use super::version::LONG_VERSION;
 use crate::message::RunId;
 
 /// The hidden command that is a tool server.
 pub(super) const SLOW_TOOL: &str = "__slow-tool";
-
-/// What `--version` says: which of the parts that a build may lack this one has.
-static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
-    let engine = if cfg!(feature = "local") {
-        "built in"
-    } else {
-        "none"
-    };
-    let tokenizers = match BuiltInTokenizers::IDS {
-        [] => "none".to_owned(),
-        ids => ids.join(", "),
-    };
-    let version = env!("CARGO_PKG_VERSION");
-    format!("{version}\nembedded engine: {engine}\ntokenizers: {tokenizers}")
-});
 
 /// The whole command line.
 #[derive(Debug, Parser)]

@@ -271,9 +271,7 @@ impl CliError {
             | Self::Store(fault)
             | Self::Erase(EraseError::Store(fault))
             | Self::Import(ImportError::Store(fault))
-            | Self::Migrate(MigrateError::Store(fault)) => {
-                return store_help(fault);
-            }
+            | Self::Migrate(MigrateError::Store(fault)) => return store_help(fault),
             Self::Driver(DriverError::MissingVariable { .. }) => {
                 "set the variable, or leave its name out of the file"
             }

@@ -1,28 +1,20 @@
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use super::execution_contract::canonical;
+use super::offered_tools::{BUILTIN, mcp_origin, tools};
 use super::queues::{queue_of, queues};
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::{
-    BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FINAL_REPORT, FactoryError, GateGrammar, GrammarLanguage,
-    IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
-    ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerCapability, ServerKind,
-    ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
-    ToolProof, ToolTerms, ToolTransport,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
+    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
+    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
+    SEMANTICS_VERSION, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms, Terms,
+    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTransport,
 };
 use crate::message::{
-    DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT, NoTokenizers, QuarterBytes, TokenCounter,
-    TokenCounters,
+    DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT, NoTokenizers, QuarterBytes, TokenCounters,
 };
-
-/// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
-/// those that are exposed stand in every request.
-const MAX_DEFINITION_BYTES: usize = 4 << 20;
 
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
@@ -355,9 +347,6 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     spec.providers.iter().map(one).collect()
 }
 
-/// The origin of tools inside monolith, and the name of their server.
-const BUILTIN: &str = "builtin";
-
 fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
@@ -424,91 +413,4 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
         servers.insert(name.clone(), terms);
     }
     servers
-}
-
-fn mcp_origin(server: &str) -> String {
-    format!("mcp:{server}")
-}
-
-fn tools(
-    spec: &ContractSpec,
-    manifest: &CapabilityManifest,
-    counter: Option<&dyn TokenCounter>,
-) -> Result<Vec<ToolTerms>, FactoryError> {
-    let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
-    let mut bytes: usize = 0;
-    let mut add = |origin: &str, name: String, tool: &super::ToolCapability| {
-        if !is_tool_name(&name) {
-            return Err(FactoryError::ToolNameIllegal {
-                name: name.chars().take(100).collect(),
-                origin: origin.to_owned(),
-            });
-        }
-        let annotations = canonical(&tool.annotations);
-        let input_schema = canonical(&tool.input_schema);
-        bytes += annotations.len() + tool.description.len() + input_schema.len();
-        if bytes > MAX_DEFINITION_BYTES {
-            return Err(FactoryError::DefinitionsTooLarge {
-                max: MAX_DEFINITION_BYTES,
-                name,
-            });
-        }
-        let terms = ToolTerms {
-            annotations: settled(&annotations),
-            description: tool.description.clone(),
-            input_schema: settled(&input_schema),
-            name: name.clone(),
-            origin: origin.to_owned(),
-            pin: ToolPin::of(origin, tool).0,
-            schema_tokens: exact(counter.map_or(tool.schema_tokens, |counter| {
-                counter.count(&tool.definition())
-            })),
-        };
-        if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
-            return Err(FactoryError::ToolNameTwice {
-                first: "session".to_owned(),
-                name,
-                second: origin.to_owned(),
-            });
-        }
-        match tools.insert(name.clone(), terms) {
-            None => Ok(()),
-            Some(first) => Err(FactoryError::ToolNameTwice {
-                first: first.origin,
-                name,
-                second: origin.to_owned(),
-            }),
-        }
-    };
-    let offered = |server: &str| -> &[super::ToolCapability] {
-        let found = manifest.servers.get(server).filter(|s| s.available);
-        found.map_or(&[], |server: &ServerCapability| &server.tools)
-    };
-    for tool in offered(BUILTIN) {
-        if spec.tools.builtin.contains(&tool.name) {
-            add(BUILTIN, tool.name.clone(), tool)?;
-        }
-    }
-    for server in spec.tools.mcp.keys() {
-        for tool in offered(server) {
-            add(
-                &mcp_origin(server),
-                format!("{server}__{}", tool.name),
-                tool,
-            )?;
-        }
-    }
-    Ok(tools.into_values().collect())
-}
-
-/// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the
-/// order of keys and the type of numbers.
-fn settled(canonical: &str) -> Value {
-    serde_json::from_str(canonical).unwrap_or(Value::Null)
-}
-
-/// What every provider accepts as a function's name.
-fn is_tool_name(name: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(word)
 }

@@ -22,6 +22,7 @@ mod final_report;
 mod grammar;
 mod intent;
 mod manifest;
+mod offered_tools;
 mod prices;
 mod profile;
 mod queues;

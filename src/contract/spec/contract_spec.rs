@@ -95,13 +95,11 @@ impl ContractSpec {
     #[must_use]
     pub(in crate::contract) fn profile_for(&self, target: &TargetSpec) -> Option<&ModelProfile> {
         let named = target.model_profile_id.as_ref();
-        match named.or(self.model_profile_id.as_ref()) {
-            Some(id) => self.profile(id),
-            None => {
-                let provider = self.providers.get(&target.provider)?;
-                self.profile_of(provider.provider_type, &target.model)
-            }
+        if let Some(id) = named.or(self.model_profile_id.as_ref()) {
+            return self.profile(id);
         }
+        let provider = self.providers.get(&target.provider)?;
+        self.profile_of(provider.provider_type, &target.model)
     }
 
     /// The tokenizer of the contract to be, as the contract will name it: the file's, else that of the first target's model at its

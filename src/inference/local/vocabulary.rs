@@ -73,7 +73,7 @@ mod tests {
             "",
             "a",
             "Which licence do the files use?",
-            "お誕生日",
+            "\u{304a}\u{8a95}",
             "<|im_end|>",
             " \n \n",
         ] {
@@ -90,7 +90,7 @@ mod tests {
         let Some(path) = model_file() else { return };
         let file = ModelFile::open(&path).unwrap();
         let vocabulary = LocalVocabulary::read(&file, None, 512).unwrap();
-        for text in ["a", " ", "0", "\n ", "中"] {
+        for text in ["a", " ", "0", "\n ", "\u{4e2d}"] {
             let long = text.repeat((1 << 20) / text.len());
             assert!(vocabulary.count(&long) > 0, "{text:?}");
         }
