@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::replay_modes::{Desk, first};
+use crate::desk::Desk;
+use crate::replay_modes::{desk, first};
 
 const COUNTED: [&str; 2] = ["--set", "tokenizer=gpt-4o"];
 const BUILT_IN: bool = cfg!(feature = "tokenizers");
@@ -13,7 +14,7 @@ const RECORDED: &str = include_str!("../fixtures/o200k.jsonl");
 
 #[test]
 fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
-    let desk = Desk::empty();
+    let desk = Desk::new();
     desk.write("r.jsonl", RECORDED);
     let (code, report) = desk.json(&["replay", "r.jsonl"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
@@ -31,7 +32,7 @@ fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
 
 #[test]
 fn what_was_counted_with_an_encoder_is_counted_again_under_another_contract() {
-    let desk = Desk::new();
+    let desk = desk();
     let counted = |sets: &[&str]| desk.json(&[&["replay", "r1"], sets].concat());
     let (code, report) = counted(&COUNTED);
     let tokenizer = |report: &Value| {
@@ -63,11 +64,11 @@ fn what_was_counted_with_an_encoder_is_counted_again_under_another_contract() {
 
 #[test]
 fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_get_it() {
-    let desk = Desk::new();
+    let desk = desk();
     let way = "`cargo build --release --features tokenizers`";
-    let checked = desk.says(&[&["contract", "check", "c.yaml"][..], &COUNTED].concat());
-    let ran = desk.says(&[&["run", "c.yaml", "--run-id", "r2"][..], &COUNTED].concat());
-    let hashed = desk.says(&[&["contract", "hash", "c.yaml"][..], &COUNTED].concat());
+    let checked = desk.run(&[&["contract", "check", "c.yaml"][..], &COUNTED].concat());
+    let ran = desk.run(&[&["run", "c.yaml", "--run-id", "r2"][..], &COUNTED].concat());
+    let hashed = desk.run(&[&["contract", "hash", "c.yaml"][..], &COUNTED].concat());
     if BUILT_IN {
         assert_eq!(
             (checked.code, ran.code),
@@ -91,7 +92,7 @@ fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_
         let (code, report) = desk.json(&["replay", "r2"]);
         assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
     }
-    let unknown = desk.says(&["contract", "check", "c.yaml", "--set", "tokenizer=claude"]);
+    let unknown = desk.run(&["contract", "check", "c.yaml", "--set", "tokenizer=claude"]);
     assert_eq!(unknown.code, 4);
     assert!(
         unknown.out.contains("this version knows cl100k_base/1"),
@@ -102,7 +103,7 @@ fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_
 
 #[test]
 fn a_changed_estimate_is_found_where_the_encoder_is_and_breaks_the_evidence_everywhere() {
-    let desk = Desk::empty();
+    let desk = Desk::new();
     let line = RECORDED
         .lines()
         .find(|line| line.contains("tool_returned"))
@@ -118,7 +119,7 @@ fn a_changed_estimate_is_found_where_the_encoder_is_and_breaks_the_evidence_ever
 
 #[test]
 fn a_build_says_which_encoders_it_has() {
-    let desk = Desk::empty();
+    let desk = Desk::new();
     let expect = if BUILT_IN {
         "cl100k_base/1, o200k_base/1"
     } else {
