@@ -36,6 +36,8 @@ mod template_functions;
 mod tests;
 mod trial;
 mod vocabulary;
+#[cfg(test)]
+mod vocabulary_tests;
 
 pub(super) use backend::LocalReply;
 pub use backend::{EngineCost, LocalBackend, LocalOptions};
