@@ -9,6 +9,7 @@ use super::{XmlNext, XmlPast};
 use crate::adapter::Adapter;
 use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
 use crate::adapter::edition::{Edition, Rules};
+use crate::adapter::kept::common;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
@@ -84,12 +85,7 @@ impl XmlTransport {
         &mut self,
         conversation: &[Arc<AgentMessage>],
     ) -> &[Arc<AgentMessage>] {
-        let mut common = self
-            .kept
-            .iter()
-            .zip(conversation)
-            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
-            .count();
+        let mut common = common(&self.kept, conversation);
         if common < self.kept.len() || results_from(conversation, common) > 0 {
             // Results are rendered together: back to the message that they answer.
             while common > 0 && role(conversation, common - 1) == Some(Role::Tool) {
