@@ -38,6 +38,7 @@ mod terms;
 mod tests;
 mod text_profile;
 mod validators;
+mod wire_versions;
 
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
@@ -79,3 +80,4 @@ pub(crate) use terms::{
 pub(crate) use text_profile::TextProfile;
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
+pub(crate) use wire_versions::WireVersions;

@@ -11,7 +11,6 @@ use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
-use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
