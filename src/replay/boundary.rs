@@ -8,7 +8,7 @@ use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{
     Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Run, XmlOffer,
 };
-use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult};
+use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, QuarterBytes};
 use crate::transcript::{SealedEntry, blob_references};
 
 /// A request that the machine issued, as this build encodes it.
@@ -267,7 +267,18 @@ impl Replayer {
         if returned.result.usage.is_none() && returned.gated {
             return;
         }
-        let again = text_of(&returned.result.usage_or_estimate(issued.expected_tokens));
+        let expected_tokens = issued.expected_tokens;
+        let again = if returned.result.usage.is_some() {
+            returned
+                .result
+                .usage_or_estimate(expected_tokens, &QuarterBytes)
+        } else {
+            let Some(counter) = self.counts() else { return };
+            returned
+                .result
+                .usage_or_estimate(expected_tokens, counter.as_ref())
+        };
+        let again = text_of(&again);
         let recorded = text_of(&returned.usage);
         let found = first_difference("/event/event/value/usage", &recorded, &again);
         if let Some((pointer, expected, actual)) = found {

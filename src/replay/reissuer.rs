@@ -10,8 +10,8 @@ use crate::kernel::{
     CallOrder, EventKind, InferenceFailed, InferenceReturned, ToolReturned, XmlOffer,
 };
 use crate::message::{
-    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, ToolEnvelope,
-    ToolOutcome,
+    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, TokenCounters,
+    ToolEnvelope, ToolOutcome,
 };
 use crate::transcript::SealedEntry;
 
@@ -84,6 +84,13 @@ impl Reissuer {
             scope,
             contract,
         }
+    }
+
+    /// The same, with estimates made again by the contract's tokenizer where that is among `tokenizers`.
+    #[must_use]
+    pub fn counting_with(mut self, tokenizers: &dyn TokenCounters) -> Self {
+        self.replayer = self.replayer.counting_with(tokenizers);
+        self
     }
 
     /// What the next entry holds the answer of, where that is asked again. A request that this build encodes otherwise than it

@@ -12,6 +12,7 @@ use crate::driver::tasks::Performed;
 use crate::kernel::{
     EventKind, InferRequest, InferenceFailed, InferenceReturned, Run, SummaryRequest,
 };
+use crate::message::TokenCounter;
 
 impl Workers {
     pub(super) fn infer(&mut self, request: InferRequest, run: &Run) {
@@ -65,6 +66,7 @@ impl Workers {
 pub(super) fn inference_event(
     answer: InferenceAnswer,
     run: &Run,
+    counter: &dyn TokenCounter,
     recorder: &mut Recorder<'_>,
 ) -> EventKind {
     let raw_hash = answer.raw_hash;
@@ -73,7 +75,7 @@ pub(super) fn inference_event(
         Ok(Decoded::Message(result)) => {
             let asked = (answer.target, answer.adapter);
             let result = transported(*result, answer.xml.as_ref(), run.contract(), asked);
-            let usage = result.usage_or_estimate(answer.expected_tokens);
+            let usage = result.usage_or_estimate(answer.expected_tokens, counter);
             let is_message = result.canonical_message.is_some();
             let admitted = run.admit(result);
             // A message without a valid call, through a mask that allows nothing else.
