@@ -52,7 +52,9 @@ impl Drive {
         decoder.push(body.as_bytes());
         let raw_hash = self.keep(body.into_bytes());
         let mut result = match decoder.finish() {
-            Decoded::Message(result) => Box::new(transported(*result, xml, &contract, target)),
+            Decoded::Message(result) => {
+                Box::new(transported(*result, xml, &contract, (target, adapter)))
+            }
             Decoded::Fault { mut fault, usage } => {
                 if let Some(code) = answer.rejected {
                     let class = fault.class.as_str();

@@ -31,6 +31,8 @@ pub(super) enum Answer {
 /// What came of one request.
 #[derive(Debug)]
 pub(super) struct InferenceAnswer {
+    /// By whose rules it was judged.
+    pub(super) adapter: Adapter,
     /// Whether the backend itself kept the gate closed.
     pub(super) closed: bool,
     pub(super) expected_tokens: u64,
@@ -96,6 +98,7 @@ pub(super) async fn infer(
         response,
     } = exchange(&backend, asked, body, &patience, &redactor).await;
     Answer::Inference(InferenceAnswer {
+        adapter,
         closed: adapter.is_embedded() && request.tools == ToolExposure::Forced,
         expected_tokens: request.expected_tokens,
         inference: request.inference,

@@ -254,7 +254,8 @@ impl World {
         let answer = self.in_time(asking).await.map(|answer| answer.response);
         Asked::Answered(LiveAnswer::Inference(match answer {
             Some(Ok(Decoded::Message(result))) => {
-                let result = transported(*result, xml.as_ref(), &self.contract, target);
+                let asked = (target, adapter);
+                let result = transported(*result, xml.as_ref(), &self.contract, asked);
                 Ok(Box::new(result))
             }
             Some(Ok(Decoded::Fault { fault, .. })) => Err(fault),

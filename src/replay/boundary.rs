@@ -175,13 +175,14 @@ impl Replayer {
             let adapter = adapter.under(strict);
             let mut decoder = adapter.decoder_under(&self.contract, meta, model);
             decoder.push(&raw);
-            decoder.finish()
+            (decoder.finish(), adapter)
         });
         let again = match decoded {
-            Ok(Decoded::Message(mut result)) => {
+            Ok((Decoded::Message(mut result), adapter)) => {
                 forget_cache_writes(&mut result, recorded);
                 let xml = self.requests.get(&returned.inference).and_then(|i| i.xml);
-                let result = transported(*result, xml.as_ref(), &self.contract, target);
+                let asked = (target, adapter);
+                let result = transported(*result, xml.as_ref(), &self.contract, asked);
                 let admitted = run.admit(result);
                 if admitted.gated != returned.gated {
                     let (expected, actual) =
@@ -191,7 +192,7 @@ impl Replayer {
                 }
                 text_of(&admitted.result)
             }
-            Ok(Decoded::Fault { fault, .. }) => text_of(&fault),
+            Ok((Decoded::Fault { fault, .. }, _)) => text_of(&fault),
             Err(fault) => {
                 let pointer = "/event/event/value/result/adapter_version";
                 let version = &recorded.adapter_version;

@@ -345,10 +345,10 @@ fn told(fault: &ProviderFault) -> String {
 /// What an answer says: neither ids nor sizes, which a provider makes anew each time.
 fn said(result: &ProtocolAdapterResult) -> String {
     let message = |message: &AgentMessage| {
-        let calls = message.tool_calls.iter().map(|call| {
-            let arguments: Result<Value, _> = serde_json::from_str(call.arguments.as_str());
-            json!({"name": call.name, "arguments": arguments.unwrap_or_default()})
-        });
+        let calls = message
+            .tool_calls
+            .iter()
+            .map(|call| json!({"name": call.name, "arguments": call.arguments.to_value()}));
         let calls: Vec<Value> = calls.collect();
         json!({"content": message.content, "tool_calls": calls})
     };

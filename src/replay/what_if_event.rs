@@ -248,7 +248,8 @@ impl Answers {
         match decoder.finish() {
             Decoded::Message(result) => {
                 let xml = asked.xml.as_ref();
-                Some(transported(*result, xml, &self.other, asked.target))
+                let asked = (asked.target, adapter);
+                Some(transported(*result, xml, &self.other, asked))
             }
             Decoded::Fault { .. } => None,
         }

@@ -73,8 +73,8 @@ pub(super) fn inference_event(
     let redacted = raw_hash.is_some() && answer.raw.is_none();
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
-            let (xml, target) = (answer.xml.as_ref(), answer.target);
-            let result = transported(*result, xml, run.contract(), target);
+            let asked = (answer.target, answer.adapter);
+            let result = transported(*result, answer.xml.as_ref(), run.contract(), asked);
             let usage = result.usage_or_estimate(answer.expected_tokens, counter);
             let is_message = result.canonical_message.is_some();
             let admitted = run.admit(result);
