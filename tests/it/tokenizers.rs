@@ -80,12 +80,13 @@ fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_
         assert!(!hashed.err.contains(way), "{}", hashed.err);
     } else {
         assert_eq!(
-            (checked.code, ran.code),
-            (4, 4),
+            (checked.code, ran.code, hashed.code),
+            (4, 4, 4),
             "{}{}",
             checked.out,
             ran.err
         );
+        assert_eq!(hashed.out, "", "another contract's hash");
         for said in [&checked.out, &ran.err, &hashed.err] {
             assert!(said.contains(way), "{said}");
         }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::check_report::CheckReport;
 use super::run::{read_spec, runtime};
 use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ContractFault};
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -34,6 +34,9 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
         }
         ContractCommand::Hash(args) => {
             let preview = preview(home, args)?;
+            if let Some(fault) = preview.tokenizer_fault {
+                return Err(ContractFault::NoTokenizer { fault }.into());
+            }
             tell_unpinned(home, &preview);
             home.screen
                 .out(&format!("{}\n", preview.contract.contract_hash()))?;

@@ -13,6 +13,9 @@ pub(in crate::cli) enum ContractFault {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     Unreadable { path: PathBuf, reason: String },
+    /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.
+    #[error("hash the contract: {fault}")]
+    NoTokenizer { fault: String },
     /// The caller: it was not recorded which file the run's contract came from.
     #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
     NoContractFile { run_id: RunId },
@@ -30,7 +33,7 @@ impl Advice for ContractFault {
         let text = match self {
             Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
             Self::NoFileOfRun { .. } => "name it with --contract FILE",
-            Self::Unreadable { .. } => return None,
+            Self::Unreadable { .. } | Self::NoTokenizer { .. } => return None,
         };
         Some(text.to_owned())
     }
