@@ -7,6 +7,7 @@ use miette::{Diagnostic, ReportHandler};
 use super::commands::init::ways_out;
 use super::escape;
 use super::exit::Exit;
+use super::found::NoWay;
 use super::known;
 use super::model_help::{model_help, pull_help};
 use crate::config::ConfigFault;
@@ -145,8 +146,14 @@ pub(super) enum CliError {
     #[error("show the model profile {got:?}: this build has {known}")]
     NoProfile { got: String, known: String },
     /// The operator: nothing here could answer.
-    #[error("find something that answers{}", asked.as_ref().map_or(String::new(), |asked| format!(" as {asked:?}")))]
-    NothingToUse { asked: Option<String> },
+    #[error("find something that answers")]
+    NothingToUse,
+    /// The caller or the operator: the way that is asked for is none.
+    #[error(transparent)]
+    NoWay(#[from] NoWay),
+    /// The caller: nothing is called that.
+    #[error("prove the model {asked:?}: no model of that name is stored here, and no file {} is there", path.display())]
+    NoModelToProve { asked: String, path: PathBuf },
     /// The caller: there are several ways, and nobody said which.
     #[error("choose what is to answer: nobody said which")]
     NobodyChose,
@@ -363,7 +370,9 @@ impl CliError {
             Self::NoKnownModel { .. } => {
                 "monolith model pull hf:OWNER/REPO/FILE.gguf fetches another, monolith model add NAME FILE takes any GGUF file"
             }
-            Self::NothingToUse { .. } => return Some(ways_out()),
+            Self::NothingToUse => return Some(ways_out()),
+            Self::NoWay(none) => none.help()?,
+            Self::NoModelToProve { .. } => "monolith model list names what is stored",
             Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",
             Self::ContractOfInit { .. } => {
                 "nothing was written; --use and --model choose another way"

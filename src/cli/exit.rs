@@ -110,7 +110,14 @@ impl From<&CliError> for Exit {
             | CliError::NoKnownModel { .. }
             | CliError::NobodyChose
             | CliError::NoProfile { .. }
-            | CliError::ModelStore(_)
+            | CliError::NoModelToProve { .. }
+            | CliError::ModelStore(
+                ModelStoreError::Name(_)
+                | ModelStoreError::Unknown(_)
+                | ModelStoreError::NameTaken { .. }
+                | ModelStoreError::NoModel { .. }
+                | ModelStoreError::Hash { .. },
+            )
             | CliError::ModelTrial { .. }
             | CliError::NoSuchProfile { .. }
             | CliError::LiveCase(_)
@@ -142,9 +149,14 @@ impl From<&CliError> for Exit {
             ) => Self::USAGE,
             CliError::ContractOfInit { exit, .. } => *exit,
             CliError::GetModel(fault) => Self::from(fault),
+            CliError::NoWay(none) if none.is_usage() => Self::USAGE,
             CliError::ModelPull { .. }
             | CliError::ModelUnavailable { .. }
-            | CliError::NothingToUse { .. } => Self::SETUP,
+            | CliError::NothingToUse
+            | CliError::NoWay(_) => Self::SETUP,
+            CliError::ModelStore(ModelStoreError::Io { .. } | ModelStoreError::Stopped { .. }) => {
+                Self::FAILED
+            }
             CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
             CliError::Driver(fault) => Self::from(fault),
             CliError::Erase(EraseError::Store(fault))
@@ -186,7 +198,10 @@ impl From<&CliError> for Exit {
 impl From<&PullError> for Exit {
     fn from(error: &PullError) -> Self {
         match error {
-            PullError::NoRoom { .. } | PullError::Store(ModelStoreError::Io { .. }) => Self::FAILED,
+            PullError::NoRoom { .. }
+            | PullError::Store(ModelStoreError::Io { .. } | ModelStoreError::Stopped { .. }) => {
+                Self::FAILED
+            }
             PullError::Reference { .. } | PullError::Address { .. } | PullError::Store(_) => {
                 Self::USAGE
             }

@@ -129,7 +129,8 @@ impl World {
         })?;
         let mut spec = request.spec;
         spec.task = RunStarted::intent(&started.messages);
-        let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+        let sources =
+            Sources::read(&spec, &request.contract_dir, &request.environment, cancel).await?;
         let other = other_terms(contract, &spec, &sources)?;
         if let Some((provider, path)) = other
             .as_ref()

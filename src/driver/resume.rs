@@ -228,7 +228,7 @@ pub(crate) async fn prepare_resume(
     spec.task = reopened.task();
     let environment: &Environment = &request.environment;
     let run_id = reopened.started.run_id.clone();
-    let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+    let sources = Sources::read(&spec, &request.contract_dir, &request.environment, cancel).await?;
     reopened.check_contract(&spec, &sources)?;
     let workspace = workspace(&spec, &request.base_dir).await?;
     if reopened.started.workspace != Some(workspace_digest(&workspace)) {

@@ -185,7 +185,38 @@ const fn piece(left: usize, most: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::engine::load;
+    use super::super::tests::{model_file, options};
     use super::*;
+
+    #[test]
+    fn what_was_kept_of_another_prompt_leads_to_the_same_bits() {
+        let Some(path) = model_file() else { return };
+        let model = load(&path, Arc::default()).unwrap();
+        let tokens: Vec<LlamaToken> = (0..150).map(|n| LlamaToken(300 + n * 7 % 500)).collect();
+        let bits = |cache: &mut Cache<'_>, prompt: &[LlamaToken]| {
+            let common = cache.keep_common(prompt);
+            cache.decode(&prompt[common..], BATCH, &|| true).unwrap();
+            let logits = cache.logits().iter().map(|logit| logit.to_bits());
+            (common, logits.collect::<Vec<_>>())
+        };
+        let cache = || Cache::new(&model, &options(&path, true)).unwrap();
+        let (_, fresh) = bits(&mut cache(), &tokens);
+        for (same, kept) in [(2, 0), (57, 48), (99, 96)] {
+            let mut cache = cache();
+            let mut other = tokens[..same].to_vec();
+            other.extend([LlamaToken(90); 3]);
+            bits(&mut cache, &other);
+            let (common, after) = bits(&mut cache, &tokens);
+            assert_eq!(common, kept);
+            assert!(after == fresh, "{same} tokens in common");
+        }
+        // Fewer threads, with what the cache holds.
+        let mut moved = cache();
+        moved.pace = Pace::starved(3);
+        assert!(bits(&mut moved, &tokens).1 == fresh, "other threads");
+        assert_eq!(moved.pace, Pace::new(1));
+    }
 
     #[test]
     fn whatever_was_kept_every_token_is_decoded_in_the_same_place_of_its_tile() {
@@ -202,7 +233,7 @@ mod tests {
                 assert!(size > 1 || length == 1, "{kept} {length} {most}");
                 for at in 0..size {
                     let whole = at < whole_tiles(size);
-                    places.push((!whole).then(|| (at % TILE, size % TILE)));
+                    places.push((!whole).then_some((at % TILE, size % TILE)));
                 }
                 left -= size;
             }

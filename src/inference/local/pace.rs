@@ -7,7 +7,7 @@ const LEAST: Duration = Duration::from_secs(1);
 const ENOUGH: u64 = 850;
 
 /// How many threads compute, and whether there are processors for them.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pace {
     /// What they were given of the processors.
     given: Duration,
@@ -24,12 +24,23 @@ impl Pace {
         }
     }
 
+    /// So many threads that got nothing.
+    #[cfg(test)]
+    pub(super) const fn starved(threads: u32) -> Self {
+        Self {
+            took: LEAST,
+            ..Self::new(threads)
+        }
+    }
+
     /// Does something with all threads, and notes what they got for it.
     pub(super) fn timed<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let before = (self.threads > 1).then(process_time).flatten();
         let began = Instant::now();
         let done = work();
-        if let (Some(before), Some(after)) = (before, before.and_then(|_| process_time())) {
+        if let Some(before) = before
+            && let Some(after) = process_time()
+        {
             self.note(began.elapsed(), after.saturating_sub(before));
         }
         done
