@@ -7,7 +7,7 @@ use super::ask::answer;
 use super::check_report::code_of;
 use super::contract::judge;
 use super::run::runtime;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ModelFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::found::{Calling, Choice, Looked, NoWay, Places, choices, running};
@@ -54,9 +54,10 @@ pub(in crate::cli) struct InitArgs {
 pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliError> {
     let path = home.cwd.join(&args.file);
     if path.exists() && !args.force {
-        return Err(CliError::FileExists {
+        return Err(SystemFault::FileExists {
             path: args.file.clone(),
-        });
+        }
+        .into());
     }
     let servers = runtime()?.block_on(running(&args.places, &home.environment));
     let stored = ModelStore::new(home.models_folder()?).list()?;
@@ -79,7 +80,7 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
             stored: &stored,
         };
         if let Some(none) = NoWay::of_way(word, &looked) {
-            return Err(CliError::NoWay(none));
+            return Err(ModelFault::NoWay(none).into());
         }
         ways.retain(|way| way.word == word);
     }
@@ -88,7 +89,7 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
         take_model(&mut ways, model);
         if ways.is_empty() {
             let none = NoWay::of_model(model, args.way.as_deref(), &there);
-            return Err(CliError::NoWay(none));
+            return Err(ModelFault::NoWay(none).into());
         }
     }
     let way = choose(home, args, ways)?;
@@ -99,11 +100,12 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
     let folder = path.parent().unwrap_or(&home.cwd).to_owned();
     let judged = judge(home, spec, folder)?;
     if let Some((check, why)) = judged.into_iter().next() {
-        return Err(CliError::ContractOfInit {
+        return Err(ModelFault::ContractOfInit {
             exit: code_of(check),
             way: line(&way.what),
             why,
-        });
+        }
+        .into());
     }
     write(&path, &text, args.force)?;
     home.screen.out(&format!(
@@ -137,7 +139,7 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
 fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
     if ways.is_empty() {
-        return Err(CliError::NothingToUse);
+        return Err(ModelFault::NothingToUse.into());
     }
     if ways.len() == 1 || args.yes {
         return Ok(ways.swap_remove(0));
@@ -149,7 +151,7 @@ fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice,
     }
     home.screen.write_err(&list);
     let Some(said) = answer(home, "Number [1]: ")? else {
-        return Err(CliError::NobodyChose);
+        return Err(ModelFault::NobodyChose.into());
     };
     let number = match said.as_str() {
         "" => Some(1),
@@ -158,7 +160,7 @@ fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice,
     let at = number.and_then(|number| number.checked_sub(1));
     match at.filter(|at| *at < ways.len()) {
         Some(at) => Ok(ways.swap_remove(at)),
-        None => Err(CliError::NobodyChose),
+        None => Err(ModelFault::NobodyChose.into()),
     }
 }
 
@@ -272,15 +274,15 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
     let written = options
         .open(path)
         .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-    written.map_err(|fault| match fault.kind() {
-        std::io::ErrorKind::AlreadyExists => CliError::FileExists {
+    Ok(written.map_err(|fault| match fault.kind() {
+        std::io::ErrorKind::AlreadyExists => SystemFault::FileExists {
             path: path.to_owned(),
         },
-        _ => CliError::CannotWrite {
+        _ => SystemFault::CannotWrite {
             path: path.to_owned(),
             reason: fault.to_string(),
         },
-    })
+    })?)
 }
 
 /// What can be done where nothing is found.

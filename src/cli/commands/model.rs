@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::model_pull::{PullArgs, Pulled, pull};
 use super::reading::reading;
 use super::run::runtime;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -177,10 +177,8 @@ fn file_to_prove(home: &Home, args: &ProveArgs) -> Result<PathBuf, CliError> {
     if path.exists() {
         return Ok(path);
     }
-    Err(CliError::NoModelToProve {
-        asked: args.model.clone(),
-        path,
-    })
+    let asked = args.model.clone();
+    Err(ModelFault::NoneToProve { asked, path }.into())
 }
 
 fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
@@ -210,7 +208,7 @@ async fn tally(
     (args, path): (&ProveArgs, &Path),
     gate: bool,
 ) -> Result<Tally, CliError> {
-    let broken = |reason: String| CliError::ModelTrial { reason };
+    let broken = |reason: String| ModelFault::Trial { reason };
     let trial = |seed: u64| {
         let temperature = args.temperature;
         gate_contract(GateTrial {
@@ -224,9 +222,10 @@ async fn tally(
     let backend = embedded_model(path.to_owned(), &spec, &contract, &home.environment).await;
     let probe = backend.probe(&CancellationToken::new()).await;
     if !probe.responsive {
-        return Err(CliError::ModelUnavailable {
+        return Err(ModelFault::Unavailable {
             reason: probe.detail,
-        });
+        }
+        .into());
     }
     let mut tally = Tally::default();
     for seed in 0..args.seeds {

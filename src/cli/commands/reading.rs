@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::run::runtime;
 use super::signals::Signals;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, SystemFault};
 use crate::cli::home::Home;
 use crate::cli::progress::Progress;
 use crate::inference::Reading;
@@ -15,7 +15,7 @@ pub(super) fn reading<T: Send>(
     total: u64,
     work: impl FnOnce(&mut Reading<'_>) -> T + Send,
 ) -> Result<T, CliError> {
-    let refuse = |reason: String| CliError::Runtime { reason };
+    let refuse = |reason: String| CliError::from(SystemFault::Runtime { reason });
     let runtime = runtime()?;
     let ended = AtomicBool::new(false);
     let mut progress = Progress::new(home.screen, name, total);

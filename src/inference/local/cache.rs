@@ -64,7 +64,8 @@ impl<'m> Cache<'m> {
 
     /// Tokens that there is room for.
     pub(super) fn window(&self) -> u64 {
-        self.context.n_ctx().into()
+        // llama.cpp rounds it up.
+        self.context.n_ctx().min(self.window).into()
     }
 
     /// Drops from the cache what the prompt does not begin with; how many of the prompt's tokens stay.
