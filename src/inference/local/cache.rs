@@ -19,7 +19,7 @@ pub(super) const SMALL_BATCH: usize = 16;
 /// Tokens of a prompt that are computed beside each other. llama.cpp rearranges the weights of some quantisations when it
 /// loads them, and then multiplies 16 columns in one order, the four and the single ones that are left over in others: so
 /// every token that is kept has to be in sixteens that begin at a multiple of 16, as it is where nothing was kept.
-const TILE: usize = 16;
+pub(super) const TILE: usize = 16;
 /// The policy that turns flash attention off.
 const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.
