@@ -12,6 +12,7 @@ use super::error::{CliError, SystemFault};
 use super::exit::Exit;
 use super::home::Home;
 use super::log;
+use super::progress::watched;
 use super::screen::Screen;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
@@ -72,6 +73,9 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     }
     if let Ok(program) = std::env::current_exe() {
         home.environment = home.environment.with_program(program);
+    }
+    if screen.is_watched() {
+        home.environment = home.environment.with_file_watch(watched(screen));
     }
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),

@@ -1,3 +1,5 @@
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::screen::{Screen, Style};
@@ -54,6 +56,27 @@ impl Drop for Progress {
     fn drop(&mut self) {
         if self.drawn.is_some() {
             self.screen.write_err("\r\u{1b}[2K");
+        }
+    }
+}
+
+/// Shows of each large file that is read how far that has come.
+pub(super) fn watched(screen: Screen) -> impl Fn(&Path, u64, u64) + Send + Sync + 'static {
+    let shown: Mutex<Option<(PathBuf, Progress)>> = Mutex::default();
+    move |path, have, total| {
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if have >= total {
+            // What is over goes from the screen.
+            *shown = None;
+            return;
+        }
+        if shown.as_ref().is_none_or(|(of, _)| of != path) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let progress = Progress::new(screen, super::escape::line(&name), total);
+            *shown = Some((path.to_owned(), progress));
+        }
+        if let Some((_, progress)) = shown.as_mut() {
+            progress.at(have);
         }
     }
 }

@@ -288,7 +288,7 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
             } else {
                 embedded && some_local
                     || sent && (tagged || terms.exposed_tools().next().is_none())
-                    || profile.grammar_profiles.contains(grammar)
+                    || own.is_some_and(|own| own.grammar_profiles.contains(grammar))
             };
             let hint = if sent && !local {
                 "; it needs text_profile hermes or qwen"

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
 use super::local_models::{LocalModel, file_of, is_local};
 use super::{DriverError, Environment};
 use crate::adapter::{Adapter, Script};
@@ -30,6 +32,19 @@ struct ScriptFile {
 impl Sources {
     /// Reads the file of every scripted and local provider that a target names. Paths are taken from the contract's folder.
     pub(super) async fn read(
+        spec: &ContractSpec,
+        folder: &Path,
+        environment: &Environment,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(DriverError::Cancelled),
+            read = Self::read_all(spec, folder, environment) => read,
+        }
+    }
+
+    async fn read_all(
         spec: &ContractSpec,
         folder: &Path,
         environment: &Environment,

@@ -113,7 +113,7 @@ pub(super) async fn prepare_after(
         None => random_run_id("")?,
     };
     let workspace = workspace(&spec, &request.base_dir).await?;
-    let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+    let sources = Sources::read(&spec, &request.contract_dir, &request.environment, cancel).await?;
     let servers = server_specs(&spec, &request.environment)?;
     let guard = Guard::of(&spec, &request.environment, &sources)?;
     let redactor = guard.redactor(&spec, &request.redaction_key, &run_id);

@@ -10,6 +10,8 @@ use crate::contract::{ContractSpec, VariableScope};
 /// a map.
 #[derive(Clone)]
 pub struct Environment {
+    /// Who is told how far the reading of a large file has come.
+    file_watch: Option<Arc<FileWatch>>,
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
     program: Option<PathBuf>,
@@ -17,17 +19,38 @@ pub struct Environment {
     scopes: Arc<BTreeMap<String, VariableScope>>,
 }
 
+/// Told of a file how many of its bytes have been read, and how many it has.
+pub(crate) type FileWatch = dyn Fn(&Path, u64, u64) + Send + Sync;
+
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Environment {
     /// An environment that asks `lookup`.
     pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
+            file_watch: None,
             lookup: Arc::new(lookup),
             models: None,
             program: None,
             scopes: Arc::default(),
         }
+    }
+
+    /// The same, where somebody is told how far the reading of large files has come.
+    #[must_use]
+    pub(crate) fn with_file_watch(
+        self,
+        watch: impl Fn(&Path, u64, u64) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            file_watch: Some(Arc::new(watch)),
+            ..self
+        }
+    }
+
+    /// Who is told how far the reading of large files has come.
+    pub(super) fn file_watch(&self) -> Option<Arc<FileWatch>> {
+        self.file_watch.clone()
     }
 
     /// The same, with models in that folder.

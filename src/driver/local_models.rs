@@ -1,6 +1,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Environment;
 use crate::contract::{CALL_OPEN, ContractSpec, ExecutionContract, PromptLayout, ProviderType};
@@ -41,14 +42,28 @@ impl LocalModel {
     pub(super) async fn inspect(path: PathBuf, environment: &Environment) -> Self {
         let cache = environment.models().map(|models| models.join("hashes"));
         let read = path.clone();
+        let watch = environment.file_watch();
+        // Hashing ends where nobody waits for it any more.
+        let waiting = Waiting::default();
+        let waited = Arc::clone(&waiting.0);
         let read = tokio::task::spawn_blocking(move || {
             let unreadable = |fault: std::io::Error| format!("it cannot be read: {fault}");
             let file = ModelFile::open(&read).map_err(unreadable)?;
             let header = file.header().map_err(|fault| fault.to_string())?;
-            let hash = ModelHash::of(&file, cache.as_deref()).map_err(unreadable)?;
+            let hash = ModelHash::of(&file, cache.as_deref(), &mut |have| {
+                if let Some(watch) = &watch {
+                    watch(&read, have, file.size());
+                }
+                waited.load(Ordering::Relaxed)
+            });
+            if let Some(watch) = &watch {
+                watch(&read, file.size(), file.size());
+            }
+            let hash = hash.map_err(unreadable)?;
             Ok((file, header, hash))
         });
         let found = read.await.unwrap_or_else(|fault| Err(fault.to_string()));
+        drop(waiting);
         match found {
             Ok((file, header, hash)) => {
                 let template = header.chat_template.filter(|text| knows_calls(text));
@@ -166,6 +181,21 @@ impl LocalModel {
                 window,
             },
         )
+    }
+}
+
+/// Whether somebody waits; nobody once it is dropped.
+struct Waiting(Arc<AtomicBool>);
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 

@@ -115,7 +115,7 @@ async fn found(
         started.tools.mcp.clear();
     }
     let folder = workspace(spec, &request.base_dir).await?;
-    let sources = Sources::read(spec, &request.contract_dir, &request.environment).await?;
+    let sources = Sources::read(spec, &request.contract_dir, &request.environment, cancel).await?;
     let guard = Guard::of(spec, &request.environment, &sources)?;
     let specs = server_specs(&started, &request.environment)?;
     let BringUp {

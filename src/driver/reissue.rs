@@ -133,7 +133,8 @@ impl World {
         })?;
         let mut spec = request.spec;
         spec.task = RunStarted::intent(&started.messages);
-        let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+        let sources =
+            Sources::read(&spec, &request.contract_dir, &request.environment, cancel).await?;
         let tokenizers = Tokenizers::ready(
             contract.tokenizer.clone(),
             &sources,

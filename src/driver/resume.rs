@@ -237,7 +237,7 @@ pub(crate) async fn prepare_resume(
     spec.task = reopened.task();
     let environment: &Environment = &request.environment;
     let run_id = reopened.started.run_id.clone();
-    let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
+    let sources = Sources::read(&spec, &request.contract_dir, &request.environment, cancel).await?;
     let tokenizers = Tokenizers::ready(
         reopened.contract.tokenizer.clone(),
         &sources,

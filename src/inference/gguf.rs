@@ -19,6 +19,8 @@ const MAX_DIMENSIONS: u32 = 4;
 const MAX_LAYERS: u64 = 512;
 /// The most experts that it has room for; it aborts on more.
 const MAX_EXPERTS: u64 = 1024;
+/// Bytes that may follow the last tensor: padding is less.
+const MAX_TRAILING_BYTES: u64 = 16 << 20;
 
 /// What is known of a model from its file's header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,6 +72,16 @@ pub(crate) enum HeaderFault {
         size: u64,
         /// What is cut off.
         what: &'static str,
+    },
+    /// The file goes on long after its last tensor.
+    #[error(
+        "it has {size} bytes, and what its header tells of ends at byte {end}: the rest is no part of a model"
+    )]
+    TooLong {
+        /// Where the last tensor ends.
+        end: u64,
+        /// Bytes of the file.
+        size: u64,
     },
     /// Anything else that breaks the format.
     #[error("at byte {at}: {rule}")]
@@ -153,6 +165,11 @@ impl ModelHeader {
         if tensors > 0 && needed > size {
             let what = "the tensors' data";
             return Err(HeaderFault::CutOff { needed, size, what });
+        }
+        // Whoever names it would wait for all of it to be hashed.
+        let end = if tensors > 0 { needed } else { reader.at };
+        if size.saturating_sub(end) > MAX_TRAILING_BYTES {
+            return Err(HeaderFault::TooLong { end, size });
         }
         Ok(header)
     }

@@ -43,7 +43,7 @@ pub(crate) use local::{
 #[cfg(feature = "local")]
 pub(crate) use model_file::FileChanged;
 pub use model_file::ModelFile;
-pub(crate) use model_hash::ModelHash;
+pub(crate) use model_hash::{ModelHash, Reading};
 pub(crate) use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
     Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_room, free_bytes,

@@ -5,6 +5,9 @@ use std::path::Path;
 use super::ModelFile;
 use crate::message::Digest;
 
+/// Told how many bytes of a large file have been read, every MiB; false ends the reading.
+pub(crate) type Reading<'w> = dyn FnMut(u64) -> bool + Send + 'w;
+
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 
@@ -17,8 +20,12 @@ impl ModelHash {
     /// and kept there. A cache that cannot be read or written only costs time.
     ///
     /// # Errors
-    /// The system could not read the file, or it was changed meanwhile.
-    pub(crate) fn of(file: &ModelFile, cache: Option<&Path>) -> io::Result<Self> {
+    /// The system could not read the file, it was changed meanwhile, or the reading was ended.
+    pub(crate) fn of(
+        file: &ModelFile,
+        cache: Option<&Path>,
+        reading: &mut Reading<'_>,
+    ) -> io::Result<Self> {
         let kept = cache.map(|cache| cache.join(key(file).to_string()));
         if let Some(known) = kept.as_deref().and_then(known) {
             return Ok(Self(known));
@@ -26,12 +33,17 @@ impl ModelHash {
         let mut hasher = blake3::Hasher::new();
         let mut piece = vec![0; PIECE];
         let mut from = file.rewound()?;
+        let mut have = 0;
         loop {
+            if !reading(have) {
+                return Err(io::Error::other("its reading was ended"));
+            }
             let read = from.read(&mut piece)?;
             let Some(bytes) = piece.get(..read).filter(|bytes| !bytes.is_empty()) else {
                 break;
             };
             hasher.update(bytes);
+            have += bytes.len() as u64;
         }
         let hash = Digest::from_bytes(*hasher.finalize().as_bytes());
         file.unchanged().map_err(io::Error::other)?;
@@ -77,9 +89,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, cache) = (folder.path().join("m.gguf"), folder.path().join("cache"));
         let of = || {
-            ModelHash::of(&ModelFile::open(&file).unwrap(), Some(&cache))
-                .unwrap()
-                .0
+            ModelHash::of(&ModelFile::open(&file).unwrap(), Some(&cache), &mut |_| {
+                true
+            })
+            .unwrap()
+            .0
         };
         let kept = || {
             fs::read_dir(&cache)
@@ -101,7 +115,29 @@ mod tests {
         fs::write(&file, "of another length").unwrap();
         let open = ModelFile::open(&file).unwrap();
         fs::write(&file, "changed").unwrap();
-        assert!(ModelHash::of(&open, Some(&cache)).is_err());
+        assert!(ModelHash::of(&open, Some(&cache), &mut |_| true).is_err());
         assert_eq!(kept().len(), 2);
+    }
+
+    #[test]
+    fn a_reading_is_told_every_mebibyte_and_ends_where_it_is_asked_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, cache) = (folder.path().join("m.gguf"), folder.path().join("cache"));
+        fs::write(&path, vec![7; 3 * PIECE + 1]).unwrap();
+        let file = ModelFile::open(&path).unwrap();
+        let mut told = Vec::new();
+        let ended = ModelHash::of(&file, Some(&cache), &mut |have| {
+            told.push(have);
+            have < 2 * PIECE as u64
+        });
+        assert!(ended.is_err() && !cache.exists(), "{ended:?}");
+        assert_eq!(told, [0, 1 << 20, 2 << 20]);
+        let mut last = 0;
+        ModelHash::of(&file, None, &mut |have| {
+            last = have;
+            true
+        })
+        .unwrap();
+        assert_eq!(last, file.size());
     }
 }

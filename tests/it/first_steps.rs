@@ -162,6 +162,31 @@ fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check(
 }
 
 #[test]
+fn a_server_whose_template_knows_no_tools_is_asked_in_text_and_under_a_grammar() {
+    let folder = tempfile::tempdir().unwrap();
+    let llama = serving(|path, _, stream| match path {
+        "GET /v1/models" => write_json(&stream, &json!({"data": [{"id": "tiny.gguf"}]})),
+        "GET /props" => {
+            let caps = json!({"supports_tools": false, "supports_tool_calls": false});
+            let settings = json!({"n_ctx": 4096});
+            write_json(
+                &stream,
+                &json!({"default_generation_settings": settings, "chat_template_caps": caps}),
+            );
+        }
+        _ => write_404(&stream),
+    });
+    let (code, told) = init(&folder, NOBODY, &llama, &[]);
+    assert_eq!(code, 0, "{told}");
+    let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
+    for expect in ["text_profile: hermes", "grammar_profile: gbnf/1"] {
+        assert!(written.contains(expect), "{expect}: {written}");
+    }
+    let (code, told) = said(monolith(&folder).args(["contract", "check", "agent.yaml"]));
+    assert_eq!(code, 0, "{told}");
+}
+
+#[test]
 fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_is_said_how_to_get_one()
  {
     let folder = tempfile::tempdir().unwrap();
@@ -172,8 +197,21 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
         assert!(told.contains(expect), "{told}");
     };
     check(&[], 4, "--yes takes the first");
-    check(&["--use", "nothing"], 3, "as \"nothing\"");
-    check(&["--use", "ollama", "--model", "other"], 3, "as \"ollama\"");
+    check(
+        &["--use", "nothing"],
+        4,
+        "the way \"nothing\": there are llama-server, ",
+    );
+    let expect = "the model \"other\" of ollama: it has qwen3:8b";
+    check(&["--use", "ollama", "--model", "other"], 3, expect);
+    check(
+        &["--use", "lm-studio"],
+        3,
+        "no LM Studio answers at http://127.0.0.1:1",
+    );
+    check(&["--use", "openai"], 3, "OPENAI_API_KEY is not set");
+    let expect = "(there are tiny.gguf, qwen3:8b), and no usual key is set";
+    check(&["--model", "other"], 3, expect);
     assert!(!folder.path().join("agent.yaml").exists());
     check(&["--yes"], 0, "llama-server at ");
     check(&["--use", "ollama", "b.yaml"], 0, "Ollama at ");

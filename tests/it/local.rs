@@ -288,6 +288,20 @@ fn models_are_stored_listed_checked_and_removed() {
         4,
         "only smollm2-135m can be pulled by name",
     );
+    let long = folder.path().join("long.gguf");
+    fs::write(&long, header_only()).unwrap();
+    let file = fs::File::options().write(true).open(&long).unwrap();
+    file.set_len(100 << 30).unwrap();
+    check(
+        &["model", "add", "long", "long.gguf"],
+        4,
+        "it has 107374182400 bytes, and what its header tells of ends at byte 24",
+    );
+    check(
+        &["model", "prove", "nope"],
+        4,
+        "no model of that name is stored here, and no file",
+    );
     check(&["model", "remove", "mine"], 0, "removed: mine");
     check(
         &["model", "remove", "mine"],

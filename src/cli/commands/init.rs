@@ -10,9 +10,9 @@ use super::run::runtime;
 use crate::cli::error::{CliError, ModelFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
-use crate::cli::found::{Choice, Places, choices, running};
+use crate::cli::found::{Calling, Choice, Looked, NoWay, Places, choices, running};
 use crate::cli::home::Home;
-use crate::contract::{ContractSpec, ModelProfile, ProviderType};
+use crate::contract::{ContractSpec, ModelProfile, ProviderType, TextProfile};
 use crate::inference::{KNOWN_MODELS, ModelStore};
 
 /// Tokens of an answer where the window is large enough.
@@ -21,6 +21,8 @@ const ANSWER: u64 = 4096;
 const CAUTIOUS_WINDOW: u64 = 8192;
 /// The largest window that is written for a model of this machine: more costs memory that was never asked for.
 const LOCAL_WINDOW: u64 = 32_768;
+/// The profile of a model of which nothing is known.
+const ANY_MODEL: &str = "unknown";
 /// How many ways are shown to choose from.
 const MOST_SHOWN: usize = 20;
 
@@ -71,10 +73,24 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
             .write_err(&format!("note: {names} runs here, but holds no model\n"));
     }
     if let Some(word) = &args.way {
+        let looked = Looked {
+            environment: &home.environment,
+            places: &args.places,
+            servers: &servers,
+            stored: &stored,
+        };
+        if let Some(none) = NoWay::of_way(word, &looked) {
+            return Err(ModelFault::NoWay(none).into());
+        }
         ways.retain(|way| way.word == word);
     }
     if let Some(model) = &args.model {
+        let there = ways.clone();
         take_model(&mut ways, model);
+        if ways.is_empty() {
+            let none = NoWay::of_model(model, args.way.as_deref(), &there);
+            return Err(ModelFault::NoWay(none).into());
+        }
     }
     let way = choose(home, args, ways)?;
     let text = contract_text(&way, args.task.as_deref());
@@ -122,11 +138,8 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
 fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
-    let nothing = || ModelFault::NothingToUse {
-        asked: args.way.clone().or_else(|| args.model.clone()),
-    };
     if ways.is_empty() {
-        return Err(nothing().into());
+        return Err(ModelFault::NothingToUse.into());
     }
     if ways.len() == 1 || args.yes {
         return Ok(ways.swap_remove(0));
@@ -157,7 +170,13 @@ fn quoted(text: &str) -> String {
 }
 
 fn contract_text(way: &Choice, task: Option<&str>) -> String {
-    let profile = ModelProfile::describing(way.provider, &way.model);
+    let mut profile = ModelProfile::describing(way.provider, &way.model);
+    let mut profile_key = String::new();
+    // A family of which no calls in the text are known may be asked in the usual form all the same.
+    if way.calling != Calling::Wire && profile.is_some_and(|own| own.text_profiles.is_empty()) {
+        profile = ModelProfile::by_id(ANY_MODEL);
+        profile_key = format!(", model_profile_id: {ANY_MODEL}");
+    }
     let known = profile.and_then(|profile| profile.context_window);
     let near = way.address.is_some();
     // A file's own header says its window; so does a profile. A server's window is what it was started with.
@@ -186,14 +205,21 @@ fn contract_text(way: &Choice, task: Option<&str>) -> String {
         quoted(task)
     );
     out.push_str("tool_policy: required            # no success without a tool call that was really made; optional lets it be\n");
+    let text = text_profile(way, profile);
+    let text_key = text.map_or(String::new(), |text| {
+        format!(", text_profile: {}", text.as_str())
+    });
     let target_window = window.map_or(String::new(), |window| {
         format!(", context_window: {window}")
     });
     let _ = writeln!(
         out,
-        "targets:                         # asked in this order; each failure goes on to the next\n  - {{provider: {word}, model: {}{target_window}}}",
+        "targets:                         # asked in this order; each failure goes on to the next\n  - {{provider: {word}, model: {}{profile_key}{text_key}{target_window}}}",
         quoted(&way.model)
     );
+    if way.calling == Calling::GatedText && text.is_some_and(TextProfile::is_tagged) {
+        out.push_str("grammar_profile: gbnf/1          # the server's template knows no tools: calls stand in the text, and it samples them under a grammar\n");
+    }
     out.push_str("providers:\n");
     match (&way.address, way.provider.usual_key_env()) {
         (Some(address), _) => {
@@ -225,6 +251,16 @@ fn contract_text(way: &Choice, task: Option<&str>) -> String {
         "sampling: {{temperature: 0.2, seed: 7, max_output_tokens: {longest}}}\nmax_turns: 6"
     );
     out
+}
+
+/// The form in which a model calls that its server lays out no tools for: one in tags where its profile has one, for a grammar
+/// can demand that.
+fn text_profile(way: &Choice, profile: Option<&ModelProfile>) -> Option<TextProfile> {
+    let own = &profile
+        .filter(|_| way.calling != Calling::Wire)?
+        .text_profiles;
+    let tagged = own.iter().copied().find(|text| text.is_tagged());
+    tagged.or_else(|| own.first().copied())
 }
 
 fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
@@ -265,11 +301,16 @@ pub(in crate::cli) fn ways_out() -> String {
 
 #[cfg(test)]
 mod tests {
+    use Calling::{GatedText, Text, Wire};
+    use ProviderType::{Ollama, Openai};
+
     use super::*;
+    use crate::contract::Setting;
 
     fn way(provider: ProviderType, model: &str) -> Choice {
         Choice {
             address: None,
+            calling: Wire,
             model: model.to_owned(),
             provider,
             word: "w",
@@ -287,7 +328,7 @@ mod tests {
             assert_eq!(spec.task.as_deref(), Some("say \"a: b\" # and\nc"));
             assert!(text.contains(expect), "{text}");
         };
-        let mut near = way(ProviderType::Openai, "a: b #c\"d");
+        let mut near = way(Openai, "a: b #c\"d");
         near.address = Some("http://127.0.0.1:8080/v1".to_owned());
         check(&near, "context_window: 8192");
         near.window = Some(2048);
@@ -302,8 +343,53 @@ mod tests {
     }
 
     #[test]
+    fn a_model_that_its_server_gives_no_tools_calls_in_its_text() {
+        let check = |provider, model: &str, calling, text, gated: bool| {
+            let mut near = way(provider, model);
+            near.address = Some("http://127.0.0.1:8080/v1".to_owned());
+            near.calling = calling;
+            let written = contract_text(&near, None);
+            let spec = ContractSpec::parse("agent.yaml", &written, &[]).unwrap();
+            assert_eq!(spec.targets[0].text_profile, text, "{written}");
+            assert_eq!(spec.grammar_profile.is_some(), gated, "{written}");
+        };
+        let text = Setting::Value;
+        check(Openai, "a-model", Wire, Setting::Unset, false);
+        check(
+            Openai,
+            "a-model",
+            GatedText,
+            text(TextProfile::Hermes),
+            true,
+        );
+        check(
+            Openai,
+            "qwen2.5-7b",
+            GatedText,
+            text(TextProfile::Qwen),
+            true,
+        );
+        // A call of Llama 3 is the whole message: no grammar begins it.
+        check(
+            Openai,
+            "llama-3.2-1b",
+            GatedText,
+            text(TextProfile::Llama3),
+            false,
+        );
+        check(Ollama, "gemma", Text, text(TextProfile::Hermes), false);
+        check(
+            Openai,
+            "mistral-7b",
+            GatedText,
+            text(TextProfile::Hermes),
+            true,
+        );
+    }
+
+    #[test]
     fn a_model_that_is_named_is_taken_where_it_is_and_else_asked_of_the_hosted() {
-        let mut near = way(ProviderType::Openai, "a");
+        let mut near = way(Openai, "a");
         near.address = Some("http://127.0.0.1:8080/v1".to_owned());
         let hosted = way(ProviderType::Anthropic, "c");
         let mut ways = vec![near.clone(), hosted.clone()];

@@ -30,6 +30,7 @@ mod offer;
 mod overview;
 mod pin_file;
 pub(super) mod profile;
+mod reading;
 pub(super) mod replay;
 mod replay_contract;
 mod replay_fork;

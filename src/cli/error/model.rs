@@ -1,6 +1,9 @@
+use std::path::PathBuf;
+
 use super::advice::Advice;
 use crate::cli::commands::init::ways_out;
 use crate::cli::exit::Exit;
+use crate::cli::found::NoWay;
 use crate::inference::{ModelStoreError, PullError};
 
 /// There is no model, or nobody said which.
@@ -22,8 +25,14 @@ pub(in crate::cli) enum ModelFault {
     #[error("show the model profile {got:?}: this build has {known}")]
     NoProfile { got: String, known: String },
     /// The operator: nothing here could answer.
-    #[error("find something that answers{}", asked.as_ref().map_or(String::new(), |asked| format!(" as {asked:?}")))]
-    NothingToUse { asked: Option<String> },
+    #[error("find something that answers")]
+    NothingToUse,
+    /// The caller or the operator: the way that is asked for is none.
+    #[error(transparent)]
+    NoWay(#[from] NoWay),
+    /// The caller: nothing is called that.
+    #[error("prove the model {asked:?}: no model of that name is stored here, and no file {} is there", path.display())]
+    NoneToProve { asked: String, path: PathBuf },
     /// The caller: there are several ways, and nobody said which.
     #[error("choose what is to answer: nobody said which")]
     NobodyChose,
@@ -40,10 +49,14 @@ impl Advice for ModelFault {
     fn exit(&self) -> Exit {
         match self {
             Self::ContractOfInit { exit, .. } => *exit,
-            Self::Unavailable { .. } | Self::Pull { .. } | Self::NothingToUse { .. } => Exit::SETUP,
+            Self::NoWay(none) if none.is_usage() => Exit::USAGE,
+            Self::Unavailable { .. } | Self::Pull { .. } | Self::NothingToUse | Self::NoWay(_) => {
+                Exit::SETUP
+            }
             Self::Trial { .. }
             | Self::NoKnownModel { .. }
             | Self::NoProfile { .. }
+            | Self::NoneToProve { .. }
             | Self::NobodyChose => Exit::USAGE,
         }
     }
@@ -53,7 +66,9 @@ impl Advice for ModelFault {
             Self::NoKnownModel { .. } => {
                 "monolith model pull hf:OWNER/REPO/FILE.gguf fetches another, monolith model add NAME FILE takes any GGUF file"
             }
-            Self::NothingToUse { .. } => return Some(ways_out()),
+            Self::NothingToUse => return Some(ways_out()),
+            Self::NoWay(none) => none.help()?,
+            Self::NoneToProve { .. } => "monolith model list names what is stored",
             Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",
             Self::ContractOfInit { .. } => {
                 "nothing was written; --use and --model choose another way"
@@ -70,8 +85,9 @@ impl Advice for ModelFault {
 impl Advice for PullError {
     fn exit(&self) -> Exit {
         match self {
-            Self::NoRoom { .. } | Self::Store(ModelStoreError::Io { .. }) => Exit::FAILED,
-            Self::Reference { .. } | Self::Address { .. } | Self::Store(_) => Exit::USAGE,
+            Self::NoRoom { .. } => Exit::FAILED,
+            Self::Store(fault) => fault.exit(),
+            Self::Reference { .. } | Self::Address { .. } => Exit::USAGE,
             Self::NotFound { .. }
             | Self::Gated { .. }
             | Self::Status { .. }
@@ -111,7 +127,14 @@ impl Advice for PullError {
 
 impl Advice for ModelStoreError {
     fn exit(&self) -> Exit {
-        Exit::USAGE
+        match self {
+            Self::Io { .. } | Self::Stopped { .. } => Exit::FAILED,
+            Self::Name(_)
+            | Self::Unknown(_)
+            | Self::NameTaken { .. }
+            | Self::NoModel { .. }
+            | Self::Hash { .. } => Exit::USAGE,
+        }
     }
 
     fn help(&self) -> Option<String> {

@@ -1,4 +1,4 @@
-use super::servers::{Server, ServerKind};
+use super::servers::{Calling, Server, ServerKind};
 use crate::contract::ProviderType;
 use crate::driver::Environment;
 use crate::inference::StoredModel;
@@ -8,6 +8,7 @@ use crate::inference::StoredModel;
 pub(in crate::cli) struct Choice {
     /// Where it is, for servers; none where the type's own place is meant.
     pub(in crate::cli) address: Option<String>,
+    pub(in crate::cli) calling: Calling,
     pub(in crate::cli) model: String,
     pub(in crate::cli) provider: ProviderType,
     /// What it is called on the command line and in the contract.
@@ -19,7 +20,7 @@ pub(in crate::cli) struct Choice {
 }
 
 /// The hosted types with a model that each of them has.
-const HOSTED: [(ProviderType, &str, &str); 4] = [
+pub(super) const HOSTED: [(ProviderType, &str, &str); 4] = [
     (ProviderType::Anthropic, "anthropic", "claude-sonnet-4-5"),
     (ProviderType::Openai, "openai", "gpt-4o-mini"),
     (ProviderType::Google, "google", "gemini-2.5-flash"),
@@ -41,6 +42,7 @@ pub(in crate::cli) fn choices(
                     ServerKind::Ollama => address.clone(),
                     ServerKind::LlamaServer | ServerKind::LmStudio => format!("{address}/v1"),
                 }),
+                calling: model.calling,
                 model: model.name.clone(),
                 provider: match server.kind {
                     ServerKind::Ollama => ProviderType::Ollama,
@@ -55,6 +57,7 @@ pub(in crate::cli) fn choices(
     if cfg!(feature = "local") {
         choices.extend(stored.iter().map(|model| Choice {
             address: None,
+            calling: Calling::Wire,
             model: model.name.clone(),
             provider: ProviderType::Local,
             word: "embedded",
@@ -67,6 +70,7 @@ pub(in crate::cli) fn choices(
         if environment.get(variable).is_some() {
             choices.push(Choice {
                 address: None,
+                calling: Calling::Wire,
                 model: model.to_owned(),
                 provider,
                 word,

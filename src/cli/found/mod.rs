@@ -4,7 +4,9 @@
 //! key anywhere and never looks at a key's value but to see whether there is one.
 
 mod choice;
+mod no_way;
 mod servers;
 
 pub(super) use choice::{Choice, choices};
-pub(super) use servers::{Places, running};
+pub(super) use no_way::{Looked, NoWay};
+pub(super) use servers::{Calling, Places, running};

@@ -10,6 +10,8 @@ use crate::inference::ask_json;
 const PATIENCE: Duration = Duration::from_millis(800);
 /// The most models of one server that are told.
 const MAX_MODELS: usize = 64;
+/// How many models of one server are asked about one by one.
+const MAX_ASKED: usize = 16;
 /// The longest name of a model that is taken from a server.
 const MAX_NAME_CHARS: usize = 200;
 
@@ -35,6 +37,18 @@ pub(in crate::cli) enum ServerKind {
     Ollama,
 }
 
+/// How a server's model can be made to call tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::cli) enum Calling {
+    /// On the wire, as far as anybody can tell.
+    #[default]
+    Wire,
+    /// In its text: the server lays out no tools for it.
+    Text,
+    /// In its text, and the server samples under a grammar.
+    GatedText,
+}
+
 /// A server that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Server {
@@ -46,6 +60,7 @@ pub(in crate::cli) struct Server {
 /// A model of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::cli) struct ServedModel {
+    pub(in crate::cli) calling: Calling,
     pub(in crate::cli) name: String,
     /// Its window in tokens, where the server says it.
     pub(in crate::cli) window: Option<u64>,
@@ -71,7 +86,8 @@ impl ServerKind {
 }
 
 impl Places {
-    fn of(&self, kind: ServerKind, environment: &Environment) -> String {
+    /// Where a server of that kind is looked for.
+    pub(in crate::cli) fn of(&self, kind: ServerKind, environment: &Environment) -> String {
         let (given, usual) = match kind {
             ServerKind::LlamaServer => (self.llama_server.clone(), "http://127.0.0.1:8080"),
             ServerKind::LmStudio => (self.lm_studio.clone(), "http://127.0.0.1:1234"),
@@ -117,16 +133,39 @@ async fn get(address: &str, path: &str) -> Option<Value> {
 async fn llama_server(address: String) -> Option<Server> {
     let (models, props) = tokio::join!(get(&address, "/v1/models"), get(&address, "/props"));
     let models = models?;
+    let props = props?;
     // Other programs listen there and list models, too: only llama-server has these properties.
-    let window = props?
-        .pointer("/default_generation_settings/n_ctx")?
-        .as_u64();
-    let models = named(models.get("data")?, "id", |_| window);
+    let window = props.pointer("/default_generation_settings/n_ctx")?;
+    let window = window.as_u64();
+    let mut models = named(models.get("data")?, "id", |_| window);
+    let calling = if lays_out_tools(&props) {
+        Calling::Wire
+    } else {
+        Calling::GatedText
+    };
+    for model in &mut models {
+        model.calling = calling;
+    }
     Some(Server {
         address,
         kind: ServerKind::LlamaServer,
         models,
     })
+}
+
+/// Whether a llama-server's template has a place for tools and for calls, as it says of the template itself; one that is too
+/// old for that shows the template. Where neither is there it gets the benefit of the doubt.
+fn lays_out_tools(props: &Value) -> bool {
+    let can = |name: &str| {
+        props
+            .pointer(&format!("/chat_template_caps/{name}"))?
+            .as_bool()
+    };
+    if let (Some(tools), Some(calls)) = (can("supports_tools"), can("supports_tool_calls")) {
+        return tools && calls;
+    }
+    let template = props.get("chat_template").and_then(Value::as_str);
+    template.is_none_or(|template| template.is_empty() || template.contains("tools"))
 }
 
 async fn lm_studio(address: String) -> Option<Server> {
@@ -155,10 +194,16 @@ async fn lm_studio(address: String) -> Option<Server> {
 async fn ollama(address: String) -> Option<Server> {
     let tags = get(&address, "/api/tags").await?;
     let mut models = named(tags.get("models")?, "name", |_| None);
-    if let Some(first) = models.first_mut() {
-        let body = json!({"model": first.name});
+    for model in models.iter_mut().take(MAX_ASKED) {
+        let body = json!({"model": model.name});
         let asked = ask_json(&format!("{address}/api/show"), Some(&body), PATIENCE).await;
-        first.window = asked.as_ref().and_then(length_of);
+        let Some(shown) = asked else { continue };
+        model.window = length_of(&shown);
+        // It answers a request with tools for such a model with an error.
+        let able = shown.get("capabilities").and_then(Value::as_array);
+        if able.is_some_and(|able| !able.iter().any(|word| word == "tools")) {
+            model.calling = Calling::Text;
+        }
     }
     Some(Server {
         address,
@@ -185,6 +230,7 @@ fn named(list: &Value, key: &str, window: impl Fn(&Value) -> Option<u64>) -> Vec
         let fits = |c: char| !c.is_control();
         if !name.is_empty() && name.chars().count() <= MAX_NAME_CHARS && name.chars().all(fits) {
             models.push(ServedModel {
+                calling: Calling::default(),
                 name: name.to_owned(),
                 window: window(model),
             });
@@ -268,7 +314,7 @@ mod tests {
             .map(|server| format!("{} {:?}", server.kind.word(), server.models))
             .collect();
         let model = |name: &str, window: u64| {
-            format!("[ServedModel {{ name: {name:?}, window: Some({window}) }}]")
+            format!("[ServedModel {{ calling: Wire, name: {name:?}, window: Some({window}) }}]")
         };
         assert_eq!(
             told,
@@ -298,6 +344,47 @@ mod tests {
             lm_studio: Some(page.uri()),
         };
         assert_eq!(running(&places, &environment()).await, []);
+    }
+
+    #[test]
+    fn a_llama_server_says_of_its_template_whether_it_lays_out_tools() {
+        let check = |props: Value, expect: bool| {
+            assert_eq!(lays_out_tools(&props), expect, "{props}");
+        };
+        let caps = |tools: bool, calls: bool| {
+            json!({
+                "chat_template": "{% if tools %}",
+                "chat_template_caps": {"supports_tools": tools, "supports_tool_calls": calls},
+            })
+        };
+        check(caps(true, true), true);
+        check(caps(false, false), false);
+        check(caps(true, false), false);
+        check(
+            json!({"chat_template": "{% for message in messages %}"}),
+            false,
+        );
+        check(json!({"chat_template": "{% if tools %}"}), true);
+        check(json!({"chat_template": ""}), true);
+        check(json!({}), true);
+    }
+
+    #[tokio::test]
+    async fn a_model_that_ollama_gives_no_tools_is_known() {
+        let places = |capabilities: &'static [&str]| async move {
+            let ollama = server(&[
+                ("/api/tags", json!({"models": [{"name": "m"}]})),
+                ("/api/show", json!({"capabilities": capabilities})),
+            ])
+            .await;
+            let places = Places {
+                ollama: Some(ollama.uri()),
+                ..nowhere()
+            };
+            running(&places, &environment()).await[0].models[0].calling
+        };
+        assert_eq!(places(&["completion", "tools"]).await, Calling::Wire);
+        assert_eq!(places(&["completion"]).await, Calling::Text);
     }
 
     #[test]

@@ -1,18 +1,15 @@
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use llama_cpp_2::context::LlamaContext;
-use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_backend::LlamaBackend;
-use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 
 use super::backend::{EngineCost, LocalOptions};
+use super::cache::{BATCH, Cache, SMALL_BATCH};
 use super::draw::Draw;
 use super::gate::{Gate, Gates};
 use super::prompt::Prompts;
@@ -22,19 +19,10 @@ use crate::adapter::{GatePhase, LocalRequest, LocalUsage};
 use crate::contract::CALL_OPEN;
 use crate::message::StopReason;
 
-/// Tokens that are decoded at once: between two batches a run can be cancelled.
-const BATCH: usize = 128;
-/// The same where nobody waits for the answer, but somebody may soon wait for another.
-const SMALL_BATCH: usize = 16;
-/// The policy that turns flash attention off.
-const PLAIN_ATTENTION: i32 = 0;
-/// The only sequence of a context.
-const SEQUENCE: i32 = 0;
-
 /// llama.cpp, begun once in a process.
 static LLAMA: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
 /// Models and contexts are made one after another: making them at once is unsound.
-static MAKING: Mutex<()> = Mutex::new(());
+pub(super) static MAKING: Mutex<()> = Mutex::new(());
 
 /// What llama.cpp says of itself on the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,18 +94,13 @@ pub(super) fn load_vocabulary(path: &Path) -> Result<Arc<LlamaModel>, String> {
         .map_err(|fault| format!("llama.cpp does not load its vocabulary: {fault}"))
 }
 
-/// A model with a context, and what the context holds.
+/// A model that answers.
 pub(super) struct Engine<'m> {
-    context: LlamaContext<'m>,
+    cache: Cache<'m>,
     cost: Arc<EngineCost>,
     gates: Gates,
-    /// The tokens whose keys and values are in the cache, in their order.
-    held: Vec<LlamaToken>,
     mask: Option<Arc<[f64]>>,
     prompts: Prompts<'m>,
-    reuse: bool,
-    /// How many of `held`, from the first, were decoded beside others.
-    solid: usize,
 }
 
 impl<'m> Engine<'m> {
@@ -126,7 +109,6 @@ impl<'m> Engine<'m> {
         options: &LocalOptions,
         cost: Arc<EngineCost>,
     ) -> Result<Self, String> {
-        let llama = begin(Chatter::Silent)?;
         let vocabulary = model.vocab().n_tokens();
         if let Some(mask) = &options.logits_mask
             && i32::try_from(mask.len()) != Ok(vocabulary)
@@ -136,28 +118,12 @@ impl<'m> Engine<'m> {
                 "logits_mask has {given} values, the model's vocabulary {vocabulary} tokens"
             ));
         }
-        let threads = i32::try_from(options.threads.max(1)).unwrap_or(1);
-        let batch = u32::try_from(BATCH).unwrap_or(u32::MAX);
-        let params = LlamaContextParams::default()
-            .with_n_ctx(NonZeroU32::new(options.context_window))
-            .with_n_batch(batch)
-            .with_n_ubatch(batch)
-            .with_n_threads(threads)
-            .with_n_threads_batch(threads)
-            .with_flash_attention_policy(PLAIN_ATTENTION);
-        let context = {
-            let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-            model.new_context(llama, params)
-        };
         Ok(Self {
+            cache: Cache::new(model, options)?,
             cost,
-            context: context.map_err(|fault| format!("llama.cpp makes no context: {fault}"))?,
             gates: Gates::new(model)?,
-            held: Vec::new(),
             mask: options.logits_mask.clone(),
             prompts: Prompts::new(model, options.template.clone()),
-            reuse: options.reuse,
-            solid: 0,
         })
     }
 
@@ -182,7 +148,7 @@ impl<'m> Engine<'m> {
             .prompts
             .of(request, None)
             .map_err(EngineFault::Failed)?;
-        let window = u64::from(self.context.n_ctx());
+        let window = self.cache.window();
         let length = prompt.len() as u64;
         if length + 1 >= window {
             return Err(EngineFault::Overflow(format!(
@@ -207,7 +173,7 @@ impl<'m> Engine<'m> {
             recent: ids,
             undecoded: Vec::new(),
         };
-        let common = self.keep_common(&prompt);
+        let common = self.cache.keep_common(&prompt);
         let mut next: Vec<LlamaToken> = prompt.get(common..).unwrap_or_default().to_vec();
         self.cost.prompt(next.len());
         let stop = loop {
@@ -247,7 +213,8 @@ impl<'m> Engine<'m> {
                     _ => StopReason::Length,
                 };
             }
-            self.decode(&next, BATCH, &|| answer.listener.waits())?;
+            self.cache
+                .decode(&next, BATCH, &|| answer.listener.waits())?;
             let token = self.draw(&mut gate, &mut answer, request)?;
             if self.gates.ends(token) {
                 break StopReason::End;
@@ -282,7 +249,7 @@ impl<'m> Engine<'m> {
     ) -> Result<i32, EngineFault> {
         let nothing = || EngineFault::Failed("no token can be drawn".to_owned());
         let biased: Vec<f32>;
-        let mut logits = self.context.get_logits();
+        let mut logits = self.cache.logits();
         if let Some(mask) = &self.mask {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -313,33 +280,6 @@ impl<'m> Engine<'m> {
             .ok_or_else(nothing)
     }
 
-    /// Drops from the cache what the prompt does not begin with; how many of the prompt's tokens stay.
-    ///
-    /// The last one never does: decoding it again gives the logits that the cache does not hold. Tokens that were decoded one
-    /// by one do not stay either: llama.cpp multiplies single columns in another order than several, so their values differ
-    /// in the last bits from those of a run that keeps nothing.
-    fn keep_common(&mut self, prompt: &[LlamaToken]) -> usize {
-        let same = self.held.iter().zip(prompt).take_while(|(a, b)| a == b);
-        let mut common = if self.reuse {
-            same.count()
-                .min(self.solid)
-                .min(prompt.len().saturating_sub(2))
-        } else {
-            0
-        };
-        if common < self.held.len() {
-            let from = u32::try_from(common).ok();
-            let dropped = self.context.clear_kv_cache_seq(Some(0), from, None);
-            if common == 0 || dropped != Ok(true) {
-                self.context.clear_kv_cache();
-                common = 0;
-            }
-        }
-        self.held.truncate(common);
-        self.solid = common;
-        common
-    }
-
     /// Reads what was just written once more, as the next prompt will have it, for as long as nothing else is to be done: then
     /// that prompt waits for what is new in it alone. An answer was decoded token by token, and in other tokens than its text
     /// has when it is read, so nothing of it could be kept. Only an answer with a call is followed by another prompt.
@@ -349,57 +289,20 @@ impl<'m> Engine<'m> {
         said: &str,
         idle: &dyn Fn() -> bool,
     ) {
-        if !self.reuse || !said.contains(CALL_OPEN) {
+        if !self.cache.keeps() || !said.contains(CALL_OPEN) {
             return;
         }
         let Ok(tokens) = self.prompts.of(request, Some(said)) else {
             return;
         };
-        if tokens.len() as u64 >= u64::from(self.context.n_ctx()) {
+        if tokens.len() as u64 >= self.cache.window() {
             return;
         }
-        let common = self.keep_common(&tokens);
+        let common = self.cache.keep_common(&tokens);
         // Whatever comes of it, the cache holds what `held` says.
-        let _ = self.decode(tokens.get(common..).unwrap_or_default(), SMALL_BATCH, idle);
-    }
-
-    /// Decodes tokens behind those that are held, at most so many at once; the logits are then those of the last one.
-    fn decode(
-        &mut self,
-        mut tokens: &[LlamaToken],
-        most: usize,
-        waits: &dyn Fn() -> bool,
-    ) -> Result<(), EngineFault> {
-        let mut batch = LlamaBatch::new(most, 1);
-        while !tokens.is_empty() {
-            if !waits() {
-                return Err(EngineFault::Cancelled);
-            }
-            // None is left to be decoded alone.
-            let alone = tokens.len() == most + 1;
-            let (piece, rest) = tokens.split_at(tokens.len().min(most - usize::from(alone)));
-            tokens = rest;
-            batch.clear();
-            for (at, token) in piece.iter().enumerate() {
-                let position = i32::try_from(self.held.len() + at).unwrap_or(i32::MAX);
-                let wanted = rest.is_empty() && at + 1 == piece.len();
-                batch
-                    .add(*token, position, &[SEQUENCE], wanted)
-                    .map_err(|fault| EngineFault::Failed(fault.to_string()))?;
-            }
-            if let Err(fault) = self.context.decode(&mut batch) {
-                // What the cache holds now is unknown.
-                self.context.clear_kv_cache();
-                self.held.clear();
-                self.solid = 0;
-                return Err(EngineFault::Failed(format!("llama.cpp failed: {fault}")));
-            }
-            if piece.len() > 1 && self.solid == self.held.len() {
-                self.solid += piece.len();
-            }
-            self.held.extend_from_slice(piece);
-        }
-        Ok(())
+        let _ = self
+            .cache
+            .decode(tokens.get(common..).unwrap_or_default(), SMALL_BATCH, idle);
     }
 }
 

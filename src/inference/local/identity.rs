@@ -1,3 +1,4 @@
+use super::cache::TILE;
 use crate::inference::{engine_features, lacking_features};
 
 /// The binding and through it the llama.cpp it was made from; pinned in Cargo.toml.
@@ -9,14 +10,22 @@ const TEMPLATES: &str = "minijinja 3.0.5";
 /// What compiles grammars and makes masks; pinned in Cargo.toml.
 const GATE: &str = "llguidance 1.9.1";
 
+/// Whether llama.cpp rearranges the weights of some quantisations when it loads them: a switch of its build, on unless whoever
+/// builds says otherwise.
+const REPACK: &str = match option_env!("GGML_CPU_REPACK") {
+    Some(said) => said,
+    None => "ON",
+};
+
 /// Everything but the model's file that the text of an embedded model depends on: backend, processor features that it is
-/// built for, attention, the cache's type, prompt layout and the gate's engine.
+/// built for, attention, the cache's type, whether weights are rearranged when they are loaded, how many tokens of a prompt
+/// are computed beside each other, prompt layout and the gate's engine.
 #[must_use]
 pub(crate) fn engine_identity() -> String {
     let processor = std::env::consts::ARCH;
     let features = engine_features().join("+");
     format!(
-        "{BACKEND}; {processor} {features}; attention plain; cache f16; {PROMPT}, {TEMPLATES}; {GATE}"
+        "{BACKEND}; {processor} {features}; attention plain; cache f16; repack {REPACK}, tiles of {TILE}; {PROMPT}, {TEMPLATES}; {GATE}"
     )
 }
 

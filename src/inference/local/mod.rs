@@ -21,12 +21,14 @@
 
 mod backend;
 mod bounds;
+mod cache;
 mod draw;
 mod engine;
 #[cfg(test)]
 mod file_tests;
 mod gate;
 mod identity;
+mod pace;
 mod prompt;
 #[cfg(test)]
 mod prompt_tests;

@@ -42,8 +42,16 @@ const MAX_SHOWN: usize = 300;
 pub struct ModelTrial {
     /// The monolith that tries it.
     pub program: PathBuf,
-    /// The note of this file, engine and window; without one every backend tries the model again.
-    pub passed: Option<PathBuf>,
+    /// The note of this file, engine and window, and what it says; without one every backend tries the model again.
+    pub passed: Option<Arc<PassedNote>>,
+}
+
+/// Where it is noted that a model passed. The folder is the user's own, like the keys: who can write there needs no forged
+/// note. A file that says something else is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedNote {
+    path: PathBuf,
+    what: String,
 }
 
 /// The process of a trial that is under way, for whoever wants it to end.
@@ -71,7 +79,12 @@ impl ModelTrial {
         let note = Digest::of(what.as_bytes()).to_string();
         Self {
             program,
-            passed: notes.map(|notes| notes.join(note)),
+            passed: notes.map(|notes| {
+                Arc::new(PassedNote {
+                    path: notes.join(note),
+                    what,
+                })
+            }),
         }
     }
 
@@ -83,7 +96,7 @@ impl ModelTrial {
         stop: &AtomicBool,
         under_way: &UnderWay,
     ) -> Result<(), String> {
-        if self.passed.as_deref().is_some_and(Path::exists) {
+        if self.passed.as_ref().is_some_and(|note| note.is_there()) {
             return Ok(());
         }
         let (status, said, words) = self
@@ -97,9 +110,7 @@ impl ModelTrial {
         )?;
         file.unchanged().map_err(|fault| fault.to_string())?;
         if let Some(note) = &self.passed {
-            // A note that cannot be written only costs time.
-            let folder = note.parent().unwrap_or(note);
-            let _ = fs::create_dir_all(folder).and_then(|()| fs::write(note, ""));
+            note.write();
         }
         Ok(())
     }
@@ -140,6 +151,32 @@ impl ModelTrial {
         let gone = || io::Error::other("its process is gone");
         let status = under_way.taken().ok_or_else(gone)?.wait()?;
         Ok((status, said, String::from_utf8_lossy(&words).into_owned()))
+    }
+}
+
+impl PassedNote {
+    fn is_there(&self) -> bool {
+        // What is no file, such as a pipe, is not even opened.
+        if !fs::metadata(&self.path).is_ok_and(|there| there.is_file()) {
+            return false;
+        }
+        let mut found = Vec::new();
+        let most = self.what.len() as u64 + 1;
+        let read = fs::File::open(&self.path);
+        let read = read.and_then(|file| file.take(most).read_to_end(&mut found));
+        read.is_ok() && found == self.what.as_bytes()
+    }
+
+    /// Writes it beside and renames it: nobody reads half of it. One that cannot be written only costs time.
+    fn write(&self) {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        let beside = self.path.with_extension(std::process::id().to_string());
+        let written = fs::create_dir_all(folder)
+            .and_then(|()| fs::write(&beside, &self.what))
+            .and_then(|()| fs::rename(&beside, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_file(&beside);
+        }
     }
 }
 
@@ -367,6 +404,22 @@ mod tests {
             r#"[ "$(cat)" = weights ] && [ "$1 $3" = "__try-model 64" ] && echo '"passed"'"#;
         assert_eq!(pass(reads), Ok(()));
         assert_eq!(pass("exit 9"), Ok(()), "it is known");
+        // A note that says something else, or is none, is not believed.
+        let note = fs::read_dir(&notes)
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+        for other in ["", "another model"] {
+            fs::write(&note, other).unwrap();
+            assert!(pass("exit 9").is_err(), "{other}");
+        }
+        fs::remove_file(&note).unwrap();
+        fs::create_dir(&note).unwrap();
+        assert!(pass("exit 9").is_err());
+        // One that cannot be noted is tried each time.
+        assert_eq!(pass(r#"echo '"passed"'"#), Ok(()));
         fs::remove_dir_all(&notes).unwrap();
         assert!(pass("exit 9").is_err());
     }

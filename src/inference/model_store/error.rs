@@ -41,6 +41,12 @@ pub(crate) enum ModelStoreError {
         /// What it should be.
         expected: Digest,
     },
+    /// Whoever asked for it does not want it any more.
+    #[error("{}: its reading was ended, and nothing was changed", path.display())]
+    Stopped {
+        /// The file that was read.
+        path: PathBuf,
+    },
     /// The system.
     #[error("{}: {fault}", path.display())]
     Io {

@@ -16,6 +16,7 @@ mod partial;
 mod pull_lock;
 mod room;
 mod store;
+mod sums;
 
 pub(crate) use error::{ModelStoreError, PullError};
 pub(crate) use hub::{Hub, HubFile, USUAL_HUB};

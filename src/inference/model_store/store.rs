@@ -3,14 +3,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
+use super::sums::{Sums, copy, new_part, sums_of};
 use super::{ModelStoreError, Partial, PullError, check_room};
-use crate::inference::ModelHeader;
+use crate::inference::{ModelHeader, Reading};
 use crate::message::Digest;
 
-/// Bytes that are copied at once.
-const PIECE: usize = 1 << 20;
 /// The longest note of a stored model.
 const MAX_NOTE_BYTES: u64 = 64 * 1024;
 
@@ -122,21 +120,30 @@ impl ModelStore {
     ///
     /// # Errors
     /// Why it was not taken.
-    pub(crate) fn add(&self, file: &Path, entry: NewModel<'_>) -> Result<StoredModel, PullError> {
+    pub(crate) fn add(
+        &self,
+        file: &Path,
+        entry: NewModel<'_>,
+        reading: &mut Reading<'_>,
+    ) -> Result<StoredModel, PullError> {
         self.note_path(entry.name)?;
         let header = header_of(file)?;
         let blobs = self.folder.join("blobs");
         fs::create_dir_all(&blobs).map_err(|fault| ModelStoreError::io(&blobs, fault))?;
         let size = fs::metadata(file).map_err(|fault| ModelStoreError::io(file, fault))?;
-        check_room(&blobs, size.len())?;
-        let part = blobs.join(format!("{}.part", std::process::id()));
-        let taken = copy(file, &part).and_then(|sums| {
-            self.take_sums(&part, &file.display().to_string(), header, &sums, entry)
+        let (part, target) = {
+            let _lock = self.lock()?;
+            new_part(&blobs)?
+        };
+        let taken = check_room(&blobs, size.len()).and_then(|()| {
+            let sums = copy(file, (&part, target), reading)?;
+            let what = file.display().to_string();
+            Ok(self.take_sums(&part, &what, header, &sums, entry)?)
         });
         if taken.is_err() {
             let _ = fs::remove_file(&part);
         }
-        Ok(taken?)
+        taken
     }
 
     /// Takes a file that was fetched. One that is not what the hub says, or not what was expected, is removed.
@@ -147,10 +154,12 @@ impl ModelStore {
         &self,
         partial: Partial,
         entry: NewModel<'_>,
+        reading: &mut Reading<'_>,
     ) -> Result<StoredModel, PullError> {
         let what = partial.what().to_owned();
         let path = partial.path().to_owned();
-        let taken = sums_of(&path).map_err(PullError::from).and_then(|sums| {
+        let sums = sums_of(&path, reading).map_err(PullError::from);
+        let taken = sums.and_then(|sums| {
             partial.check_sha256(&sums.sha256)?;
             let header = header_of(&path)?;
             let blobs = self.folder.join("blobs");
@@ -160,7 +169,9 @@ impl ModelStore {
         match &taken {
             // A name that is taken says nothing about the file: it is kept for another try.
             Err(PullError::Store(
-                ModelStoreError::NameTaken { .. } | ModelStoreError::Io { .. },
+                ModelStoreError::NameTaken { .. }
+                | ModelStoreError::Io { .. }
+                | ModelStoreError::Stopped { .. },
             )) => {}
             _ => partial.remove(),
         }
@@ -241,9 +252,13 @@ impl ModelStore {
     ///
     /// # Errors
     /// [`ModelStoreError::Hash`] where it is not what it was.
-    pub(crate) fn verify(&self, name: &str) -> Result<StoredModel, ModelStoreError> {
+    pub(crate) fn verify(
+        &self,
+        name: &str,
+        reading: &mut Reading<'_>,
+    ) -> Result<StoredModel, ModelStoreError> {
         let model = self.note(name)?;
-        let got = sums_of(&self.blob(model.blake3))?.blake3;
+        let got = sums_of(&self.blob(model.blake3), reading)?.blake3;
         if got == model.blake3 {
             return Ok(model);
         }
@@ -301,53 +316,6 @@ fn header_of(file: &Path) -> Result<ModelHeader, ModelStoreError> {
     })
 }
 
-/// What a file is known by.
-struct Sums {
-    blake3: Digest,
-    bytes: u64,
-    /// Lower-case hex.
-    sha256: String,
-}
-
-fn sums_of(path: &Path) -> Result<Sums, ModelStoreError> {
-    File::open(path)
-        .and_then(|mut file| pass(&mut file, &mut io::sink()))
-        .map_err(|fault| ModelStoreError::io(path, fault))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<Sums, ModelStoreError> {
-    let mut source = File::open(from).map_err(|fault| ModelStoreError::io(from, fault))?;
-    let mut target = File::create(to).map_err(|fault| ModelStoreError::io(to, fault))?;
-    let sums = pass(&mut source, &mut target).map_err(|fault| ModelStoreError::io(to, fault))?;
-    target
-        .sync_all()
-        .map_err(|fault| ModelStoreError::io(to, fault))?;
-    Ok(sums)
-}
-
-/// Passes everything on; what it is known by.
-fn pass(from: &mut File, to: &mut dyn io::Write) -> io::Result<Sums> {
-    let (mut blake3, mut sha256) = (blake3::Hasher::new(), Sha256::new());
-    let mut piece = vec![0; PIECE];
-    let mut bytes = 0;
-    loop {
-        let read = from.read(&mut piece)?;
-        let Some(read) = piece.get(..read).filter(|read| !read.is_empty()) else {
-            break;
-        };
-        blake3.update(read);
-        sha256.update(read);
-        to.write_all(read)?;
-        bytes += read.len() as u64;
-    }
-    let sha256 = sha256.finalize();
-    Ok(Sums {
-        blake3: Digest::from_bytes(*blake3.finalize().as_bytes()),
-        bytes,
-        sha256: Digest::from_bytes(sha256.into()).to_string(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -371,6 +339,11 @@ mod tests {
         }
     }
 
+    /// A reading that nobody ends.
+    const fn whole(_: u64) -> bool {
+        true
+    }
+
     fn files(folder: &Path) -> usize {
         fs::read_dir(folder.join("blobs")).map_or(0, Iterator::count)
     }
@@ -381,8 +354,10 @@ mod tests {
         let store = ModelStore::new(folder.path().join("models"));
         assert_eq!(store.list().unwrap(), []);
         let file = model(folder.path(), "a.gguf", 1);
-        let added = store.add(&file, entry("small", None)).unwrap();
-        store.add(&file, entry("same", Some(added.blake3))).unwrap();
+        let added = store.add(&file, entry("small", None), &mut whole).unwrap();
+        store
+            .add(&file, entry("same", Some(added.blake3)), &mut whole)
+            .unwrap();
         let names: Vec<String> = store.list().unwrap().into_iter().map(|m| m.name).collect();
         assert_eq!(names, ["same", "small"]);
         assert_eq!(
@@ -392,7 +367,10 @@ mod tests {
         assert_eq!(files(&store.folder), 1);
         store.remove("small").unwrap();
         assert_eq!(files(&store.folder), 1);
-        assert_eq!(store.verify("same").unwrap().blake3, added.blake3);
+        assert_eq!(
+            store.verify("same", &mut whole).unwrap().blake3,
+            added.blake3
+        );
         store.remove("same").unwrap();
         assert_eq!(files(&store.folder), 0);
         assert!(matches!(
@@ -407,7 +385,7 @@ mod tests {
         let store = ModelStore::new(folder.path().join("models"));
         let file = model(folder.path(), "a.gguf", 1);
         let wrong = store
-            .add(&file, entry("small", Some(Digest::ZERO)))
+            .add(&file, entry("small", Some(Digest::ZERO)), &mut whole)
             .unwrap_err();
         assert!(
             matches!(wrong, PullError::Store(ModelStoreError::Hash { .. })),
@@ -416,15 +394,17 @@ mod tests {
         assert_eq!((files(&store.folder), store.list().unwrap().len()), (0, 0));
         let html = folder.path().join("b.gguf");
         fs::write(&html, "<html>").unwrap();
-        let fault = store.add(&html, entry("small", None)).unwrap_err();
+        let fault = store
+            .add(&html, entry("small", None), &mut whole)
+            .unwrap_err();
         assert!(
             fault
                 .to_string()
                 .ends_with("it is no GGUF file: it does not begin with \"GGUF\"")
         );
-        store.add(&file, entry("small", None)).unwrap();
+        store.add(&file, entry("small", None), &mut whole).unwrap();
         fs::write(store.find("small").unwrap(), "other").unwrap();
-        let fault = store.verify("small").unwrap_err().to_string();
+        let fault = store.verify("small", &mut whole).unwrap_err().to_string();
         assert!(fault.starts_with("the hash of `small` is "), "{fault}");
         for name in ["", ".x", "a/b", "..", "ä"] {
             assert!(
@@ -442,15 +422,44 @@ mod tests {
             model(folder.path(), "a.gguf", 1),
             model(folder.path(), "b.gguf", 2),
         );
-        store.add(&one, entry("small", None)).unwrap();
-        store.add(&one, entry("small", None)).unwrap();
-        let fault = store.add(&two, entry("small", None)).unwrap_err();
+        store.add(&one, entry("small", None), &mut whole).unwrap();
+        store.add(&one, entry("small", None), &mut whole).unwrap();
+        let fault = store
+            .add(&two, entry("small", None), &mut whole)
+            .unwrap_err();
         assert!(
             matches!(fault, PullError::Store(ModelStoreError::NameTaken { .. })),
             "{fault}"
         );
         assert_eq!((files(&store.folder), store.list().unwrap().len()), (1, 1));
         store.remove("small").unwrap();
-        store.add(&two, entry("small", None)).unwrap();
+        store.add(&two, entry("small", None), &mut whole).unwrap();
+    }
+
+    #[test]
+    fn a_copy_that_is_ended_or_was_killed_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = ModelStore::new(folder.path().join("models"));
+        let file = model(folder.path(), "a.gguf", 1);
+        let stopped = store.add(&file, entry("small", None), &mut |have| have == 0);
+        let stopped = stopped.unwrap_err();
+        assert!(
+            matches!(stopped, PullError::Store(ModelStoreError::Stopped { .. })),
+            "{stopped}"
+        );
+        assert_eq!((files(&store.folder), store.list().unwrap().len()), (0, 0));
+        // What a killed process left goes with the next copy; what another one is writing stays.
+        let blobs = store.folder.join("blobs");
+        fs::write(blobs.join("1.part"), "left").unwrap();
+        let writing = File::create(blobs.join("2.part")).unwrap();
+        writing.lock().unwrap();
+        store.add(&file, entry("small", None), &mut whole).unwrap();
+        assert_eq!(files(&store.folder), 2);
+        assert!(blobs.join("2.part").exists());
+        let stopped = store.verify("small", &mut |_| false).unwrap_err();
+        assert!(
+            matches!(stopped, ModelStoreError::Stopped { .. }),
+            "{stopped}"
+        );
     }
 }
