@@ -199,6 +199,12 @@ impl AccountingLine {
         }
     }
 
+    /// Whether a tool was called.
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Tool(line) if line.is_call())
+    }
+
     /// Why the request or the call failed.
     #[must_use]
     pub fn error(&self) -> Option<&str> {

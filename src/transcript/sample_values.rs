@@ -60,6 +60,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             blank: true,
             bytes: 1,
             hash: digest,
+            report_bytes: Some(1),
         }),
         ..verdict(message.clone())
     };

@@ -140,7 +140,7 @@ fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
     };
     match message.role {
         Role::System | Role::User => {
-            if !message.is_blank() {
+            if !message.content.trim().is_empty() {
                 add(Block::Text {
                     text: &message.content,
                 });
