@@ -29,7 +29,7 @@ pub(super) enum CliError {
     /// The author: there is no such contract file.
     #[error("read the contract {}: {reason}", path.display())]
     ContractUnreadable { path: PathBuf, reason: String },
-    #[error(transparent)]
+    #[error("use {0}")]
     Config(#[from] ConfigFault),
     /// A run could not be begun or brought to its end.
     #[error(transparent)]
@@ -466,8 +466,8 @@ fn store_help(fault: &StoreError) -> Option<String> {
         StoreError::NoSuchRun { .. } => "monolith list names the runs of this store",
         StoreError::Ambiguous { .. } => "give more of the name",
         StoreError::RunExists { .. } => "give another name, or none",
-        StoreError::NotADatabase { .. } | StoreError::Foreign { .. } => {
-            "name another file with --store; this one was left as it is"
+        StoreError::NotADatabase { .. } | StoreError::Foreign { .. } | StoreError::Empty { .. } => {
+            "name another file with --store, or put it back from a copy; it was left as it is"
         }
         StoreError::CannotOpen { .. } => {
             "the folder must exist and be yours to write; to read a store elsewhere, it must be yours to read"

@@ -251,6 +251,7 @@ impl From<&StoreError> for Exit {
             | StoreError::DiskFull { .. }
             | StoreError::NotADatabase { .. }
             | StoreError::Foreign { .. }
+            | StoreError::Empty { .. }
             | StoreError::NewerFormat { .. }
             | StoreError::OlderFormat { .. }
             | StoreError::UnknownFormat { .. }

@@ -97,6 +97,7 @@ impl ProtocolAdapterResult {
         self.usage.unwrap_or_else(|| Usage {
             cache_read: 0,
             cache_write: 0,
+            cost_fault: false,
             cost_micro_usd: None,
             estimated: true,
             input: expected_tokens,

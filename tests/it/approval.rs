@@ -168,6 +168,22 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     run.wait().unwrap();
     let told = desk.answers(0, &["approve", "r1", "--yes", "--arguments", &hash]);
     assert!(told.contains("monolith resume r1"), "{told}");
+    // Nobody has taken it yet: the same answer again says so, and another one is not put in its place unasked.
+    let again = desk.answers(0, &["approve", "r1", "--yes", "--arguments", &hash]);
+    assert!(again.starts_with("already allowed: call 1"), "{again}");
+    let deny = ["approve", "r1", "--deny", "--yes", "--arguments", &hash];
+    let other = desk.answers(4, &deny);
+    assert!(
+        other.contains("its call was allowed before") && other.contains("--replace"),
+        "{other}"
+    );
+    let other = desk.answers(0, &[&deny[..], &["--replace"]].concat());
+    assert!(
+        other.contains("in the place of the answer before"),
+        "{other}"
+    );
+    let back = ["approve", "r1", "--yes", "--replace", "--arguments", &hash];
+    desk.answers(0, &back);
     let output = desk.says(&["resume", "r1"]);
     assert_eq!(
         (output.status.code(), text(&output.stdout)),
