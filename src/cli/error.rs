@@ -380,7 +380,7 @@ impl CliError {
 
     /// The fault in one line, for documents.
     pub(super) fn summary(&self) -> String {
-        known::without_secrets(&self.in_one_line()).into_owned()
+        known::without_secrets(&self.in_one_line())
     }
 
     fn in_one_line(&self) -> String {

@@ -144,6 +144,61 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
     );
 }
 
+/// The file of configuration is found again by its recorded path, and what stands in it is not recorded beside the run.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun_with() {
+    let server = model("k-of-file").await;
+    let desk = Desk::new();
+    let with = |turns: u32| {
+        let mut config: Value = serde_json::from_str(&cloud(&server.uri())).unwrap();
+        config["defaults"] = json!({"maxTurns": turns});
+        desk.write("conf/x.json", &config.to_string());
+    };
+    with(3);
+    desk.write("conf/.ai-agent.env", "CLOUD_KEY=k-of-file\n");
+    let named = ["--config", "conf/x.json"];
+    let begun = ["run", "prompts/c.yaml", "--run-id", "r"];
+    let output = desk.run(&[&begun[..], &named[..]].concat());
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        desk.shown(&output.stderr)
+    );
+    let shown = desk.run(&["export", "r", "-o", "r.jsonl"]);
+    assert_eq!(shown.status.code(), Some(0));
+    let file = std::fs::read_to_string(desk.0.path().join("r.jsonl")).unwrap();
+    assert!(file.contains("\"max_turns\":3"), "{file}");
+    // `--live` reads the contract file anew, as a resume does.
+    let live = ["replay", "r", "--live", "inference"];
+    let again = desk.run(&live);
+    assert_eq!(
+        again.status.code(),
+        Some(0),
+        "{}",
+        desk.shown(&again.stderr)
+    );
+    with(4);
+    let changed = desk.run(&live);
+    assert_eq!(changed.status.code(), Some(4));
+    let told = desk.shown(&changed.stderr);
+    let expect = "the file gives another contract: /max_inferences is 13";
+    assert!(told.contains(expect), "{told}");
+    std::fs::remove_file(desk.0.path().join("conf/x.json")).unwrap();
+    let gone = desk.run(&live);
+    assert_eq!(gone.status.code(), Some(4));
+    let told = desk.shown(&gone.stderr);
+    let expect = "failed to use configuration /conf/x.json: there is no such file";
+    assert!(told.contains(expect), "{told}");
+    let store = std::fs::read(desk.0.path().join("home/runs.db")).unwrap();
+    let holds = |text: &str| {
+        store
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    assert!(holds("--config=") && !holds("k-of-file"));
+}
+
 /// 000/7.placeholders.3
 #[test]
 fn a_variable_that_is_missing_names_its_layer_and_its_key() {
@@ -163,7 +218,7 @@ fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     );
     let told = desk.shown(&output.stderr);
     assert!(
-        told.contains("configuration /no.json: there is no such file"),
+        told.contains("failed to use configuration /no.json: there is no such file"),
         "{told}"
     );
 }
