@@ -8,7 +8,7 @@ use clap::Parser as _;
 
 use super::args::{AccountingArgs, Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
 use super::commands;
-use super::error::CliError;
+use super::error::{CliError, SystemFault};
 use super::exit::Exit;
 use super::home::Home;
 use super::log;
@@ -34,7 +34,8 @@ pub fn main() -> ExitCode {
         _ => false,
     };
     let outcome = caught(|| perform(cli, environment, screen));
-    if let Err(fault @ (CliError::LogFilter { .. } | CliError::Panic { .. })) = &outcome
+    if let Err(fault @ CliError::System(SystemFault::LogFilter { .. } | SystemFault::Panic { .. })) =
+        &outcome
         && wants_result
     {
         print_result(screen, fault);
@@ -48,7 +49,7 @@ pub fn main() -> ExitCode {
 
 fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, CliError> {
     log::start(&environment)?;
-    let cwd = std::env::current_dir().map_err(|fault| CliError::CurrentFolder {
+    let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
         reason: fault.to_string(),
     })?;
     let mut home = Home {
@@ -124,9 +125,10 @@ fn accounting(command: &Command) -> AccountingArgs {
 /// What `body` comes to; a panic in it is a fault like any other.
 pub(super) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
     panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        Err(CliError::Panic {
+        Err(SystemFault::Panic {
             message: words(payload.as_ref()),
-        })
+        }
+        .into())
     })
 }
 

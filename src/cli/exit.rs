@@ -1,13 +1,11 @@
 //! Which exit code a fault has (semantics §3). A run's own outcome brings its code along
-//! ([`Outcome::exit_code`](crate::kernel::Outcome::exit_code)); here are the faults that are no outcome.
+//! ([`Outcome::exit_code`](crate::kernel::Outcome::exit_code)), a fault that is no outcome says it itself
+//! ([`Advice`]); here is what a report comes to.
 
 use std::process::ExitCode;
 
-use super::error::CliError;
-use crate::driver::DriverError;
-use crate::inference::{ModelStoreError, PullError};
-use crate::replay::{Attribution, Difference, ForkFault, LiveReport, ReplayReport, WhatIfReport};
-use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
+use super::error::{Advice, CliError};
+use crate::replay::{Attribution, Difference, LiveReport, ReplayReport, WhatIfReport};
 use crate::transcript::VerifyReport;
 
 /// The code that the process ends with.
@@ -87,191 +85,16 @@ impl From<Exit> for ExitCode {
 
 impl From<&CliError> for Exit {
     fn from(error: &CliError) -> Self {
-        match error {
-            CliError::Spec(_)
-            | CliError::Config(_)
-            | CliError::ContractUnreadable { .. }
-            | CliError::TranscriptUnreadable { .. }
-            | CliError::NoSuchEntry { .. }
-            | CliError::Key(_)
-            | CliError::Billing(_)
-            | CliError::TrustUnreadable { .. }
-            | CliError::BrokenTrust { .. }
-            | CliError::NoLog
-            | CliError::NotInLog { .. }
-            | CliError::NoSuchLogSize { .. }
-            | CliError::LogFilter { .. }
-            | CliError::FileExists { .. }
-            | CliError::NoDemoRun
-            | CliError::NoContractFile { .. }
-            | CliError::NoFileOfRun { .. }
-            | CliError::Fork(ForkFault::NoSuchEntry { .. } | ForkFault::Unanswered { .. })
-            | CliError::NoSuchCase { .. }
-            | CliError::NoKnownModel { .. }
-            | CliError::NobodyChose
-            | CliError::NoProfile { .. }
-            | CliError::ModelStore(_)
-            | CliError::ModelTrial { .. }
-            | CliError::NoSuchProfile { .. }
-            | CliError::LiveCase(_)
-            | CliError::RecordsUnreadable { .. }
-            | CliError::RecordsNotJudged { .. }
-            | CliError::FileInsteadOfRun { .. }
-            | CliError::NotConfirmed { .. }
-            | CliError::Version { .. }
-            | CliError::UnknownPart { .. }
-            | CliError::NoFormat { .. }
-            | CliError::StoreInsteadOfFile { .. }
-            | CliError::BrokenProof { .. }
-            | CliError::Import(
-                ImportError::Unreadable { .. }
-                | ImportError::OtherHistory { .. }
-                | ImportError::OtherContract { .. }
-                | ImportError::OwnRun { .. },
-            )
-            | CliError::Erase(
-                EraseError::NotNamed { .. }
-                | EraseError::Ambiguous { .. }
-                | EraseError::NotHere { .. }
-                | EraseError::Shared { .. },
-            )
-            | CliError::Migrate(
-                MigrateError::Downgrade { .. }
-                | MigrateError::UnknownTarget { .. }
-                | MigrateError::Empty { .. },
-            ) => Self::USAGE,
-            CliError::ContractOfInit { exit, .. } => *exit,
-            CliError::GetModel(fault) => Self::from(fault),
-            CliError::ModelPull { .. }
-            | CliError::ModelUnavailable { .. }
-            | CliError::NothingToUse { .. } => Self::SETUP,
-            CliError::Fork(ForkFault::DoesNotReplay { report, .. }) => Self::of_replay(report),
-            CliError::Driver(fault) => Self::from(fault),
-            CliError::Erase(EraseError::Store(fault))
-            | CliError::Import(ImportError::Store(fault))
-            | CliError::Migrate(MigrateError::Store(fault))
-            | CliError::Store(fault)
-            | CliError::Export(ExportError::Store(fault)) => Self::from(fault),
-            CliError::Line { .. }
-            | CliError::Entry { .. }
-            | CliError::NoHeader { .. }
-            | CliError::NotATranscript { .. }
-            | CliError::NotVerified { .. }
-            | CliError::ExportNotVerified { .. }
-            | CliError::NothingTampered
-            | CliError::Import(ImportError::NotVerified { .. } | ImportError::Tombstone { .. })
-            | CliError::Erase(EraseError::Entry { .. })
-            | CliError::Export(ExportError::Entry { .. }) => Self::EVIDENCE,
-            CliError::StateFolder { .. }
-            | CliError::NoSuchStore { .. }
-            | CliError::NoStateFolder
-            | CliError::CannotWrite { .. }
-            | CliError::CurrentFolder { .. }
-            | CliError::Runtime { .. }
-            | CliError::OwnProgram { .. }
-            | CliError::Output(_)
-            | CliError::Erase(EraseError::Unfinished { .. })
-            | CliError::Migrate(
-                MigrateError::NoRoom { .. }
-                | MigrateError::Copy { .. }
-                | MigrateError::Changed { .. },
-            )
-            | CliError::Randomness { .. }
-            | CliError::Panic { .. }
-            | CliError::Export(ExportError::Io(_)) => Self::FAILED,
-        }
-    }
-}
-
-impl From<&PullError> for Exit {
-    fn from(error: &PullError) -> Self {
-        match error {
-            PullError::NoRoom { .. } | PullError::Store(ModelStoreError::Io { .. }) => Self::FAILED,
-            PullError::Reference { .. } | PullError::Address { .. } | PullError::Store(_) => {
-                Self::USAGE
-            }
-            PullError::NotFound { .. }
-            | PullError::Gated { .. }
-            | PullError::Status { .. }
-            | PullError::Unreachable { .. }
-            | PullError::Redirect { .. }
-            | PullError::NoLength { .. }
-            | PullError::CutOff { .. }
-            | PullError::Length { .. }
-            | PullError::Sha256 { .. }
-            | PullError::Busy { .. } => Self::SETUP,
-        }
-    }
-}
-
-impl From<&DriverError> for Exit {
-    fn from(error: &DriverError) -> Self {
-        match error {
-            DriverError::NoTask
-            | DriverError::Workspace { .. }
-            | DriverError::ScriptUnreadable { .. }
-            | DriverError::Script { .. }
-            | DriverError::MissingVariable { .. }
-            | DriverError::Placeholder { .. }
-            | DriverError::SecretInContract { .. }
-            | DriverError::Contract(_)
-            | DriverError::Adapter(_)
-            | DriverError::Backend { .. }
-            | DriverError::RunEnded { .. }
-            | DriverError::NothingRecorded { .. }
-            | DriverError::UnknownSemantics { .. }
-            | DriverError::OtherContract { .. }
-            | DriverError::OtherScript { .. }
-            | DriverError::NoParent { .. }
-            | DriverError::OtherWorkspace { .. }
-            | DriverError::CannotAskAgain { .. } => Self::USAGE,
-            DriverError::ServerDown { .. } | DriverError::NobodyToAsk { .. } => Self::SETUP,
-            DriverError::DoesNotReplay { report, .. } => Self::of_replay(report),
-            DriverError::Cancelled
-            | DriverError::AskingInterrupted { .. }
-            | DriverError::Randomness(_) => Self::FAILED,
-            DriverError::Store(fault) => Self::from(fault),
-        }
-    }
-}
-
-impl From<&StoreError> for Exit {
-    fn from(error: &StoreError) -> Self {
-        match error {
-            StoreError::RunExists { .. }
-            | StoreError::Imported { .. }
-            | StoreError::Erased { .. }
-            | StoreError::NoSuchRun { .. }
-            | StoreError::Ambiguous { .. } => Self::USAGE,
-            StoreError::Corrupt { .. } => Self::EVIDENCE,
-            StoreError::CannotOpen { .. }
-            | StoreError::CutOff { .. }
-            | StoreError::ReadOnly { .. }
-            | StoreError::Locked { .. }
-            | StoreError::DiskFull { .. }
-            | StoreError::NotADatabase { .. }
-            | StoreError::Foreign { .. }
-            | StoreError::Empty { .. }
-            | StoreError::NewerFormat { .. }
-            | StoreError::OlderFormat { .. }
-            | StoreError::UnknownFormat { .. }
-            | StoreError::InUse { .. }
-            | StoreError::Io { .. }
-            | StoreError::Poisoned { .. }
-            | StoreError::Closed
-            | StoreError::RunLocked { .. }
-            | StoreError::Lock { .. }
-            | StoreError::Fenced { .. }
-            | StoreError::OutOfOrder { .. }
-            | StoreError::BadEntry { .. }
-            | StoreError::Statement { .. } => Self::FAILED,
-        }
+        error.exit()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::error::{HomeFault, SystemFault};
     use super::*;
+    use crate::driver::DriverError;
+    use crate::store::StoreError;
 
     fn replay(attribution: Attribution) -> ReplayReport {
         let difference = Difference {
@@ -327,8 +150,8 @@ mod tests {
         check(StoreError::NoSuchRun { asked }.into(), 4);
         let reason = "hash".to_owned();
         check(StoreError::Corrupt { path, reason }.into(), 7);
-        check(CliError::NoDemoRun, 4);
+        check(HomeFault::NoDemoRun.into(), 4);
         let message = "boom".to_owned();
-        check(CliError::Panic { message }, 1);
+        check(SystemFault::Panic { message }.into(), 1);
     }
 }

@@ -7,7 +7,7 @@ use directories::ProjectDirs;
 
 use super::app::unix_ms;
 use super::args::AccountingArgs;
-use super::error::CliError;
+use super::error::{CliError, HomeFault, TrustFault};
 use super::live::Live;
 use super::recorded::Source;
 use super::screen::Screen;
@@ -80,7 +80,7 @@ impl Home {
         if let Some(folder) = self.environment.get("MONOLITH_HOME") {
             return Ok(self.cwd.join(folder));
         }
-        let folders = ProjectDirs::from("", "", "monolith").ok_or(CliError::NoStateFolder)?;
+        let folders = ProjectDirs::from("", "", "monolith").ok_or(HomeFault::NoStateFolder)?;
         let state = folders
             .state_dir()
             .unwrap_or_else(|| folders.data_local_dir());
@@ -143,7 +143,7 @@ impl Home {
         let mut pins = Vec::new();
         for file in files {
             let text = self.read_trusted(file)?;
-            let broken = |fault| CliError::BrokenTrust {
+            let broken = |fault| TrustFault::Broken {
                 path: file.clone(),
                 fault,
             };
@@ -162,7 +162,7 @@ impl Home {
             } else {
                 asked.clone()
             };
-            ring.read(&text).map_err(|fault| CliError::BrokenTrust {
+            ring.read(&text).map_err(|fault| TrustFault::Broken {
                 path: file.to_owned(),
                 fault,
             })?;
@@ -172,7 +172,7 @@ impl Home {
 
     pub(super) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
         let mut text = String::new();
-        let refuse = |reason: String| CliError::TrustUnreadable {
+        let refuse = |reason: String| TrustFault::Unreadable {
             path: file.to_owned(),
             reason,
         };
@@ -181,7 +181,7 @@ impl Home {
         let read = read.map_err(|fault| refuse(fault.to_string()))?;
         // A part of it would be taken for the whole.
         if u64::try_from(read).is_ok_and(|read| read > MAX_TRUST_BYTES) {
-            return Err(refuse("it is longer than 16 MiB".to_owned()));
+            return Err(refuse("it is longer than 16 MiB".to_owned()).into());
         }
         Ok(text)
     }
@@ -190,7 +190,7 @@ impl Home {
     pub(super) fn ready_store(&self) -> Result<PathBuf, CliError> {
         let path = self.store_path()?;
         if let (None, Some(folder)) = (&self.store, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| CliError::StateFolder {
+            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;
@@ -214,7 +214,7 @@ impl Home {
             None => self.state_folder()?.join("accounting.jsonl"),
         };
         if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| CliError::StateFolder {
+            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;
@@ -232,7 +232,7 @@ impl Home {
         let path = self.store_path()?;
         if !path.exists() {
             return match self.store {
-                Some(_) => Err(CliError::NoSuchStore { path }),
+                Some(_) => Err(HomeFault::NoSuchStore { path }.into()),
                 None => Ok(None),
             };
         }

@@ -5,7 +5,7 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{FilterExt as _, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::error::CliError;
+use super::error::{CliError, SystemFault};
 use super::escape;
 use super::known;
 use crate::driver::Environment;
@@ -33,9 +33,10 @@ pub(super) fn start(environment: &Environment) -> Result<(), CliError> {
 }
 
 fn parse(given: &str) -> Result<Targets, CliError> {
-    given.parse().map_err(|_| CliError::LogFilter {
+    let filter = given.parse().map_err(|_| SystemFault::LogFilter {
         got: given.chars().take(200).collect(),
-    })
+    })?;
+    Ok(filter)
 }
 
 fn is_own(metadata: &Metadata<'_>) -> bool {

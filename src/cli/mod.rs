@@ -24,7 +24,6 @@ mod html;
 mod known;
 mod live;
 mod log;
-mod model_help;
 mod narrator;
 mod numbers;
 mod progress;

@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::CliError;
+use super::error::{CliError, TranscriptFault};
 use super::standing::Standing;
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{Action, Event, EventKind, Run};
@@ -127,15 +127,15 @@ impl Source {
                 let mut reader = LineReader::new();
                 let mut header = None;
                 each_line(&path, |line| {
-                    let record = reader.read(line).map_err(|fault| CliError::Line {
+                    let record = reader.read(line).map_err(|fault| TranscriptFault::Line {
                         path: path.clone(),
                         fault,
                     })?;
                     match (record, &header) {
                         (Record::Header(found), _) => {
                             let contract = ExecutionContract::decode(found.contract);
-                            let contract =
-                                contract.map_err(|_| CliError::NoHeader { path: path.clone() })?;
+                            let contract = contract
+                                .map_err(|_| TranscriptFault::NoHeader { path: path.clone() })?;
                             header = Some((contract, found.run_id));
                         }
                         (Record::Entry(entry), Some((contract, run_id))) => {
@@ -148,7 +148,7 @@ impl Source {
                 })?;
                 match header {
                     Some((contract, _)) => Ok(contract),
-                    None => Err(CliError::NoHeader { path }),
+                    None => Err(TranscriptFault::NoHeader { path }.into()),
                 }
             }
         }
@@ -182,7 +182,7 @@ impl Source {
             }
             Ok(())
         })?;
-        let run = folded.ok_or_else(|| CliError::Entry {
+        let run = folded.ok_or_else(|| TranscriptFault::Entry {
             seq: 0,
             flaw: Flaw::tampered("event", "the start of a run", "none"),
         })?;
@@ -301,15 +301,15 @@ impl Source {
                 let mut reader = LineReader::new();
                 let (mut begin, mut taken) = (Some(begin), None);
                 each_line(&path, |line| {
-                    let record = reader.read(line).map_err(|fault| CliError::Line {
+                    let record = reader.read(line).map_err(|fault| TranscriptFault::Line {
                         path: path.clone(),
                         fault,
                     })?;
                     match (record, begin.take(), &mut taken) {
                         (Record::Header(header), Some(begin), None) => {
                             let contract = ExecutionContract::decode(header.contract);
-                            let contract =
-                                contract.map_err(|_| CliError::NoHeader { path: path.clone() })?;
+                            let contract = contract
+                                .map_err(|_| TranscriptFault::NoHeader { path: path.clone() })?;
                             taken = Some(begin(contract, header.run_id));
                         }
                         (Record::Entry(entry), None, Some(taken)) => {
@@ -321,7 +321,7 @@ impl Source {
                     }
                     Ok(true)
                 })?;
-                taken.ok_or(CliError::NoHeader { path })
+                Ok(taken.ok_or(TranscriptFault::NoHeader { path })?)
             }
         }
     }
@@ -330,7 +330,7 @@ impl Source {
 impl Recorded {
     /// What an entry says.
     pub(super) fn decode(entry: &SealedEntry) -> Result<(Action, Option<Event>), CliError> {
-        let refuse = |flaw: Flaw| CliError::Entry {
+        let refuse = |flaw: Flaw| TranscriptFault::Entry {
             seq: entry.seq,
             flaw,
         };
@@ -344,16 +344,17 @@ pub(super) fn each_line(
     path: &Path,
     mut take: impl FnMut(&[u8]) -> Result<bool, CliError>,
 ) -> Result<(), CliError> {
-    let unreadable = |fault: io::Error| CliError::TranscriptUnreadable {
+    let unreadable = |fault: io::Error| TranscriptFault::Unreadable {
         path: path.to_owned(),
         reason: fault.to_string(),
     };
     let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
     let first = file.fill_buf().map_err(unreadable)?;
     if first.is_empty() || !FIRST_KEYS.iter().any(|key| begins(first, key)) {
-        return Err(CliError::NotATranscript {
+        return Err(TranscriptFault::NotATranscript {
             path: path.to_owned(),
-        });
+        }
+        .into());
     }
     let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
     let mut line = Vec::new();
@@ -386,7 +387,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
     let mut blobs = BTreeMap::new();
     let mut erased = BTreeSet::new();
     each_line(path, |line| {
-        let record = reader.read(line).map_err(|fault| CliError::Line {
+        let record = reader.read(line).map_err(|fault| TranscriptFault::Line {
             path: path.to_owned(),
             fault,
         })?;
@@ -401,7 +402,7 @@ fn load_file(path: &Path) -> Result<Recorded, CliError> {
         }
         Ok(true)
     })?;
-    let no_header = || CliError::NoHeader {
+    let no_header = || TranscriptFault::NoHeader {
         path: path.to_owned(),
     };
     let (contract, run_id) = header.ok_or_else(no_header)?;

@@ -2,79 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use monolith::RunId;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use crate::bench::Bench;
+use crate::desk::{Desk, Left, calls, monolith, says, text};
 
 /// How many runs are killed, each at another entry.
 const KILLED_RUNS: u64 = 12;
 
-/// A folder with a contract whose scripted model reads a file and answers.
-struct Desk(TempDir);
-
-impl Desk {
-    fn new(more: &str) -> Self {
-        let desk = Self(TempDir::new().unwrap());
-        let call = json!({"id": "a", "type": "function",
-            "function": {"name": "echo", "arguments": "{\"text\":\"hi\"}"}});
-        let said = [
-            json!({"role": "assistant", "content": null, "tool_calls": [call]}),
-            json!({"role": "assistant", "content": "said"}),
-        ];
-        let lines = said.map(|message| {
-            let choice = json!({"index": 0, "message": message});
-            let usage = json!({"prompt_tokens": 1000, "completion_tokens": 10});
-            json!({"response": {"choices": [choice], "usage": usage}}).to_string()
-        });
-        desk.write("s.jsonl", &lines.join("\n"));
-        let contract = format!(
-            "task: hi\ntool_policy: optional\ntargets: [{{provider: demo, model: script}}]\n\
-             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\ntools: {{builtin: [echo]}}\n{more}"
-        );
-        desk.write("c.yaml", &contract);
-        desk
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path().join(name), text).unwrap();
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .stdin(Stdio::null())
-            .env("MONOLITH_HOME", self.path().join("home"));
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn document(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|fault| {
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        panic!("{fault}: {out}\n{err}")
-    })
+/// A desk with a contract whose scripted model makes a call and answers.
+fn desk(more: &str) -> Desk {
+    let desk = Desk::new();
+    let usage = json!({"prompt_tokens": 1000, "completion_tokens": 10});
+    let lines = [calls("echo", "{\"text\":\"hi\"}"), says("said")].map(|line| {
+        let mut line: Value = serde_json::from_str(&line).unwrap();
+        line["response"]["usage"] = usage.clone();
+        line.to_string()
+    });
+    desk.script(
+        &format!("tool_policy: optional\ntools: {{builtin: [echo]}}\n{more}"),
+        &lines.each_ref().map(String::as_str),
+    );
+    desk
 }
 
 /// The lines of an accounting file, each of which must be one entry, by run.
@@ -95,15 +47,15 @@ const PRICES: &str = "prices: {version: a, models: {demo: {script: {input: 2.5, 
 
 #[test]
 fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() {
-    let desk = Desk::new(PRICES);
+    let desk = desk(PRICES);
     let output = desk.run(&["run", "c.yaml", "--json", "--run-id", "r1"]);
-    let result = document(&output);
+    let result = output.document();
     assert_eq!(
-        (code(&output), &result["exit_tag"]),
+        (output.code, &result["exit_tag"]),
         (0, &json!("EXIT-FINAL-ANSWER"))
     );
     assert_eq!(result["counters"]["cost_micro_usd"], 5200);
-    let kept = billed(&desk.path().join("home/accounting.jsonl"));
+    let kept = billed(&desk.path("home/accounting.jsonl"));
     assert_eq!(json!(kept["r1"]), result["accounting"]);
     let kinds: Vec<&Value> = kept["r1"].iter().map(|entry| &entry["type"]).collect();
     assert_eq!(kinds, ["llm", "tool", "llm"]);
@@ -118,15 +70,15 @@ fn each_request_and_each_call_is_a_line_and_the_lines_are_those_of_the_result() 
         "--run-id",
         "r2",
     ]);
-    assert_eq!(code(&output), 0);
-    assert_eq!(billed(&desk.path().join("b.jsonl"))["r2"].len(), 3);
-    let kept = billed(&desk.path().join("home/accounting.jsonl"));
+    assert_eq!(output.code, 0);
+    assert_eq!(billed(&desk.path("b.jsonl"))["r2"].len(), 3);
+    let kept = billed(&desk.path("home/accounting.jsonl"));
     assert_eq!(kept.len(), 1, "the other file was named instead");
 }
 
 #[test]
 fn processes_share_the_file() {
-    let desk = Desk::new("");
+    let desk = desk("");
     let children: Vec<_> = (0..4)
         .map(|n| {
             let (name, store) = (format!("r{n}"), format!("{n}.db"));
@@ -139,19 +91,19 @@ fn processes_share_the_file() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let kept = billed(&desk.path().join("home/accounting.jsonl"));
+    let kept = billed(&desk.path("home/accounting.jsonl"));
     assert_eq!(kept.values().map(Vec::len).collect::<Vec<_>>(), [3; 4]);
 }
 
 #[test]
 fn a_fork_says_where_it_comes_from() {
-    let desk = Desk::new("");
-    assert_eq!(code(&desk.run(&["run", "c.yaml", "--run-id", "r1"])), 0);
+    let desk = desk("");
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
     let fork = |from: &str, name: &str| {
         let args = ["replay", from, "--fork-at", "2", "--run-id", name, "--json"];
-        let result = document(&desk.run(&args));
+        let result = desk.run(&args).document();
         let first = result["accounting"][0].clone();
-        let shown = document(&desk.run(&["show", name, "--json"]));
+        let shown = desk.run(&["show", name, "--json"]).document();
         assert_eq!(shown["accounting"], result["accounting"]);
         (first["parentTxnId"].clone(), first["originTxnId"].clone())
     };
@@ -161,12 +113,12 @@ fn a_fork_says_where_it_comes_from() {
 
 #[test]
 fn a_file_that_cannot_be_written_is_refused_before_the_run() {
-    let desk = Desk::new("");
+    let desk = desk("");
     for file in [".", "none/b.jsonl"] {
         let output = desk.run(&["run", "c.yaml", "--billing-file", file, "--json"]);
-        let result = document(&output);
+        let result = output.document();
         assert_eq!(
-            (code(&output), &result["run_id"]),
+            (output.code, &result["run_id"]),
             (4, &Value::Null),
             "{file}"
         );
@@ -174,7 +126,7 @@ fn a_file_that_cannot_be_written_is_refused_before_the_run() {
         let said = result["error"].as_str().unwrap();
         assert!(said.contains("the accounting file"), "{said}");
     }
-    let listed = document(&desk.run(&["list", "--json"]));
+    let listed = desk.run(&["list", "--json"]).document();
     assert_eq!(
         listed["runs"].as_array().map(Vec::len),
         Some(0),
@@ -185,9 +137,9 @@ fn a_file_that_cannot_be_written_is_refused_before_the_run() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_takes_no_more_costs_no_run() {
-    let desk = Desk::new("");
+    let desk = desk("");
     // Longer than any file may become, so that only this one is refused.
-    let ledger = std::fs::File::create(desk.path().join("b.jsonl")).unwrap();
+    let ledger = std::fs::File::create(desk.path("b.jsonl")).unwrap();
     ledger.set_len(1 << 28).unwrap();
     let run = format!(
         "trap '' XFSZ; ulimit -f 131072; exec {} run c.yaml --billing-file b.jsonl --json",
@@ -195,16 +147,17 @@ fn a_file_that_takes_no_more_costs_no_run() {
     );
     let output = Command::new("sh")
         .args(["-c", &run])
-        .env("MONOLITH_HOME", desk.path().join("home"))
-        .current_dir(desk.path())
+        .env("MONOLITH_HOME", desk.path("home"))
+        .current_dir(desk.path(""))
         .output()
         .unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(code(&output), 0, "{said}");
+    let output = Left::from(output);
+    let said = &output.err;
+    assert_eq!(output.code, 0, "{said}");
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");
     assert!(said.contains("the accounting file"), "{said}");
     assert_eq!(
-        document(&output)["accounting"].as_array().map(Vec::len),
+        output.document()["accounting"].as_array().map(Vec::len),
         Some(3)
     );
     assert_eq!(
@@ -216,9 +169,9 @@ fn a_file_that_takes_no_more_costs_no_run() {
 
 #[test]
 fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
-    let desk = Desk::new(PRICES);
+    let desk = desk(PRICES);
     let output = desk.run(&["run", "c.yaml", "--verbose"]);
-    let said = text(&output.stderr);
+    let said = &output.err;
     let told: Vec<&str> = said.lines().filter(|line| line.starts_with('[')).collect();
     assert_eq!(
         told[0],
@@ -245,19 +198,19 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
         "--set",
         "max_cost_micro_usd=2599",
     ]);
-    let said = text(&output.stderr);
-    assert_eq!(code(&output), 1);
+    let said = &output.err;
+    assert_eq!(output.code, 1);
     assert!(
         said.contains("[ERR] EXIT-BUDGET fatal=true: FAILED_BUDGET_EXHAUSTED (max_cost)"),
         "{said}"
     );
     let output = desk.run(&["run", "none.yaml", "--verbose"]);
-    let said = text(&output.stderr);
+    let said = &output.err;
     assert!(
         said.contains("[ERR] EXIT-CONFIGURATION fatal=true: "),
         "{said}"
     );
-    let quiet = text(&desk.run(&["run", "c.yaml"]).stderr);
+    let quiet = desk.run(&["run", "c.yaml"]).err;
     assert!(!quiet.contains("[FIN]"), "{quiet}");
 }
 
@@ -305,13 +258,9 @@ fn a_killed_run_is_accounted_for_once_whatever_the_kill_cut() {
                 .code()
                 .is_some()
         );
-        let shown = Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(["show", run_id.as_str(), "--json", "--store", "runs.db"])
-            .env("MONOLITH_HOME", bench.path().join("home"))
-            .current_dir(bench.path())
-            .output()
-            .unwrap();
-        let expect = document(&shown)["accounting"].clone();
+        let show = ["show", run_id.as_str(), "--json", "--store", "runs.db"];
+        let shown = Left::from(monolith(bench.path(), &show).output().unwrap());
+        let expect = shown.document()["accounting"].clone();
         let kept = std::fs::read_to_string(&ledger).unwrap();
         let entries = kept
             .lines()

@@ -8,6 +8,9 @@ use std::{env, fs};
 
 use serde_json::Value;
 
+use crate::desk::{Left, monolith};
+use crate::golden::goldens;
+
 use crate::verifier::python;
 
 /// Prints what the models say of each document, one line each.
@@ -26,31 +29,10 @@ for path in sys.argv[1:]:
 ";
 
 fn trajectory(golden: &Path, home: &Path) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
-        .args(["export", "--format", "atif"])
-        .arg(golden)
-        .env("MONOLITH_HOME", home)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{golden:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn goldens() -> Vec<std::path::PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
-    let files = fs::read_dir(folder)
-        .unwrap()
-        .map(|file| file.unwrap().path());
-    let mut files: Vec<_> = files
-        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
-        .collect();
-    files.sort();
-    assert!(files.len() >= 20, "{}", files.len());
-    files
+    let mut command = monolith(home, &["export", "--format", "atif"]);
+    let left = Left::from(command.arg(golden).output().unwrap());
+    assert_eq!(left.code, 0, "{golden:?}: {}", left.err);
+    left.document()
 }
 
 #[test]

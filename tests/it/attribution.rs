@@ -1,65 +1,15 @@
 //! What a replay blames, of every golden transcript: forged with every hash made anew, decided under the same and another contract,
 //! answered again, and forked at every entry.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use monolith::{
-    Again, Chain, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault, LineReader,
-    Link, LiveAnswer, LiveScope, Record, Reissuer, Replayer, RunId, SealedEntry, WhatIf,
-    WhatIfReport,
+    Again, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault, LiveAnswer,
+    LiveScope, Reissuer, SealedEntry, WhatIf, WhatIfReport,
 };
 use serde_json::Value;
 
-#[derive(Clone)]
-struct Golden {
-    contract: ExecutionContract,
-    entries: Vec<SealedEntry>,
-    blobs: BTreeMap<Digest, Vec<u8>>,
-    run_id: RunId,
-}
-
-fn goldens() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("replay/v1");
-    let files = fs::read_dir(folder).unwrap();
-    let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    assert!(files.len() > 20, "there are golden transcripts");
-    files
-}
-
-fn golden(name: &str) -> Golden {
-    let path = format!("{}/replay/v1/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-    Golden::read(Path::new(&path))
-}
+use crate::golden::{Golden, goldens};
 
 impl Golden {
-    fn read(path: &Path) -> Self {
-        let text = fs::read(path).unwrap();
-        let mut reader = LineReader::new();
-        let (mut header, mut entries, mut blobs) = (None, Vec::new(), BTreeMap::new());
-        for line in text.split_inclusive(|byte| *byte == b'\n') {
-            match reader.read(line).unwrap() {
-                Record::Header(found) => {
-                    let contract = ExecutionContract::decode(found.contract).unwrap();
-                    header = Some((contract, found.run_id));
-                }
-                Record::Entry(found) => entries.push(SealedEntry::from(&*found)),
-                Record::Checkpoint(_) | Record::Tombstone(_) => {}
-                Record::Blob(found) => {
-                    blobs.insert(found.hash, found.bytes.to_vec());
-                }
-            }
-        }
-        let (contract, run_id) = header.unwrap();
-        Self {
-            contract,
-            entries,
-            blobs,
-            run_id,
-        }
-    }
-
     /// Changes the first event of that kind, and makes every hash anew as a forger would.
     fn forged(mut self, kind: &str, change: impl Fn(&mut Value)) -> Self {
         let kind = format!("\"kind\":\"{kind}\"");
@@ -72,21 +22,6 @@ impl Golden {
         self
     }
 
-    fn chain_anew(&mut self) {
-        let mut chain = Chain::genesis(self.contract.contract_hash(), &self.run_id);
-        for entry in &mut self.entries {
-            let action = entry.decode_action().unwrap();
-            entry.hash = chain.extend(&Link {
-                action: &entry.action,
-                adapter_version: &action.adapter_version,
-                event: &entry.event,
-                model_fingerprint: &action.model_fingerprint,
-                model_profile_id: &action.model_profile_id,
-                state: action.to.as_str(),
-            });
-        }
-    }
-
     /// The contract with one field changed and its hash made anew.
     fn other(&self, field: &str, value: Value) -> ExecutionContract {
         let mut document: Value = serde_json::from_str(&self.contract.canonical_text()).unwrap();
@@ -97,11 +32,7 @@ impl Golden {
     }
 
     fn differences(&self) -> Vec<Difference> {
-        let mut replayer = Replayer::new(self.contract.clone(), &self.run_id);
-        for entry in &self.entries {
-            replayer.take(entry, &self.blobs);
-        }
-        replayer.finish(false).differences
+        self.replayed().differences
     }
 
     fn under(&self, other: ExecutionContract) -> WhatIfReport {
@@ -124,24 +55,24 @@ fn what_was_never_asked_or_never_happened_so_is_blamed_at_its_field() {
             .map(|found| found.attribution.as_str());
         assert_eq!(blamed, Some(attribution), "{pointer}: {found:#?}");
     };
-    let valid = || golden("core.valid_call");
+    let valid = || Golden::of("core.valid_call");
     let inference = "/event/event/value/inference";
     let answers_another = valid().forged("inference_returned", |event| {
         event["event"]["value"]["inference"] = 7.into();
     });
     check(answers_another, inference, "tampered");
-    let falls = golden("core.step_timeout").forged("inference_returned", |event| {
+    let falls = Golden::of("core.step_timeout").forged("inference_returned", |event| {
         event["at_ms"] = 9.into();
     });
     let falls = falls.forged("timer_fired", |event| event["at_ms"] = 8.into());
     check(falls, "/event/at_ms", "tampered");
-    let unsent = golden("rate_limit.one_target").forged("inference_failed", |event| {
+    let unsent = Golden::of("rate_limit.one_target").forged("inference_failed", |event| {
         let failed = event["event"]["value"].as_object_mut().unwrap();
         failed.remove("request_hash").unwrap();
     });
     check(unsent, "/event/event/value/request_hash", "adapter");
     let envelope = "/event/event/value/outcome/value";
-    let recut = golden("core.oversized_result").forged("tool_returned", |event| {
+    let recut = Golden::of("core.oversized_result").forged("tool_returned", |event| {
         event["event"]["value"]["outcome"]["value"]["content"][0]["value"] = "made up".into();
     });
     check(recut, &format!("{envelope}/content/0/value"), "tampered");
@@ -178,7 +109,7 @@ fn under_its_own_contract_every_run_decides_the_same() {
 #[test]
 fn another_time_limit_is_met_when_it_would_have_been() {
     // The model waits a second, then two: the turn would have been over before.
-    let golden = golden("rate_limit.one_target");
+    let golden = Golden::of("rate_limit.one_target");
     let report = golden.under(golden.other("step_timeout_ms", 500.into()));
     let outcome = report.outcome.map(|outcome| outcome.to_string());
     assert_eq!(
@@ -189,7 +120,7 @@ fn another_time_limit_is_met_when_it_would_have_been() {
     let first = report.first_other_decision.unwrap();
     assert!(first.other.contains("predicate 1"), "{first:#?}");
     // A longer one: nobody knows what would have come after the wait.
-    let golden = self::golden("core.step_timeout");
+    let golden = Golden::of("core.step_timeout");
     let report = golden.under(golden.other("step_timeout_ms", 120_000.into()));
     assert_eq!(report.outcome, None);
     let why = report.no_longer_fits.unwrap().why;
@@ -242,7 +173,7 @@ fn answers_that_are_the_recorded_ones_are_the_same() {
 
 #[test]
 fn a_request_that_this_build_encodes_otherwise_is_a_difference_and_is_not_sent() {
-    let golden = golden("core.valid_call").forged("inference_returned", |event| {
+    let golden = Golden::of("core.valid_call").forged("inference_returned", |event| {
         event["event"]["value"]["request_hash"] = Digest::ZERO.to_string().into();
     });
     let scope = LiveScope {
@@ -265,7 +196,7 @@ fn a_request_that_this_build_encodes_otherwise_is_a_difference_and_is_not_sent()
 #[test]
 fn what_was_never_answered_is_named_and_not_asked_again() {
     let check = |name: &str, expect: &str| {
-        let golden = golden(name);
+        let golden = Golden::of(name);
         let scope = LiveScope {
             effects: true,
             inference: true,

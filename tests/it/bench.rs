@@ -9,6 +9,8 @@ use monolith::{RunId, SealedEntry, StoreReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::desk::monolith;
+
 const SCRIPT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/tests/fixtures/counting_server.py"
@@ -99,13 +101,9 @@ impl Bench {
     }
 
     pub fn command(&self, args: &[&str], durability: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+        let mut command = monolith(self.path(), args);
         command
-            .args(args)
             .args(["--store", "runs.db", "--durability", durability])
-            .current_dir(self.path())
-            .env("MONOLITH_HOME", self.path().join("home"))
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         command

@@ -11,6 +11,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use tempfile::TempDir;
 
+use crate::desk::{Desk, Left, monolith};
+use crate::golden::file_of;
+
 const BROWSERS: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -30,23 +33,16 @@ static BROWSER: LazyLock<Option<&str>> = LazyLock::new(|| {
 });
 
 fn golden(name: &str) -> String {
-    format!("{}/replay/v1/{name}.jsonl", env!("CARGO_MANIFEST_DIR"))
+    file_of(name).display().to_string()
 }
 
 /// The page of a transcript file.
 fn page_of(file: &Path) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
-        .args(["export", "--format", "html", "--force-unverified"])
-        .arg(file)
-        .env("MONOLITH_HOME", file.parent().unwrap())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap()
+    let mut command = monolith(file.parent().unwrap(), &["export", "--format", "html"]);
+    let command = command.arg("--force-unverified").arg(file);
+    let left = Left::from(command.output().unwrap());
+    assert_eq!(left.code, 0, "{}", left.err);
+    left.out
 }
 
 /// The document after the scripts have run; nothing where there is no browser.
@@ -209,26 +205,15 @@ fn a_run_without_a_seal_is_unfinished_and_not_tampered() {
 
 #[test]
 fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
-    let folder = TempDir::new().unwrap();
-    let monolith = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(args)
-            .current_dir(folder.path())
-            .env("MONOLITH_HOME", folder.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{args:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let desk = Desk::new();
     let golden = golden("core.oversized_result");
-    monolith(&["import", &golden]);
+    desk.ok(&["import", &golden]);
     let text = std::fs::read_to_string(&golden).unwrap();
     let (_, hash) = text.split_once("\"full\":\"").unwrap();
-    let name = monolith(&["list", "--json"]);
+    let name = desk.ok(&["list", "--json"]);
     let name: serde_json::Value = serde_json::from_str(&name).unwrap();
     let name = name["runs"][0]["run_id"].as_str().unwrap();
-    monolith(&[
+    desk.ok(&[
         "erase",
         name,
         "--blob",
@@ -239,7 +224,7 @@ fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
     ]);
     let (before, _) = text.split_once("\"full\":\"").unwrap();
     let seq = before.matches("\"seq\":").count() / 2;
-    let page = monolith(&["export", name, "--format", "html"]);
+    let page = desk.ok(&["export", name, "--format", "html"]);
     let Some(document) = opened(&page, &format!("#entry-{seq}")) else {
         return;
     };
@@ -255,7 +240,7 @@ fn an_erased_blob_is_told_with_its_reason_and_whoever_signed() {
 
 #[test]
 fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
-    let folder = TempDir::new().unwrap();
+    let desk = Desk::new();
     let hostile = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">\
                    <style>*{display:none}</style>\u{1b}[31m\u{202e}evil\u{2066}\u{200b}--><!--";
     let call = serde_json::json!({"id": "<b id=call>", "type": "function",
@@ -267,27 +252,13 @@ fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
         serde_json::json!({"response": {"choices": [choice]}}).to_string()
     };
     let script = format!("{}\n{}\n", body(asks, "tool_calls"), body(ends, "stop"));
-    std::fs::write(folder.path().join("s.jsonl"), script).unwrap();
+    desk.write("s.jsonl", &script);
     let contract = serde_json::json!({"task": hostile, "system": hostile, "tools": {"builtin": ["echo"]},
         "targets": [{"provider": "demo", "model": "script"}],
         "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}});
-    std::fs::write(folder.path().join("c.json"), contract.to_string()).unwrap();
-    let monolith = |args: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(args)
-            .current_dir(folder.path())
-            .env("MONOLITH_HOME", folder.path())
-            .output()
-            .unwrap();
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8(output.stdout).unwrap()
-    };
-    monolith(&["run", "c.json", "--run-id", "hostile"]);
-    let page = monolith(&["export", "hostile", "--format", "html"]);
+    desk.write("c.json", &contract.to_string());
+    desk.ok(&["run", "c.json", "--run-id", "hostile"]);
+    let page = desk.ok(&["export", "hostile", "--format", "html"]);
     assert!(
         !page.contains("<img") && !page.contains('\u{202e}'),
         "it is base64"
@@ -317,20 +288,13 @@ fn what_a_model_or_a_tool_wrote_never_becomes_an_element() {
 
 #[test]
 fn the_page_of_another_run_is_refused_where_it_does_not_verify() {
-    let folder = TempDir::new().unwrap();
+    let desk = Desk::new();
     let text = std::fs::read_to_string(golden("core.valid_call")).unwrap();
-    let file = folder.path().join("t.jsonl");
-    std::fs::write(&file, text.replacen("\"at_ms\":0", "\"at_ms\":1", 1)).unwrap();
+    desk.write("t.jsonl", &text.replacen("\"at_ms\":0", "\"at_ms\":1", 1));
     for format in ["html", "atif", "cast"] {
-        let refused = Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(["export", "--format", format])
-            .arg(&file)
-            .env("MONOLITH_HOME", folder.path())
-            .output()
-            .unwrap();
-        assert_eq!(refused.status.code(), Some(7), "{format}");
-        assert!(refused.stdout.is_empty(), "{format}");
-        let said = String::from_utf8_lossy(&refused.stderr);
+        let refused = desk.ends(&["export", "--format", format, "t.jsonl"], 7);
+        assert!(refused.out.is_empty(), "{format}");
+        let said = refused.err;
         assert!(
             said.contains("entry 0") && said.contains("--force-unverified"),
             "{said}"

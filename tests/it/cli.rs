@@ -1,80 +1,11 @@
 //! The binary from outside: exit codes, streams, and what it says when something is wrong.
 
-use std::path::Path;
-
-use assert_cmd::Command;
 use serde_json::Value;
-use tempfile::TempDir;
+
+use crate::desk::{Desk, says};
 
 #[cfg(unix)]
 mod signals;
-
-/// A folder to stand in, with a state folder of its own.
-struct Desk(TempDir);
-
-/// What a command left behind.
-struct Left {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-impl Desk {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path().join(name), text).unwrap();
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        command
-            .args(args)
-            .current_dir(self.path())
-            .env("MONOLITH_HOME", self.path().join("home"))
-            .env_remove("OPENAI_API_KEY");
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Left {
-        let output = self.command(args).output().unwrap();
-        Left {
-            code: output.status.code().unwrap(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    fn json(&self, args: &[&str]) -> (i32, Value) {
-        let left = self.run(args);
-        let Ok(document) = serde_json::from_str(&left.stdout) else {
-            panic!("one document on stdout, got {:?}", left.stdout);
-        };
-        (left.code, document)
-    }
-
-    /// A contract whose scripted model answers with each of these bodies in turn.
-    fn script(&self, more: &str, bodies: &[&str]) {
-        let contract = format!(
-            "task: hi\ntargets: [{{provider: demo, model: script}}]\n\
-             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n{more}"
-        );
-        self.write("c.yaml", &contract);
-        self.write("s.jsonl", &bodies.join("\n"));
-    }
-}
-
-fn says(content: &str) -> String {
-    let message = serde_json::json!({"role": "assistant", "content": content});
-    let choice = serde_json::json!({"index": 0, "message": message, "finish_reason": "stop"});
-    serde_json::json!({"response": {"choices": [choice]}}).to_string()
-}
 
 /// A chat contract for a model that nobody serves.
 fn remote(more: &str) -> String {
@@ -88,25 +19,21 @@ fn remote(more: &str) -> String {
 fn the_demo_runs_replays_and_verifies() {
     let desk = Desk::new();
     let left = desk.run(&["demo"]);
-    assert_eq!(left.code, 0, "{}", left.stderr);
-    assert!(left.stdout.contains("MIT OR Apache-2.0"), "{}", left.stdout);
-    assert!(
-        left.stdout.contains("monolith replay demo-"),
-        "{}",
-        left.stdout
-    );
-    assert_eq!(left.stderr, "", "a pipe is quiet");
+    assert_eq!(left.code, 0, "{}", left.err);
+    assert!(left.out.contains("MIT OR Apache-2.0"), "{}", left.out);
+    assert!(left.out.contains("monolith replay demo-"), "{}", left.out);
+    assert_eq!(left.err, "", "a pipe is quiet");
 
-    let (code, result) = desk.json(&["show", "last", "--json"]);
+    let (code, result) = desk.json(&["show", "last"]);
     assert_eq!(code, 0);
     assert_eq!(result["outcome"]["class"], "COMPLETED_WITH_TOOLS");
     assert_eq!(result["counters"]["tools_executed"], 2);
-    let (code, report) = desk.json(&["replay", "last", "--json"]);
+    let (code, report) = desk.json(&["replay", "last"]);
     assert_eq!((code, &report["same"]), (0, &Value::Bool(true)));
     assert_eq!(report["entries"], result["entries"]);
-    let (code, report) = desk.json(&["verify", "last", "--json"]);
+    let (code, report) = desk.json(&["verify", "last"]);
     assert_eq!((code, &report["level"]), (0, &Value::from("L1")));
-    let (_, listing) = desk.json(&["list", "--json"]);
+    let (_, listing) = desk.json(&["list"]);
     assert_eq!(listing["runs"][0]["head"], result["head"]);
 }
 
@@ -120,19 +47,19 @@ fn a_changed_byte_is_found_where_it_is() {
     );
     assert_eq!(desk.run(&["demo"]).code, 0);
     let left = desk.run(&["demo", "tamper"]);
-    assert_eq!(left.code, 0, "{}", left.stderr);
+    assert_eq!(left.code, 0, "{}", left.err);
     assert!(
-        left.stdout
+        left.out
             .contains("not verified: tampered at entry 9, line 11, hash"),
         "{}",
-        left.stdout
+        left.out
     );
 
     let whole = "verified at level L1: 16 entries";
-    assert!(left.stdout.contains(whole), "signed by this machine");
+    assert!(left.out.contains(whole), "signed by this machine");
 
     // The copy stays, so that anyone may look at it.
-    let command = left.stdout.lines().last().unwrap();
+    let command = left.out.lines().last().unwrap();
     let path = command
         .split_whitespace()
         .find(|word| word.contains(".jsonl"))
@@ -148,9 +75,9 @@ fn the_result_of_a_stored_run_is_the_one_that_it_printed() {
     desk.script("", &[&says("Hello.")]);
     let printed = desk.run(&["run", "--contract", "c.yaml", "--json"]);
     let shown = desk.run(&["show", "last", "--json"]);
-    assert_eq!(printed.code, 0, "{}", printed.stderr);
-    assert_eq!(printed.stdout, shown.stdout);
-    let result: Value = serde_json::from_str(&printed.stdout).unwrap();
+    assert_eq!(printed.code, 0, "{}", printed.err);
+    assert_eq!(printed.out, shown.out);
+    let result: Value = serde_json::from_str(&printed.out).unwrap();
     assert_eq!(result["finalReport"]["content"], "Hello.");
     assert_eq!(result["error"], Value::Null);
 }
@@ -160,9 +87,9 @@ fn the_answer_goes_to_stdout_and_a_pipe_hears_in_one_line_how_it_ended() {
     let desk = Desk::new();
     desk.script("", &[&says("Hello.\n")]);
     let left = desk.run(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
-    assert_eq!((left.code, left.stdout.as_str()), (0, "Hello.\n"));
-    let (time, end) = left.stderr.split_once("  ").unwrap();
-    assert!(time.ends_with('s'), "{}", left.stderr);
+    assert_eq!((left.code, left.out.as_str()), (0, "Hello.\n"));
+    let (time, end) = left.err.split_once("  ").unwrap();
+    assert!(time.ends_with('s'), "{}", left.err);
     assert_eq!(end, "COMPLETED_CHAT_ONLY (final_message)   run r1\n");
 }
 
@@ -173,14 +100,14 @@ fn an_exported_run_verifies_and_replays_without_the_store() {
     desk.run(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
     assert_eq!(desk.run(&["export", "r1", "-o", "r1.jsonl"]).code, 0);
     let elsewhere = Desk::new();
-    let file = desk.path().join("r1.jsonl");
+    let file = desk.path("r1.jsonl");
     let file = file.to_str().unwrap();
     assert_eq!(elsewhere.run(&["verify", file]).code, 0);
     assert_eq!(elsewhere.run(&["replay", file]).code, 0);
     assert_eq!(elsewhere.run(&["show", file, "--step", "1"]).code, 0);
     assert_eq!(elsewhere.run(&["show", file, "--step", "99"]).code, 4);
     assert_eq!(
-        desk.run(&["export", "r1"]).stdout,
+        desk.run(&["export", "r1"]).out,
         std::fs::read_to_string(file).unwrap()
     );
 
@@ -201,11 +128,11 @@ fn a_contract_that_cannot_be_one_gives_no_run_and_says_where() {
         }
         let all = [&["run", "--contract", "c.yaml", "--json"], args].concat();
         let left = desk.run(&all);
-        assert_eq!(left.code, 4, "{expect:?}: {}", left.stderr);
+        assert_eq!(left.code, 4, "{expect:?}: {}", left.err);
         for part in expect {
-            assert!(left.stderr.contains(part), "{part:?} in {}", left.stderr);
+            assert!(left.err.contains(part), "{part:?} in {}", left.err);
         }
-        let result: Value = serde_json::from_str(&left.stdout).unwrap();
+        let result: Value = serde_json::from_str(&left.out).unwrap();
         assert_eq!(result["run_id"], Value::Null);
         assert_eq!(result["exit_code"], 4);
         assert_eq!(result["success"], false);
@@ -257,7 +184,7 @@ fn a_contract_that_cannot_be_one_gives_no_run_and_says_where() {
 fn a_task_on_the_command_line_takes_the_place_of_the_files() {
     let desk = Desk::new();
     desk.script("", &[&says("Hello.")]);
-    let (_, result) = desk.json(&["run", "--contract", "c.yaml", "--task", "bye", "--json"]);
+    let (_, result) = desk.json(&["run", "--contract", "c.yaml", "--task", "bye"]);
     assert_eq!(result["conversation"][0]["content"], "bye");
 }
 
@@ -269,7 +196,7 @@ fn a_missing_tool_command_is_a_run_that_ends_in_preflight_with_its_transcript() 
     let text = remote(", api_key_env: NOBODY_SETS_THIS");
     let text = format!("{text}tools: {{mcp: {{fs: {{command: no-such-command-anywhere}}}}}}\n");
     desk.write("c.yaml", &text);
-    let (code, result) = desk.json(&["run", "--contract", "c.yaml", "--json"]);
+    let (code, result) = desk.json(&["run", "--contract", "c.yaml"]);
     assert_eq!(code, 3);
     assert_eq!(result["outcome"]["code"], "tool_unavailable");
     let error = result["error"].as_str().unwrap();
@@ -283,16 +210,15 @@ fn an_endpoint_that_nobody_serves_ends_in_preflight() {
     let desk = Desk::new();
     desk.write("c.yaml", &remote(""));
     let left = desk.run(&["run", "--contract", "c.yaml"]);
-    assert_eq!((left.code, left.stdout.as_str()), (3, ""));
+    assert_eq!((left.code, left.out.as_str()), (3, ""));
     assert!(
-        left.stderr
-            .contains("FAILED_PREFLIGHT (backend_unavailable)"),
+        left.err.contains("FAILED_PREFLIGHT (backend_unavailable)"),
         "{}",
-        left.stderr
+        left.err
     );
     let named = "p/m at http://127.0.0.1:1/v1: connection refused";
-    assert!(left.stderr.contains(named), "{}", left.stderr);
-    assert!(left.stderr.contains("monolith show "), "{}", left.stderr);
+    assert!(left.err.contains(named), "{}", left.err);
+    assert!(left.err.contains("monolith show "), "{}", left.err);
     assert_eq!(desk.run(&["verify", "last"]).code, 0);
 }
 
@@ -306,12 +232,8 @@ fn a_store_that_cannot_be_used_is_the_operators_and_stays_as_it_is() {
         let args = ["run", "--contract", "c.yaml", "--json", "--store", store];
         let left = desk.run(&args);
         assert_eq!(left.code, 1, "{store}");
-        assert!(
-            left.stderr.contains(expect),
-            "{expect:?} in {}",
-            left.stderr
-        );
-        let result: Value = serde_json::from_str(&left.stdout).unwrap();
+        assert!(left.err.contains(expect), "{expect:?} in {}", left.err);
+        let result: Value = serde_json::from_str(&left.out).unwrap();
         assert_eq!(result["run_id"], Value::Null);
         assert_eq!(result["outcome"], Value::Null);
         assert_eq!(result["finalReport"]["metadata"]["reason"], "store");
@@ -319,7 +241,7 @@ fn a_store_that_cannot_be_used_is_the_operators_and_stays_as_it_is() {
     check("not.db", "it is not a database");
     check("no/such/folder/runs.db", "open");
     check(".", "open");
-    let kept = std::fs::read_to_string(desk.path().join("not.db")).unwrap();
+    let kept = std::fs::read_to_string(desk.path("not.db")).unwrap();
     assert_eq!(kept, text);
 }
 
@@ -329,7 +251,7 @@ fn a_folder_that_may_not_be_written_is_named() {
     use std::os::unix::fs::PermissionsExt as _;
     let desk = Desk::new();
     desk.script("", &[&says("Hello.")]);
-    let folder = desk.path().join("locked");
+    let folder = desk.path("locked");
     std::fs::create_dir(&folder).unwrap();
     std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
     if std::fs::write(folder.join("probe"), "").is_ok() {
@@ -338,7 +260,7 @@ fn a_folder_that_may_not_be_written_is_named() {
     }
     let left = desk.run(&["run", "--contract", "c.yaml", "--store", "locked/runs.db"]);
     assert_eq!(left.code, 1);
-    assert!(left.stderr.contains("locked/runs.db"), "{}", left.stderr);
+    assert!(left.err.contains("locked/runs.db"), "{}", left.err);
 }
 
 #[test]
@@ -350,21 +272,17 @@ fn names_of_runs_are_unique_and_may_be_cut() {
     assert_eq!(run("abd2").code, 0);
     let again = run("abc1");
     assert_eq!(again.code, 4);
-    assert!(again.stderr.contains("abc1"), "{}", again.stderr);
+    assert!(again.err.contains("abc1"), "{}", again.err);
 
     assert_eq!(desk.run(&["show", "abc"]).code, 0);
     assert_eq!(desk.run(&["verify", "last"]).code, 0);
     let ambiguous = desk.run(&["show", "ab"]);
     assert_eq!(ambiguous.code, 4);
-    assert!(
-        ambiguous.stderr.contains("abc1, abd2"),
-        "{}",
-        ambiguous.stderr
-    );
+    assert!(ambiguous.err.contains("abc1, abd2"), "{}", ambiguous.err);
     for command in ["show", "replay", "verify", "export"] {
         let unknown = desk.run(&[command, "xyz"]);
         assert_eq!(unknown.code, 4, "{command}");
-        assert!(unknown.stderr.contains("\"xyz\""), "{}", unknown.stderr);
+        assert!(unknown.err.contains("\"xyz\""), "{}", unknown.err);
     }
 }
 
@@ -374,26 +292,26 @@ fn what_does_not_verify_is_shown_as_such_and_claims_no_success() {
     desk.script("", &[&says("Hello.")]);
     desk.run(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
     desk.run(&["export", "r1", "-o", "r1.jsonl"]);
-    let whole = std::fs::read_to_string(desk.path().join("r1.jsonl")).unwrap();
+    let whole = std::fs::read_to_string(desk.path("r1.jsonl")).unwrap();
     desk.write("bad.jsonl", &whole.replace("Hello.", "Hullo."));
     let left = desk.run(&["show", "bad.jsonl"]);
     assert_eq!(left.code, 7);
     assert!(
-        left.stdout.starts_with("NOT VERIFIED: tampered at "),
+        left.out.starts_with("NOT VERIFIED: tampered at "),
         "{}",
-        left.stdout
+        left.out
     );
     let left = desk.run(&["show", "bad.jsonl", "--json"]);
-    assert_eq!((left.code, left.stdout.as_str()), (7, ""));
-    assert!(left.stderr.contains("is not verified"), "{}", left.stderr);
+    assert_eq!((left.code, left.out.as_str()), (7, ""));
+    assert!(left.err.contains("is not verified"), "{}", left.err);
     let left = desk.run(&["show", "bad.jsonl", "--raw"]);
     assert_eq!(left.code, 7);
-    assert!(left.stderr.contains("NOT VERIFIED: "), "{}", left.stderr);
+    assert!(left.err.contains("NOT VERIFIED: "), "{}", left.err);
 
     let cut: Vec<&str> = whole.split_inclusive('\n').take(3).collect();
     desk.write("open.jsonl", &cut.concat());
     let left = desk.run(&["show", "open.jsonl"]);
-    assert_eq!(left.code, 0, "a run in progress: {}", left.stderr);
+    assert_eq!(left.code, 0, "a run in progress: {}", left.err);
 }
 
 #[test]
@@ -409,8 +327,8 @@ fn a_file_that_is_no_transcript_is_not_called_tampered_with() {
             let left = desk.run(&[command, &format!("./{name}")]);
             assert_eq!(left.code, 7, "{command} {name}");
             let said = "not a monolith transcript";
-            assert!(left.stderr.contains(said), "{}", left.stderr);
-            let all = format!("{}{}", left.stdout, left.stderr);
+            assert!(left.err.contains(said), "{}", left.err);
+            let all = format!("{}{}", left.out, left.err);
             assert!(!all.contains("tamper"), "{all}");
         }
     }
@@ -424,11 +342,11 @@ fn an_export_replaces_no_file_unless_forced() {
     desk.write("r1.jsonl", "mine");
     let left = desk.run(&["export", "r1", "-o", "r1.jsonl"]);
     assert_eq!(left.code, 4);
-    assert!(left.stderr.contains("--force"), "{}", left.stderr);
-    let kept = std::fs::read_to_string(desk.path().join("r1.jsonl")).unwrap();
+    assert!(left.err.contains("--force"), "{}", left.err);
+    let kept = std::fs::read_to_string(desk.path("r1.jsonl")).unwrap();
     assert_eq!(kept, "mine");
     let forced = desk.run(&["export", "r1", "-o", "r1.jsonl", "--force"]);
-    assert_eq!(forced.code, 0, "{}", forced.stderr);
+    assert_eq!(forced.code, 0, "{}", forced.err);
     assert_eq!(desk.run(&["verify", "r1.jsonl"]).code, 0);
 }
 
@@ -438,25 +356,25 @@ fn a_store_that_the_caller_names_must_be_there() {
     let left = desk.run(&["list", "--store", "none.db"]);
     assert_eq!(left.code, 1);
     let said = "none.db: there is no such file";
-    assert!(left.stderr.contains(said), "{}", left.stderr);
-    assert!(!desk.path().join("none.db").exists());
+    assert!(left.err.contains(said), "{}", left.err);
+    assert!(!desk.path("none.db").exists());
 }
 
 #[test]
 fn no_runs_is_no_fault() {
     let desk = Desk::new();
-    let (code, listing) = desk.json(&["list", "--json"]);
+    let (code, listing) = desk.json(&["list"]);
     assert_eq!((code, listing), (0, serde_json::json!({"runs": []})));
     let left = desk.run(&["list"]);
-    assert_eq!((left.code, left.stdout.as_str()), (0, ""));
-    let said = &left.stderr;
+    assert_eq!((left.code, left.out.as_str()), (0, ""));
+    let said = &left.err;
     assert!(
         said.contains("no runs yet in ") && said.contains("runs.db"),
         "{said}"
     );
     assert!(said.contains("`monolith demo`"), "{said}");
     assert_eq!(desk.run(&["show", "last"]).code, 4);
-    assert!(!desk.path().join("home").exists(), "looking makes nothing");
+    assert!(!desk.path("home").exists(), "looking makes nothing");
 }
 
 /// 000/2.exit.2, 000/2.exit.5
@@ -477,21 +395,16 @@ fn bad_arguments_are_four_and_questions_are_answered() {
     check(&["--help"], 0);
     check(&["run", "--help"], 0);
     check(&["--version"], 0);
-    let (code, result) = desk.json(&["run", "--json"]);
+    let (code, result) = desk.json(&["run"]);
     assert_eq!((code, &result["exit_code"]), (4, &Value::from(4)));
 }
 
 #[test]
 fn the_machine_is_printed_from_its_edges() {
     let desk = Desk::new();
-    let (code, machine) = desk.json(&["machine", "--format", "json"]);
-    assert_eq!(code, 0);
+    let machine: Value = serde_json::from_str(&desk.ok(&["machine", "--format", "json"])).unwrap();
     assert_eq!(machine["states"].as_array().map(Vec::len), Some(7));
-    assert!(
-        desk.run(&["machine"])
-            .stdout
-            .starts_with("stateDiagram-v2\n")
-    );
+    assert!(desk.run(&["machine"]).out.starts_with("stateDiagram-v2\n"));
 }
 
 #[test]
@@ -500,14 +413,14 @@ fn the_hash_of_a_contract_is_that_of_its_run_and_moves_with_every_override() {
     desk.script("", &[&says("Hello.")]);
     let hash = |args: &[&str]| {
         let left = desk.run(&[&["contract", "hash", "c.yaml"], args].concat());
-        assert_eq!(left.code, 0, "{}", left.stderr);
-        left.stdout.trim().to_owned()
+        assert_eq!(left.code, 0, "{}", left.err);
+        left.out.trim().to_owned()
     };
-    let (_, result) = desk.json(&["run", "--contract", "c.yaml", "--json"]);
+    let (_, result) = desk.json(&["run", "--contract", "c.yaml"]);
     assert_eq!(result["contract_hash"], hash(&[]));
     assert_ne!(hash(&["--set", "max_turns=3"]), hash(&[]));
     let shown = desk.run(&["contract", "show", "c.yaml"]);
-    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let shown: Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(shown["contract_hash"], hash(&[]));
 }
 
@@ -518,10 +431,10 @@ fn the_shipped_contracts_pass_the_check() {
         let path = format!("{}/contracts/{name}", env!("CARGO_MANIFEST_DIR"));
         let left = desk.run(&["contract", "check", &path]);
         assert!(
-            left.code == 0 && !left.stdout.contains("FAILED"),
+            left.code == 0 && !left.out.contains("FAILED"),
             "{name}: {}{}",
-            left.stdout,
-            left.stderr
+            left.out,
+            left.err
         );
     }
 }
@@ -532,18 +445,18 @@ fn a_contract_is_checked_without_starting_or_asking_anything() {
     let mcp = "tools: {mcp: {fs: {command: no-such-command-anywhere}}}\n";
     desk.write("c.yaml", &format!("{}{mcp}", remote("")));
     let left = desk.run(&["contract", "check", "c.yaml"]);
-    assert_eq!(left.code, 0, "{}{}", left.stdout, left.stderr);
+    assert_eq!(left.code, 0, "{}{}", left.out, left.err);
     assert!(
-        left.stderr.contains("not started, so without pins: fs"),
+        left.err.contains("not started, so without pins: fs"),
         "{}",
-        left.stderr
+        left.err
     );
     let left = desk.run(&["contract", "check", "c.yaml", "--start-servers"]);
     assert_eq!(left.code, 3);
     assert!(
-        left.stderr.contains("no-such-command-anywhere"),
+        left.err.contains("no-such-command-anywhere"),
         "{}",
-        left.stderr
+        left.err
     );
     let left = desk.run(&[
         "contract",
@@ -552,8 +465,8 @@ fn a_contract_is_checked_without_starting_or_asking_anything() {
         "--set",
         "max_format_retries=9",
     ]);
-    assert_eq!(left.code, 4, "{}", left.stdout);
-    assert!(left.stdout.contains("FAILED  "), "{}", left.stdout);
+    assert_eq!(left.code, 4, "{}", left.out);
+    assert!(left.out.contains("FAILED  "), "{}", left.out);
 }
 
 #[test]
@@ -561,8 +474,8 @@ fn foreign_text_is_passed_on_unchanged_into_a_pipe_and_shown_escaped() {
     let desk = Desk::new();
     desk.script("", &[&says("a\u{1b}[2Jb\u{202e}c")]);
     let left = desk.run(&["run", "--contract", "c.yaml", "--task", "x\u{1b}[31my"]);
-    assert_eq!(left.stdout, "a\u{1b}[2Jb\u{202e}c\n");
+    assert_eq!(left.out, "a\u{1b}[2Jb\u{202e}c\n");
     let shown = desk.run(&["show", "last"]);
-    assert!(shown.stdout.contains("x\\u{1b}[31my"), "{}", shown.stdout);
-    assert!(!shown.stdout.contains('\u{1b}'));
+    assert!(shown.out.contains("x\\u{1b}[31my"), "{}", shown.out);
+    assert!(!shown.out.contains('\u{1b}'));
 }

@@ -2,17 +2,17 @@
 //! a name, and no entry is there by half.
 
 use std::path::{Path, PathBuf};
-use std::process::Command as System;
+use std::process::Command;
 
-use assert_cmd::Command;
 use monolith::{RunFilter, StoreReader};
 use rusqlite::Connection;
-use serde_json::json;
-use tempfile::TempDir;
+
+use crate::desk::{Desk, Left, says};
+use crate::golden::file_of;
 
 /// A folder with a contract, and a store somewhere.
 struct Scene {
-    folder: TempDir,
+    desk: Desk,
     store: PathBuf,
 }
 
@@ -22,7 +22,7 @@ struct Tmpfs(PathBuf);
 impl Tmpfs {
     /// None where this machine does not let us mount one.
     fn mount(path: &Path, options: &str) -> Option<Self> {
-        let mount = System::new("mount")
+        let mount = Command::new("mount")
             .args(["-t", "tmpfs", "-o", options, "tmpfs"])
             .arg(path)
             .output();
@@ -33,40 +33,32 @@ impl Tmpfs {
 
 impl Drop for Tmpfs {
     fn drop(&mut self) {
-        drop(System::new("umount").arg(&self.0).output());
+        drop(Command::new("umount").arg(&self.0).output());
     }
 }
 
 impl Scene {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
-        let contract = "task: hi\ntargets: [{provider: demo, model: script}]\n\
-                        providers: {demo: {type: scripted, file: s.jsonl}}\n";
-        std::fs::write(folder.path().join("c.yaml"), contract).unwrap();
-        let message = json!({"role": "assistant", "content": "all is well. ".repeat(1000)});
-        let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
-        let script = json!({"response": {"choices": [choice]}}).to_string();
-        std::fs::write(folder.path().join("s.jsonl"), script).unwrap();
-        std::fs::create_dir(folder.path().join("disk")).unwrap();
-        let store = folder.path().join("disk/runs.db");
-        Self { folder, store }
+        let desk = Desk::new();
+        desk.script("", &[&says(&"all is well. ".repeat(1000))]);
+        std::fs::create_dir(desk.path("disk")).unwrap();
+        let store = desk.path("disk/runs.db");
+        Self { desk, store }
     }
 
     fn disk(&self) -> PathBuf {
-        self.folder.path().join("disk")
+        self.desk.path("disk")
     }
 
     fn command(&self, args: &[&str]) -> (i32, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(args)
-            .arg("--store")
-            .arg(&self.store)
-            .current_dir(self.folder.path())
-            .env("MONOLITH_HOME", self.folder.path().join("home"))
-            .output()
-            .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        (output.status.code().unwrap(), said)
+        let left = Left::from(self.process(args).output().unwrap());
+        (left.code, left.err)
+    }
+
+    fn process(&self, args: &[&str]) -> Command {
+        let mut command = self.desk.command(args);
+        command.arg("--store").arg(&self.store);
+        command
     }
 
     fn run(&self, run: &str) -> (i32, String) {
@@ -118,7 +110,7 @@ fn a_store_that_may_not_be_written_is_named_and_can_be_read() {
         return;
     };
     assert_eq!(scene.run("r-1").0, 0);
-    let remount = System::new("mount")
+    let remount = Command::new("mount")
         .args(["-o", "remount,ro"])
         .arg(&disk.0)
         .output()
@@ -139,7 +131,7 @@ fn a_store_that_may_not_be_written_is_named_and_can_be_read() {
         assert_ne!(code, 0, "{args:?}: {said}");
     }
     let remount = |options: &str| {
-        let mut mount = System::new("mount");
+        let mut mount = Command::new("mount");
         mount
             .args(["-o", &format!("remount,{options}")])
             .arg(&disk.0);
@@ -187,15 +179,15 @@ fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
     let set = |path: &Path, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    set(scene.folder.path(), 0o755);
+    set(&scene.desk.path(""), 0o755);
     set(&scene.disk(), 0o555);
     // Permission bits do not bind the superuser, who can become somebody else.
     let bound = std::fs::write(scene.disk().join("probe"), "").is_err();
     let mut command = if bound {
-        System::new(env!("CARGO_BIN_EXE_monolith"))
+        Command::new(env!("CARGO_BIN_EXE_monolith"))
     } else {
         drop(std::fs::remove_file(scene.disk().join("probe")));
-        let mut other = System::new("setpriv");
+        let mut other = Command::new("setpriv");
         other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
         let probe = other
             .arg("test")
@@ -206,7 +198,7 @@ fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
             println!("skipped 1 case: nobody else can run the binary here");
             return None;
         }
-        let mut other = System::new("setpriv");
+        let mut other = Command::new("setpriv");
         other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
         other.arg(env!("CARGO_BIN_EXE_monolith"));
         other
@@ -215,8 +207,8 @@ fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
         .args(args)
         .arg("--store")
         .arg(&scene.store)
-        .current_dir(scene.folder.path())
-        .env("MONOLITH_HOME", scene.folder.path().join("nobody"))
+        .current_dir(scene.desk.path(""))
+        .env("MONOLITH_HOME", scene.desk.path("nobody"))
         .output()
         .unwrap();
     set(&scene.disk(), 0o755);
@@ -245,7 +237,7 @@ fn a_store_in_a_folder_that_may_not_be_written_is_read() {
         };
         assert_eq!(code, 0, "{args:?}: {said}");
     }
-    assert!(!scene.folder.path().join("nobody").exists());
+    assert!(!scene.desk.path("nobody").exists());
     assert_eq!(files(), before);
     // The same without the files that a process leaves empty: none may be needed.
     for ending in ["db-wal", "db-shm"] {
@@ -280,19 +272,14 @@ fn whoever_only_reads_makes_nothing() {
     ];
     for args in commands {
         for store in [None, Some("none.db")] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-            command.args(args);
+            let mut command = scene.desk.command(args);
             if let Some(store) = store {
                 command.args(["--store", store]);
             }
-            let home = scene.folder.path().join("home");
-            command
-                .current_dir(scene.folder.path())
-                .env("MONOLITH_HOME", &home)
-                .output()
-                .unwrap();
+            let home = scene.desk.path("home");
+            command.output().unwrap();
             assert!(!home.exists(), "{args:?}");
-            assert!(!scene.folder.path().join("none.db").exists(), "{args:?}");
+            assert!(!scene.desk.path("none.db").exists(), "{args:?}");
         }
     }
 }
@@ -303,17 +290,10 @@ fn a_transcript_is_imported_from_a_pipe_and_leaves_no_copy() {
     use std::io::Write as _;
     use std::process::Stdio;
     let scene = Scene::new();
-    let golden = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/replay/v1/core.valid_call.jsonl"
-    );
-    let golden = std::fs::read(golden).unwrap();
+    let golden = std::fs::read(file_of("core.valid_call")).unwrap();
     let import = |bytes: &[u8], name: &str| {
-        let mut child = System::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(["import", name, "--store"])
-            .arg(&scene.store)
-            .current_dir(scene.folder.path())
-            .env("MONOLITH_HOME", scene.folder.path().join("home"))
+        let mut child = scene
+            .process(&["import", name])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -321,9 +301,8 @@ fn a_transcript_is_imported_from_a_pipe_and_leaves_no_copy() {
             .unwrap();
         // Who is refused early does not read to the end.
         drop(child.stdin.take().unwrap().write_all(bytes));
-        let left = child.wait_with_output().unwrap();
-        let text = [left.stdout, left.stderr].map(|text| String::from_utf8(text).unwrap());
-        (left.status.code().unwrap(), text.concat())
+        let left = Left::from(child.wait_with_output().unwrap());
+        (left.code, left.said())
     };
     let (code, said) = import(&golden[..golden.len() / 2], "/dev/stdin");
     assert_eq!(code, 7, "{said}");

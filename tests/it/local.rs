@@ -9,6 +9,8 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::desk;
+
 const CONTRACT: &str = "\
 system: Use the tools.
 task: Which files are in this folder?
@@ -67,12 +69,7 @@ fn model(cases: usize) -> Option<String> {
 }
 
 fn monolith(folder: &TempDir, arguments: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("monolith").unwrap();
-    command
-        .current_dir(folder.path())
-        .env("MONOLITH_HOME", folder.path().join("state"))
-        .args(arguments);
-    command
+    Command::from_std(desk::monolith(folder.path(), arguments))
 }
 
 fn folder() -> TempDir {
@@ -195,7 +192,7 @@ fn a_known_model_that_is_not_here_is_offered_on_a_terminal_and_named_in_a_pipe()
             .arg(&program)
             .args(["run", "contract.yaml"])
             .current_dir(folder.path())
-            .env("MONOLITH_HOME", folder.path().join("state"))
+            .env("MONOLITH_HOME", folder.path().join("home"))
             // Where nothing is that could fetch a model.
             .env("PIP_NO_INDEX", "1")
             .output()
@@ -297,7 +294,7 @@ fn models_are_stored_listed_checked_and_removed() {
         4,
         "no model `mine` is stored here",
     );
-    let blobs = folder.path().join("state/models/blobs");
+    let blobs = folder.path().join("home/models/blobs");
     assert_eq!(fs::read_dir(blobs).unwrap().count(), 0);
 }
 
@@ -542,7 +539,7 @@ fn a_file_that_llama_cpp_aborts_on_is_refused_with_its_words_and_a_good_one_is_t
         assert!(said.contains(expect), "{key}: {said}");
         assert!(!said.contains("/src/"), "{said}");
     }
-    let tried = folder.path().join("state/models/tried");
+    let tried = folder.path().join("home/models/tried");
     assert!(!tried.exists(), "what did not pass is not noted");
     fs::copy(&model, &path).unwrap();
     for _ in 0..2 {

@@ -1,10 +1,11 @@
 //! Diagnostics: off by default, on stderr where they are asked for.
 
-use assert_cmd::Command;
+use crate::desk::Desk;
 
 fn machine(log: Option<&str>) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-    command.arg("machine").env_remove("MONOLITH_LOG");
+    let desk = Desk::new();
+    let mut command = desk.command(&["machine"]);
+    command.env_remove("MONOLITH_LOG");
     if let Some(log) = log {
         command.env("MONOLITH_LOG", log);
     }

@@ -23,6 +23,8 @@ mod contract_file;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod desk;
+#[cfg(test)]
 mod evidence;
 #[cfg(test)]
 mod faults;
@@ -30,6 +32,8 @@ mod faults;
 mod first_steps;
 #[cfg(test)]
 mod fuzz;
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 mod kill;
 #[cfg(test)]

@@ -1,19 +1,19 @@
 //! `migrate`, and what every command says of versions that it does not know.
 
 use std::path::PathBuf;
-use std::process::{Command as System, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use assert_cmd::Command;
 use serde_json::Value;
-use tempfile::TempDir;
 
-struct Scene(TempDir);
+use crate::desk::{Desk, Left};
+
+struct Scene(Desk);
 
 impl Scene {
     /// A folder with a store as version 0.1.0 wrote it.
     fn new() -> Self {
-        let scene = Self(TempDir::new().unwrap());
+        let scene = Self(Desk::new());
         let kept = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/tests/fixtures/stores/format-1.db.gz"
@@ -25,19 +25,19 @@ impl Scene {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path(name)
     }
 
     fn command(&self, args: &[&str]) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(args)
-            .current_dir(self.0.path())
-            .env("MONOLITH_HOME", self.0.path())
-            .output()
-            .unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        let code = output.status.code().unwrap();
-        (code, text(output.stdout), text(output.stderr))
+        let left = Left::from(self.process(args).output().unwrap());
+        (left.code, left.out, left.err)
+    }
+
+    /// The store lies in the folder itself.
+    fn process(&self, args: &[&str]) -> Command {
+        let mut command = self.0.command(args);
+        command.env("MONOLITH_HOME", self.0.path(""));
+        command
     }
 
     #[track_caller]
@@ -116,10 +116,8 @@ fn a_migration_that_is_killed_at_any_moment_loses_nothing() {
     let mut cut_off = 0;
     for moment in 0..24_u32 {
         let scene = Scene::new();
-        let mut child = System::new(env!("CARGO_BIN_EXE_monolith"))
-            .arg("migrate")
-            .current_dir(scene.0.path())
-            .env("MONOLITH_HOME", scene.0.path())
+        let mut child = scene
+            .process(&["migrate"])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -164,10 +162,10 @@ fn a_migration_that_runs_out_of_room_or_is_stopped_at_a_write_loses_nothing() {
             "{signal} ulimit -c 0; ulimit -f {blocks}; exec {} migrate",
             env!("CARGO_BIN_EXE_monolith")
         );
-        let left = System::new("sh")
+        let left = Command::new("sh")
             .args(["-c", &line])
-            .current_dir(scene.0.path())
-            .env("MONOLITH_HOME", scene.0.path())
+            .current_dir(scene.path(""))
+            .env("MONOLITH_HOME", scene.path(""))
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&left.stderr);

@@ -1,16 +1,13 @@
 //! The modes of `monolith replay`: evidence first, under another contract, live, and on from one of a run's entries.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::bench::Bench;
+use crate::desk::{Desk, Left, monolith};
 
 const CONTRACT: &str = "task: Which licence?\n\
     tool_policy: required\n\
@@ -18,72 +15,22 @@ const CONTRACT: &str = "task: Which licence?\n\
     providers: {demo: {type: scripted, file: s.jsonl}}\n\
     tools: {builtin: [read_file], workspace: .}\n";
 
-/// A folder with a finished run `r1` that has read a file.
-pub struct Desk(TempDir);
-
-pub struct Said {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+/// A desk with a finished run `r1` that has read a file.
+pub fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("LICENSE", "MIT");
+    desk.write("c.yaml", CONTRACT);
+    let lines = [reads("LICENSE"), says("It is MIT.")];
+    let lines = lines.map(|body| json!({"response": body}).to_string());
+    desk.write("s.jsonl", &lines.join("\n"));
+    desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
+    desk
 }
 
 impl Desk {
-    pub fn empty() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    pub fn new() -> Self {
-        let desk = Self::empty();
-        desk.write("LICENSE", "MIT");
-        desk.write("c.yaml", CONTRACT);
-        let lines = [reads("LICENSE"), says("It is MIT.")];
-        let lines = lines.map(|body| json!({"response": body}).to_string());
-        desk.write("s.jsonl", &lines.join("\n"));
-        desk.ok(&["run", "c.yaml", "--run-id", "r1"]);
-        desk
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    pub fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
-    }
-
-    pub fn says(&self, args: &[&str]) -> Said {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        let command = command.args(args).args(["--store", "runs.db"]);
-        let command = command.env("MONOLITH_HOME", self.path("home"));
-        let command = command.env_remove("OPENAI_API_KEY");
-        let left = command.current_dir(self.0.path()).output().unwrap();
-        Said {
-            code: left.status.code().unwrap(),
-            out: String::from_utf8(left.stdout).unwrap(),
-            err: String::from_utf8(left.stderr).unwrap(),
-        }
-    }
-
-    #[track_caller]
-    pub fn ok(&self, args: &[&str]) -> String {
-        let said = self.says(args);
-        assert_eq!(said.code, 0, "{args:?}: {}{}", said.out, said.err);
-        said.out
-    }
-
-    /// The document that a command prints, and its exit code.
-    #[track_caller]
-    pub fn json(&self, args: &[&str]) -> (i32, Value) {
-        let said = self.says(&[args, &["--json"]].concat());
-        let Ok(document) = serde_json::from_str(&said.out) else {
-            panic!("{args:?}: {}{}", said.out, said.err);
-        };
-        (said.code, document)
-    }
-
     #[track_caller]
     fn sql(&self, sql: &str) {
-        let store = Connection::open(self.path("runs.db")).unwrap();
+        let store = Connection::open(self.path("home/runs.db")).unwrap();
         store.pragma_update(None, "foreign_keys", false).unwrap();
         store.execute_batch(sql).unwrap();
         assert!(store.total_changes() > 0, "{sql} changes nothing");
@@ -119,7 +66,7 @@ pub fn first(report: &Value) -> (u64, &str, &str) {
 
 #[test]
 fn bad_evidence_comes_before_every_decision() {
-    let desk = Desk::new();
+    let desk = desk();
     let whole = desk.ok(&["export", "r1"]);
     let (code, report) = desk.json(&["replay", "r1"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)));
@@ -139,7 +86,7 @@ fn bad_evidence_comes_before_every_decision() {
             let (code, other) = desk.json(&[&["replay", name][..], mode].concat());
             assert_eq!((code, first(&other).2), (7, attribution), "{mode:?}");
         }
-        let forked = desk.says(&["replay", name, "--fork-at", "1", "--contract", "c.yaml"]);
+        let forked = desk.run(&["replay", name, "--fork-at", "1", "--contract", "c.yaml"]);
         assert_eq!(forked.code, 7, "{}", forked.err);
     };
     check("second.jsonl", format!("{whole}{header}\n"), "extended");
@@ -160,7 +107,7 @@ fn bad_evidence_comes_before_every_decision() {
 
 #[test]
 fn another_contract_that_decides_the_same_comes_to_the_same_end() {
-    let desk = Desk::new();
+    let desk = desk();
     let (code, report) = desk.json(&["replay", "r1", "--set", "max_turns=4"]);
     assert_eq!(code, 0, "{report}");
     assert_eq!(report["same_outcome"], true);
@@ -177,14 +124,14 @@ fn another_contract_that_decides_the_same_comes_to_the_same_end() {
 
 #[test]
 fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
-    let desk = Desk::new();
+    let desk = desk();
     // The recording says it all: the call would not have been made.
     let (code, report) = desk.json(&["replay", "r1", "--set", "max_calls.run=0"]);
     assert_eq!(code, 6, "{report}");
     assert_eq!(report["recorded_outcome"]["class"], "COMPLETED_WITH_TOOLS");
     assert_eq!(report["outcome"]["code"], "max_calls", "{report}");
     assert_eq!(report["first_other_decision"]["seq"], 3, "{report}");
-    let told = desk.says(&["replay", "r1", "--set", "max_calls.run=0"]);
+    let told = desk.run(&["replay", "r1", "--set", "max_calls.run=0"]);
     assert_eq!(told.code, 6);
     assert!(
         told.out
@@ -217,7 +164,7 @@ fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
 
     // What has no contract file needs one.
     desk.ok(&["export", "r1", "-o", "r1.jsonl"]);
-    let said = desk.says(&["replay", "r1.jsonl", "--set", "max_turns=3"]);
+    let said = desk.run(&["replay", "r1.jsonl", "--set", "max_turns=3"]);
     assert_eq!(said.code, 4);
     assert!(
         said.err.contains("name it with --contract FILE"),
@@ -241,12 +188,10 @@ fn another_contract_starts_no_server() {
     }
     let bench = Bench::new(3);
     let monolith = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        let command = command.args(args).args(["--store", "runs.db", "--json"]);
-        let left = command.current_dir(bench.path()).output().unwrap();
-        let out = String::from_utf8(left.stdout).unwrap();
-        let document: Value = serde_json::from_str(&out).unwrap();
-        (left.status.code(), document)
+        let mut command = monolith(bench.path(), args);
+        let command = command.args(["--store", "runs.db", "--json"]);
+        let left = Left::from(command.output().unwrap());
+        (Some(left.code), left.document())
     };
     assert_eq!(monolith(&["run", "c.yaml", "--run-id", "r1"]).0, Some(0));
     let log = bench.path().join("executions");
@@ -279,7 +224,7 @@ fn another_contract_starts_no_server() {
 
 #[test]
 fn a_tool_that_answers_otherwise_is_the_first_difference_at_its_entry() {
-    let desk = Desk::new();
+    let desk = desk();
     let before = desk.ok(&["list"]);
     let (code, report) = desk.json(&["replay", "r1", "--live", "all"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
@@ -298,7 +243,7 @@ fn a_tool_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     assert_eq!(desk.ok(&["list"]), before, "nothing is written");
 
     // Another folder, another contract: the answers would say nothing.
-    let said = desk.says(&["replay", "r1", "--live", "all", "--set", "system=Hm."]);
+    let said = desk.run(&["replay", "r1", "--live", "all", "--set", "system=Hm."]);
     assert_eq!(said.code, 4, "{}", said.err);
     assert!(
         said.err
@@ -338,7 +283,7 @@ fn serve(runtime: &Runtime, server: &MockServer, answers: &[Value]) {
 fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
     let runtime = Runtime::new().unwrap();
     let server = runtime.block_on(MockServer::start());
-    let desk = Desk::empty();
+    let desk = Desk::new();
     desk.write("LICENSE", "MIT");
     let contract = format!(
         "task: Which licence?\ntool_policy: required\n\
@@ -391,7 +336,7 @@ fn a_model_that_answers_otherwise_is_the_first_difference_at_its_entry() {
 
 #[test]
 fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
-    let desk = Desk::new();
+    let desk = desk();
     let fork = ["replay", "r1", "--fork-at", "6", "--run-id", "r2"];
     let (code, result) = desk.json(&[&fork[..], &["--set", "tool_policy=optional"]].concat());
     assert_eq!(code, 0, "{result}");
@@ -446,7 +391,7 @@ fn a_fork_goes_on_from_an_entry_as_a_run_of_its_own() {
 
 #[test]
 fn a_fork_inherits_no_proof_and_may_be_told_more() {
-    let desk = Desk::new();
+    let desk = desk();
     let (code, result) = desk.json(&["replay", "r1", "--fork-at", "6"]);
     assert_eq!(code, 1, "{result}");
     assert_eq!(result["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
@@ -461,7 +406,7 @@ fn a_fork_inherits_no_proof_and_may_be_told_more() {
 
 #[test]
 fn a_fork_where_a_call_has_no_answer_names_the_nearest_entries() {
-    let desk = Desk::new();
+    let desk = desk();
     let check = |at: &str, expect: &str| {
         let (code, result) = desk.json(&["replay", "r1", "--fork-at", at]);
         assert_eq!((code, &result["run_id"]), (4, &Value::Null), "{result}");

@@ -8,19 +8,15 @@ use tokio::runtime::Runtime;
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::replay_modes::{Desk, first, reads, says};
+use crate::desk::Desk;
+use crate::replay_modes::{desk, first, reads, says};
 
 /// Longer than any of these tests takes.
 const LATE_MS: u64 = 600_000;
 
 impl Desk {
     fn begin(&self, args: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(args)
-            .args(["--store", "runs.db"])
-            .env("MONOLITH_HOME", self.path("home"))
-            .current_dir(self.path(""))
-            .stdin(Stdio::null())
+        self.command(args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -29,7 +25,7 @@ impl Desk {
 
     fn length(&self, run: &str) -> u64 {
         let run = RunId::try_from(run.to_owned()).unwrap();
-        let Ok(mut reader) = StoreReader::open(&self.path("runs.db")) else {
+        let Ok(mut reader) = StoreReader::open(&self.path("home/runs.db")) else {
             return 0;
         };
         reader.read_run(&run).map_or(0, |run| run.row().length)
@@ -47,7 +43,7 @@ impl Desk {
     }
 
     /// The script: each answer after so many milliseconds.
-    fn script(&self, answers: &[(serde_json::Value, u64)]) {
+    fn late_script(&self, answers: &[(serde_json::Value, u64)]) {
         let lines = answers.iter();
         let lines =
             lines.map(|(body, late)| json!({"response": body, "delay_ms": late}).to_string());
@@ -57,8 +53,8 @@ impl Desk {
 
 #[test]
 fn a_run_in_progress_is_the_same_so_far() {
-    let desk = Desk::new();
-    desk.script(&[(reads("LICENSE"), 0), (says("Never."), LATE_MS)]);
+    let desk = desk();
+    desk.late_script(&[(reads("LICENSE"), 0), (says("Never."), LATE_MS)]);
     desk.kill(&["run", "c.yaml", "--run-id", "r2"], "r2", 7);
     let check = |args: &[&str], code: i32, same: bool| {
         let (found, report) = desk.json(&[&["replay", "r2"][..], args].concat());
@@ -71,13 +67,13 @@ fn a_run_in_progress_is_the_same_so_far() {
     check(&["--live", "tools", "--open"], 0, true);
     let so_far = "same so far: 7 entries; the run has no seal yet\n";
     assert_eq!(desk.ok(&["replay", "r2", "--open"]), so_far);
-    let said = desk.says(&["replay", "r2"]);
+    let said = desk.run(&["replay", "r2"]);
     assert!(
         said.out.starts_with(so_far) && said.out.contains("--open"),
         "{}",
         said.out
     );
-    let said = desk.says(&["replay", "r2", "--set", "max_turns=9"]);
+    let said = desk.run(&["replay", "r2", "--set", "max_turns=9"]);
     let end = "same so far: the recorded run has no end yet\n";
     assert!(said.code == 6 && said.out.ends_with(end), "{}", said.out);
 
@@ -99,8 +95,8 @@ fn a_run_in_progress_is_the_same_so_far() {
 
 #[test]
 fn a_fork_that_is_resumed_or_forked_plays_its_script_on() {
-    let desk = Desk::new();
-    desk.script(&[(reads("LICENSE"), 0), (says("Second."), 1_000)]);
+    let desk = desk();
+    desk.late_script(&[(reads("LICENSE"), 0), (says("Second."), 1_000)]);
     desk.ok(&["run", "c.yaml", "--run-id", "parent"]);
     let fork = ["replay", "parent", "--fork-at", "6", "--run-id", "child"];
     let fork = [&fork[..], &["--set", "tool_policy=optional"]].concat();
@@ -124,7 +120,7 @@ fn a_fork_that_is_resumed_or_forked_plays_its_script_on() {
         &["resume", "child"][..],
         &["replay", "child", "--live", "inference", "--open"],
     ] {
-        let said = desk.says(args);
+        let said = desk.run(args);
         assert_eq!(said.code, 4, "{}", said.err);
         assert!(
             said.err
@@ -139,11 +135,11 @@ fn a_fork_that_is_resumed_or_forked_plays_its_script_on() {
 
 #[test]
 fn a_fork_is_judged_by_what_its_user_said_before_too() {
-    let desk = Desk::new();
+    let desk = desk();
     let contract = std::fs::read_to_string(desk.path("c.yaml")).unwrap();
     let contract = contract.replace("Which licence?", "Which licence has this repository?");
     desk.write("c.yaml", &format!("page: code\n{contract}"));
-    desk.script(&[
+    desk.late_script(&[
         (reads("LICENSE"), 0),
         (reads("LICENSE"), 0),
         (says("MIT."), 0),
@@ -153,11 +149,11 @@ fn a_fork_is_judged_by_what_its_user_said_before_too() {
     let fork = ["replay", "parent", "--fork-at", "6", "--run-id", "child"];
     assert_eq!(desk.ok(&[&fork[..], &more].concat()), "MIT.\n");
     for nothing in ["--task=", "--task= "] {
-        let said = desk.says(&[&fork[..4], &[nothing]].concat());
+        let said = desk.run(&[&fork[..4], &[nothing]].concat());
         assert_eq!(said.code, 4);
         assert!(said.err.contains("there is no task"), "{}", said.err);
     }
-    let said = desk.says(&[&["run", "c.yaml"][..], &more].concat());
+    let said = desk.run(&[&["run", "c.yaml"][..], &more].concat());
     assert_eq!(said.code, 4);
     assert!(said.err.contains("--set page=null"), "{}", said.err);
 }
@@ -171,7 +167,7 @@ fn silent(runtime: &Runtime, total_timeout_ms: u64) -> (Desk, MockServer) {
         Mock::given(method("POST")).respond_with(response)
     };
     runtime.block_on(answer(0).mount(&server));
-    let desk = Desk::empty();
+    let desk = Desk::new();
     let contract = format!(
         "task: hi\ntotal_timeout_ms: {total_timeout_ms}\n\
          targets: [{{provider: cloud, model: m, context_window: 100000}}]\n\

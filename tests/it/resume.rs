@@ -8,16 +8,13 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use crate::bench::Bench;
+use crate::desk::{monolith, text};
 
 /// An entry in the middle of the bench's run.
 const MIDDLE: u64 = 8;
 
 fn name() -> RunId {
     RunId::try_from("r1".to_owned()).unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 impl Bench {
@@ -37,10 +34,8 @@ impl Bench {
     }
 
     fn says(&self, args: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        command.args(args).args(["--store", "runs.db"]);
-        command.env("MONOLITH_HOME", self.path().join("home"));
-        command.current_dir(self.path()).output().unwrap()
+        let mut command = monolith(self.path(), args);
+        command.args(["--store", "runs.db"]).output().unwrap()
     }
 
     /// Asserts that a resume is refused so, and leaves the run as it is.
@@ -265,26 +260,25 @@ fn a_full_or_read_only_disk_is_a_typed_end_and_a_resume_goes_on() {
         "tools": {"builtin": ["read_file"]},
     });
     std::fs::write(bench.path().join("c.yaml"), contract.to_string()).unwrap();
-    let monolith = |args: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        command.args(args).args(["--store", "disk/runs.db"]);
-        let left = command.current_dir(bench.path()).output().unwrap();
+    let on_disk = |args: &[&str]| {
+        let mut command = monolith(bench.path(), args);
+        let left = command.args(["--store", "disk/runs.db"]).output().unwrap();
         (left.status.code(), text(&left.stdout), text(&left.stderr))
     };
-    let (code, _, said) = monolith(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    let (code, _, said) = on_disk(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("the disk is full"), "{said}");
 
     small.remount("ro");
-    let (code, _, said) = monolith(&["resume", "r1"]);
+    let (code, _, said) = on_disk(&["resume", "r1"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("disk/runs.db"), "{said}");
 
     small.remount("rw,size=64m");
-    let (code, told, _) = monolith(&["verify", "r1", "--open"]);
+    let (code, told, _) = on_disk(&["verify", "r1", "--open"]);
     assert_eq!(code, Some(0), "no half entry: {told}");
-    let (code, told, said) = monolith(&["resume", "r1"]);
+    let (code, told, said) = on_disk(&["resume", "r1"]);
     assert_eq!((code, told.as_str()), (Some(0), "read\n"), "{said}");
-    assert_eq!(monolith(&["verify", "r1"]).0, Some(0));
-    assert_eq!(monolith(&["replay", "r1"]).0, Some(0));
+    assert_eq!(on_disk(&["verify", "r1"]).0, Some(0));
+    assert_eq!(on_disk(&["replay", "r1"]).0, Some(0));
 }

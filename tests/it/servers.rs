@@ -1,92 +1,48 @@
 //! The binary against tool servers that misbehave: each ends in its typed outcome, with a transcript that verifies and replays.
 
-use std::fs;
 use std::path::Path;
-use std::process::Command as Process;
+use std::process::Command;
 
-use assert_cmd::Command;
-use serde_json::{Value, json};
-use tempfile::TempDir;
-
-struct Ended {
-    code: Option<i32>,
-    result: Value,
-    stderr: String,
-}
+use crate::desk::{Desk, Left, calls, says};
 
 /// Runs the fixture server's tool `name`, then lets the model say that it is done.
-fn run(folder: &TempDir, name: &str, sets: &[&str]) -> Ended {
+fn run(desk: &Desk, name: &str, sets: &[&str]) -> Left {
     let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
-    let contract = format!(
-        "task: Use the tool.\n\
-         tool_policy: required\n\
-         targets: [{{provider: demo, model: script}}]\n\
-         providers: {{demo: {{type: scripted, file: script.jsonl}}}}\n\
-         tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}]}}}}}}\n",
-        server.display()
-    );
     let arguments = if name == "huge" {
         r#"{"size":1048576}"#
     } else {
         "{}"
     };
-    let call = json!({"id": "c1", "type": "function",
-        "function": {"name": format!("odd__{name}"), "arguments": arguments}});
-    let script = [
-        answer(&json!({"role": "assistant", "content": null, "tool_calls": [call]})),
-        answer(&json!({"role": "assistant", "content": "Done."})),
-    ];
-    fs::write(folder.path().join("contract.yaml"), contract).unwrap();
-    fs::write(folder.path().join("script.jsonl"), script.join("\n")).unwrap();
-    let mut arguments = vec![
-        "run",
-        "--json",
-        "--run-id",
-        "r",
-        "--contract",
-        "contract.yaml",
-    ];
+    let terms = format!(
+        "tool_policy: required\n\
+         tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}]}}}}}}\n",
+        server.display()
+    );
+    let call = calls(&format!("odd__{name}"), arguments);
+    desk.script(&terms, &[&call, &says("Done.")]);
+    let mut arguments = vec!["run", "--json", "--run-id", "r", "--contract", "c.yaml"];
     for set in sets {
         arguments.extend(["--set", set]);
     }
-    let output = monolith(folder, &arguments).output().unwrap();
-    Ended {
-        code: output.status.code(),
-        result: serde_json::from_slice(&output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn answer(message: &Value) -> String {
-    let body = json!({"model": "script", "choices": [{"index": 0, "message": message,
-        "finish_reason": "stop"}]});
-    json!({"proto": "openai-chat", "response": body.to_string()}).to_string()
-}
-
-fn monolith(folder: &TempDir, arguments: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("monolith").unwrap();
-    command
-        .current_dir(folder.path())
-        .env("MONOLITH_HOME", folder.path().join("state"))
-        .args(arguments);
-    command
+    desk.run(&arguments)
 }
 
 fn check(name: &str, sets: &[&str], outcome: (&str, &str), code: i32, observed: &str) {
-    if Process::new("python3").arg("--version").output().is_err() {
+    if Command::new("python3").arg("--version").output().is_err() {
         println!("skipped 1 case: python3 is not here");
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let ended = run(&folder, name, sets);
-    let got = &ended.result["outcome"];
+    let desk = Desk::new();
+    let ended = run(&desk, name, sets);
+    let result = ended.document();
+    let got = &result["outcome"];
     assert_eq!(
         (got["class"].as_str(), got["code"].as_str(), ended.code),
-        (Some(outcome.0), Some(outcome.1), Some(code)),
+        (Some(outcome.0), Some(outcome.1), code),
         "{name}: {}",
-        ended.stderr
+        ended.err
     );
-    let conversation = ended.result["conversation"].as_array().unwrap();
+    let conversation = result["conversation"].as_array().unwrap();
     let told = conversation
         .iter()
         .find(|message| message["role"] == "tool");
@@ -96,12 +52,12 @@ fn check(name: &str, sets: &[&str], outcome: (&str, &str), code: i32, observed: 
         "{name}: {told:?}"
     );
     if outcome.1 == "no_call_response" {
-        let error = ended.result["error"].as_str().unwrap_or_default();
+        let error = result["error"].as_str().unwrap_or_default();
         let said = format!("1 was started and did not come back. (odd__{name}: ");
         assert!(error.contains(&said), "{error}");
     }
     for proof in ["verify", "replay"] {
-        monolith(&folder, &[proof, "r"]).assert().success();
+        desk.ok(&[proof, "r"]);
     }
 }
 

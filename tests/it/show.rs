@@ -1,65 +1,39 @@
 //! `show` from outside: two runs side by side, a run while it happens, its exit code, and what a player makes of it.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-/// A folder with a state folder of its own.
-struct Desk(TempDir);
+use crate::desk::{Desk, Left};
 
 impl Desk {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        command
-            .args(args)
-            .current_dir(self.0.path())
-            .env("MONOLITH_HOME", self.0.path().join("home"));
-        command
-    }
-
-    /// Exit code and standard output.
-    fn run(&self, args: &[&str]) -> (i32, String) {
-        let output = self.command(args).stderr(Stdio::piped()).output().unwrap();
-        (
-            output.status.code().unwrap(),
-            String::from_utf8(output.stdout).unwrap(),
-        )
-    }
-
     /// A contract whose scripted model says this, each after so many milliseconds.
-    fn script(&self, policy: &str, answers: &[(&str, u64)]) {
+    fn script_in_time(&self, policy: &str, answers: &[(&str, u64)]) {
         let contract = json!({"task": "hi", "tool_policy": policy, "targets": [{"provider": "demo", "model": "script"}],
             "providers": {"demo": {"type": "scripted", "file": "s.jsonl"}}, "tools": {"builtin": ["echo"]}});
-        std::fs::write(self.0.path().join("c.json"), contract.to_string()).unwrap();
+        std::fs::write(self.path("c.json"), contract.to_string()).unwrap();
         let lines: Vec<String> = answers.iter().map(|(text, delay_ms)| {
             let call = json!([{"id": "a", "type": "function", "function": {"name": "echo", "arguments": "{\"text\":\"x\"}"}}]);
             let message = if *text == "call" { json!({"role": "assistant", "tool_calls": call}) } else { json!({"role": "assistant", "content": text}) };
             let stop = if *text == "call" { "tool_calls" } else { "stop" };
             json!({"response": {"choices": [{"index": 0, "message": message, "finish_reason": stop}]}, "delay_ms": delay_ms}).to_string()
         }).collect();
-        std::fs::write(self.0.path().join("s.jsonl"), lines.join("\n")).unwrap();
+        std::fs::write(self.path("s.jsonl"), lines.join("\n")).unwrap();
     }
 }
 
 fn golden(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(format!("replay/v1/{name}.jsonl"))
-        .display()
-        .to_string()
+    crate::golden::file_of(name).display().to_string()
 }
 
 #[test]
 fn two_runs_part_where_their_decisions_do() {
     let desk = Desk::new();
     let compare = |left: &str, right: &str| {
-        let (code, text) = desk.run(&["show", &golden(left), &golden(right), "--diff", "--json"]);
+        let Left {
+            code, out: text, ..
+        } = desk.run(&["show", &golden(left), &golden(right), "--diff", "--json"]);
         (code, serde_json::from_str::<Value>(&text).unwrap())
     };
     let (code, report) = compare("core.valid_call", "core.valid_call");
@@ -89,7 +63,9 @@ fn two_runs_part_where_their_decisions_do() {
         last,
         &json!({"side": "both", "left": [9, 15], "right": [4, 10]})
     );
-    let (code, text) = desk.run(&[
+    let Left {
+        code, out: text, ..
+    } = desk.run(&[
         "show",
         &golden("core.tool_timeout_then_call"),
         &golden("core.valid_call"),
@@ -109,32 +85,32 @@ fn two_runs_part_where_their_decisions_do() {
 fn a_comparison_needs_two_runs_that_verify() {
     let desk = Desk::new();
     let whole = golden("core.valid_call");
-    assert_eq!(desk.run(&["show", &whole, "--diff"]).0, 4);
-    assert_eq!(desk.run(&["show", &whole, &whole]).0, 4);
+    assert_eq!(desk.run(&["show", &whole, "--diff"]).code, 4);
+    assert_eq!(desk.run(&["show", &whole, &whole]).code, 4);
     let text = std::fs::read_to_string(&whole).unwrap();
     let changed = text.replacen("\"at_ms\":0", "\"at_ms\":1", 1);
-    std::fs::write(desk.0.path().join("bad.jsonl"), changed).unwrap();
-    assert_eq!(desk.run(&["show", &whole, "bad.jsonl", "--diff"]).0, 7);
+    std::fs::write(desk.path("bad.jsonl"), changed).unwrap();
+    assert_eq!(desk.run(&["show", &whole, "bad.jsonl", "--diff"]).code, 7);
 }
 
 #[test]
 fn the_exit_code_of_a_run_is_given_where_it_is_asked_for() {
     let desk = Desk::new();
     let check = |name: &str, expect: i32| {
-        assert_eq!(desk.run(&["show", &golden(name)]).0, 0, "{name}");
+        assert_eq!(desk.run(&["show", &golden(name)]).code, 0, "{name}");
         assert_eq!(
-            desk.run(&["show", &golden(name), "--exit-code"]).0,
+            desk.run(&["show", &golden(name), "--exit-code"]).code,
             expect,
             "{name}"
         );
         assert_eq!(
             desk.run(&["show", &golden(name), "--json", "--exit-code"])
-                .0,
+                .code,
             expect,
             "{name}"
         );
         assert_eq!(
-            desk.run(&["show", &golden(name), "--follow"]).0,
+            desk.run(&["show", &golden(name), "--follow"]).code,
             expect,
             "{name}"
         );
@@ -158,7 +134,7 @@ impl Drop for Driven {
 #[test]
 fn a_run_is_followed_from_its_first_entry_to_its_seal() {
     let desk = Desk::new();
-    desk.script("required", &[("call", 0), ("done", 4000)]);
+    desk.script_in_time("required", &[("call", 0), ("done", 4000)]);
     let quiet = |command: &mut Command| {
         command
             .stdout(Stdio::null())
@@ -170,7 +146,7 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
         &mut desk.command(&["run", "c.json", "--run-id", "r"]),
     ));
     // Asking is all the waiting: the run is there after a few answers.
-    let there = (0..2000).any(|_| desk.run(&["show", "r", "--raw"]).0 == 0);
+    let there = (0..2000).any(|_| desk.run(&["show", "r", "--raw"]).code == 0);
     assert!(there, "the run never began");
     let mut following = Driven(
         desk.command(&["show", "r", "--follow"])
@@ -187,7 +163,7 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
     );
     let rest: Vec<String> = lines.map(Result::unwrap).collect();
     let rows = rest.iter().take_while(|line| !line.is_empty()).count() + 1;
-    let (_, raw) = desk.run(&["show", "r", "--raw"]);
+    let raw = desk.run(&["show", "r", "--raw"]).out;
     assert_eq!(rows, raw.lines().count(), "{rest:?}");
     assert!(
         rest.iter()
@@ -205,7 +181,9 @@ fn a_run_is_followed_from_its_first_entry_to_its_seal() {
 #[test]
 fn a_recorded_terminal_has_a_header_and_times_that_never_fall() {
     let desk = Desk::new();
-    let (code, text) = desk.run(&[
+    let Left {
+        code, out: text, ..
+    } = desk.run(&[
         "export",
         &golden("core.tool_timeout_then_call"),
         "--format",
@@ -237,11 +215,11 @@ fn a_recorded_terminal_has_a_header_and_times_that_never_fall() {
 #[test]
 fn withheld_text_leaves_in_no_form_unasked() {
     let desk = Desk::new();
-    desk.script("required", &[("just talk", 0)]);
-    assert_eq!(desk.run(&["run", "c.json", "--run-id", "r"]).0, 1);
+    desk.script_in_time("required", &[("just talk", 0)]);
+    assert_eq!(desk.run(&["run", "c.json", "--run-id", "r"]).code, 1);
     let whole = ["export", "r", "--withheld", "-o", "whole.jsonl"];
-    assert_eq!(desk.run(&whole).0, 0);
-    let file = desk.0.path().join("whole.jsonl").display().to_string();
+    assert_eq!(desk.run(&whole).code, 0);
+    let file = desk.path("whole.jsonl").display().to_string();
     let blobs = |text: &str| {
         text.lines()
             .filter(|line| line.starts_with("{\"blob\""))
@@ -249,7 +227,9 @@ fn withheld_text_leaves_in_no_form_unasked() {
     };
     let held = blobs(&std::fs::read_to_string(&file).unwrap());
     let carried = |asked: &str, more: &[&str]| {
-        let (code, page) = desk.run(&[&["export", asked, "--format", "html"], more].concat());
+        let Left {
+            code, out: page, ..
+        } = desk.run(&[&["export", asked, "--format", "html"], more].concat());
         assert_eq!(code, 0);
         let (_, rest) = page.split_once("stream;base64\">").unwrap();
         let data = rest.split('<').next().unwrap();
@@ -261,7 +241,9 @@ fn withheld_text_leaves_in_no_form_unasked() {
         assert_eq!(carried(asked, &["--withheld"]), held);
         assert!(carried(asked, &[]) < held, "{held}");
         for format in ["atif", "cast"] {
-            let (code, text) = desk.run(&["export", asked, "--format", format, "--withheld"]);
+            let Left {
+                code, out: text, ..
+            } = desk.run(&["export", asked, "--format", format, "--withheld"]);
             assert_eq!(code, 0);
             assert!(!text.contains("just talk"), "{text}");
         }

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 
 use crate::cli::args::CorpusAdaptersArgs;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CorpusFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -18,7 +18,7 @@ const SHOWN_FAULTS: usize = 20;
 /// `monolith corpus adapters`: the rows are written as they come, so memory does not grow with the file.
 pub(super) fn adapters(home: &Home, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
     let screen = home.screen;
-    let unreadable = |reason: String| CliError::RecordsUnreadable {
+    let unreadable = |reason: String| CorpusFault::RecordsUnreadable {
         path: args.file.clone(),
         reason,
     };
@@ -94,10 +94,11 @@ impl Tally {
             faults.push(format!("and {} more", counted(self.more_faults, "line")));
         }
         faults.extend(self.broken.map(|fault| fault.to_string()));
-        Err(CliError::RecordsNotJudged {
+        Err(CorpusFault::RecordsNotJudged {
             path,
             faults: faults.join("\n  "),
-        })
+        }
+        .into())
     }
 }
 

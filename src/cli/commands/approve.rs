@@ -1,7 +1,7 @@
 use super::approval::{said_yes, shown};
 use super::ask;
 use crate::cli::args::ApproveArgs;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, SystemFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::Source;
@@ -68,7 +68,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
                 .write_err(&format!("run {run_id}: {}", shown(&order)));
         }
         if !typed.is_some_and(|typed| said_yes(&typed)) {
-            return Err(CliError::NotConfirmed { what: "answer" });
+            return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
     reader.leave_answer(

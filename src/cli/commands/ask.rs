@@ -1,6 +1,6 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, SystemFault};
 use crate::cli::home::Home;
 
 /// Asks whoever sits at the terminal; nobody there, or anything but yes, is no. `what` is what was not done then.
@@ -8,7 +8,7 @@ pub(super) fn confirm(home: &Home, what: &'static str, question: &str) -> Result
     let answer = answer(home, &format!("{question} [y/N] "))?;
     match answer.as_deref() {
         Some("y" | "Y" | "yes") => Ok(()),
-        _ => Err(CliError::NotConfirmed { what }),
+        _ => Err(SystemFault::NotConfirmed { what }.into()),
     }
 }
 

@@ -9,7 +9,7 @@ use super::contract::{failures, preview_of};
 use super::doctor::DoctorArgs;
 use super::init::ways_out;
 use super::run::{read_spec, runtime};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, HomeFault};
 use crate::cli::found::running;
 use crate::cli::home::{Home, LOCAL_KEY};
 use crate::cli::numbers::{counted, grouped};
@@ -142,7 +142,7 @@ fn store(home: &Home) -> Finding {
     match counted_runs {
         Ok(None) => missing(name, "there is none yet", "the first run makes it"),
         Ok(Some(runs)) => ok(name, counted(runs, "run")),
-        Err(CliError::NoSuchStore { path }) => missing(
+        Err(CliError::Home(HomeFault::NoSuchStore { path })) => missing(
             name,
             format!("{} is not there", path.display()),
             "the first run makes it",

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{adapters, live};
 use crate::cli::args::{CorpusCommand, CorpusRunArgs};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CorpusFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -50,16 +50,18 @@ fn run(home: &Home, args: &CorpusRunArgs) -> Result<Exit, CliError> {
         && ModelProfile::by_id(profile).is_none()
     {
         let known = ModelProfile::all().iter().map(|p| p.id.as_str());
-        return Err(CliError::NoSuchProfile {
+        return Err(CorpusFault::NoSuchProfile {
             got: profile.clone(),
             known: known.collect::<Vec<_>>().join(", "),
-        });
+        }
+        .into());
     }
     let report = run_corpus(args.filter.as_deref(), args.profile.as_deref());
     if report.rows.is_empty() {
-        return Err(CliError::NoSuchCase {
+        return Err(CorpusFault::NoSuchCase {
             filter: args.filter.clone().unwrap_or_default(),
-        });
+        }
+        .into());
     }
     if args.json {
         home.screen.out_json(&document(&report))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::run::{Broken, Ended, Job, drive_job, read_spec, tell_end};
 use super::{export, replay, verify};
 use crate::cli::args::{DemoAct, DemoArgs};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, HomeFault, SystemFault, TranscriptFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::live::Live;
@@ -159,7 +159,7 @@ fn folder(home: &Home, run_id: &RunId) -> Result<PathBuf, CliError> {
         if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
             continue;
         }
-        let refuse = |fault: std::io::Error| CliError::CannotWrite {
+        let refuse = |fault: std::io::Error| SystemFault::CannotWrite {
             path: path.clone(),
             reason: fault.to_string(),
         };
@@ -173,21 +173,21 @@ fn folder(home: &Home, run_id: &RunId) -> Result<PathBuf, CliError> {
 }
 
 fn demo_id() -> Result<RunId, CliError> {
-    let refuse = |reason: String| CliError::Randomness { reason };
+    let refuse = |reason: String| SystemFault::Randomness { reason };
     let mut bytes = [0_u8; 4];
     getrandom::fill(&mut bytes).map_err(|fault| refuse(fault.to_string()))?;
     let text = format!("{PREFIX}{:08x}", u32::from_be_bytes(bytes));
-    RunId::try_from(text).map_err(|fault| refuse(fault.to_string()))
+    Ok(RunId::try_from(text).map_err(|fault| refuse(fault.to_string()))?)
 }
 
 fn tamper(home: &Home) -> Result<Exit, CliError> {
-    let reader = home.reader()?.ok_or(CliError::NoDemoRun)?;
+    let reader = home.reader()?.ok_or(HomeFault::NoDemoRun)?;
     let runs = reader.list_runs(MOST_RUNS, RunFilter::Sealed)?;
     let run_id = runs
         .into_iter()
         .map(|row| row.run_id)
         .find(|run_id| run_id.as_str().starts_with(PREFIX))
-        .ok_or(CliError::NoDemoRun)?;
+        .ok_or(HomeFault::NoDemoRun)?;
     let mut file = Vec::new();
     export::write_to(
         Source::Run(run_id.clone(), reader),
@@ -196,13 +196,13 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
     )?;
     let trust = home.trust(&[], &[], &[])?;
     let whole = verify_bytes(&file, &trust);
-    let change = Change::find(&file).ok_or(CliError::NothingTampered)?;
+    let change = Change::find(&file).ok_or(TranscriptFault::NothingTampered)?;
     let (from, to) = (char::from(change.byte), char::from(change.byte ^ CASE));
     if let Some(byte) = file.get_mut(change.at) {
         *byte ^= CASE;
     }
     let path = std::env::temp_dir().join(format!("monolith-tampered-{run_id}.jsonl"));
-    std::fs::write(&path, &file).map_err(|fault| CliError::CannotWrite {
+    std::fs::write(&path, &file).map_err(|fault| SystemFault::CannotWrite {
         path: path.clone(),
         reason: fault.to_string(),
     })?;
@@ -228,7 +228,7 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
     if found == Exit::EVIDENCE && whole.holds() {
         Ok(Exit::OK)
     } else {
-        Err(CliError::NothingTampered)
+        Err(TranscriptFault::NothingTampered.into())
     }
 }
 

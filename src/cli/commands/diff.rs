@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::story::{Row, Teller};
 use super::verify;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, TranscriptFault};
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -100,10 +100,11 @@ impl Side {
         let trust = home.trust(&[], &[], &[])?;
         let (report, _) = verify::report_of(home.source(asked)?, true, &trust)?;
         if let Some(bad) = &report.first_bad {
-            return Err(CliError::NotVerified {
+            return Err(TranscriptFault::NotVerified {
                 asked: asked.to_owned(),
                 place: verify::place(bad),
-            });
+            }
+            .into());
         }
         let recorded = home.source(asked)?.load()?;
         let contract = recorded.contract.clone();

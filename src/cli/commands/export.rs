@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{exported, verify};
 use crate::cli::args::{ExportArgs, ExportFormat};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -43,7 +43,7 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
     };
     let left_out = match &args.output {
         Some(path) if !args.force && home.cwd.join(path).exists() => {
-            return Err(CliError::FileExists { path: path.clone() });
+            return Err(SystemFault::FileExists { path: path.clone() }.into());
         }
         Some(path) => {
             let left_out = write_file(&home.cwd.join(path), write)?;
@@ -97,10 +97,11 @@ fn verified(home: &Home, args: &ExportArgs) -> Result<(), CliError> {
     let (report, _) = verify::report_of(home.source(&args.run)?, true, &trust)?;
     match &report.first_bad {
         None => Ok(()),
-        Some(bad) => Err(CliError::ExportNotVerified {
+        Some(bad) => Err(TranscriptFault::ExportNotVerified {
             asked: args.run.clone(),
             place: verify::place(bad),
-        }),
+        }
+        .into()),
     }
 }
 
@@ -126,7 +127,7 @@ fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
 ) -> Result<usize, CliError> {
-    let refuse = |fault: &io::Error| CliError::CannotWrite {
+    let refuse = |fault: &io::Error| SystemFault::CannotWrite {
         path: path.to_owned(),
         reason: fault.to_string(),
     };
@@ -159,6 +160,6 @@ pub(super) fn write_to(
             out.flush().map_err(ExportError::Io)?;
             Ok(left_out)
         }
-        Source::File(path) => Err(CliError::FileInsteadOfRun { path }),
+        Source::File(path) => Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     }
 }

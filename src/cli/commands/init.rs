@@ -7,7 +7,7 @@ use super::ask::answer;
 use super::check_report::code_of;
 use super::contract::judge;
 use super::run::runtime;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ModelFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::found::{Choice, Places, choices, running};
@@ -52,9 +52,10 @@ pub(in crate::cli) struct InitArgs {
 pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliError> {
     let path = home.cwd.join(&args.file);
     if path.exists() && !args.force {
-        return Err(CliError::FileExists {
+        return Err(SystemFault::FileExists {
             path: args.file.clone(),
-        });
+        }
+        .into());
     }
     let servers = runtime()?.block_on(running(&args.places, &home.environment));
     let stored = ModelStore::new(home.models_folder()?).list()?;
@@ -83,11 +84,12 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
     let folder = path.parent().unwrap_or(&home.cwd).to_owned();
     let judged = judge(home, spec, folder)?;
     if let Some((check, why)) = judged.into_iter().next() {
-        return Err(CliError::ContractOfInit {
+        return Err(ModelFault::ContractOfInit {
             exit: code_of(check),
             way: line(&way.what),
             why,
-        });
+        }
+        .into());
     }
     write(&path, &text, args.force)?;
     home.screen.out(&format!(
@@ -120,11 +122,11 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
 fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
-    let nothing = || CliError::NothingToUse {
+    let nothing = || ModelFault::NothingToUse {
         asked: args.way.clone().or_else(|| args.model.clone()),
     };
     if ways.is_empty() {
-        return Err(nothing());
+        return Err(nothing().into());
     }
     if ways.len() == 1 || args.yes {
         return Ok(ways.swap_remove(0));
@@ -136,7 +138,7 @@ fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice,
     }
     home.screen.write_err(&list);
     let Some(said) = answer(home, "Number [1]: ")? else {
-        return Err(CliError::NobodyChose);
+        return Err(ModelFault::NobodyChose.into());
     };
     let number = match said.as_str() {
         "" => Some(1),
@@ -145,7 +147,7 @@ fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice,
     let at = number.and_then(|number| number.checked_sub(1));
     match at.filter(|at| *at < ways.len()) {
         Some(at) => Ok(ways.swap_remove(at)),
-        None => Err(CliError::NobodyChose),
+        None => Err(ModelFault::NobodyChose.into()),
     }
 }
 
@@ -236,15 +238,15 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
     let written = options
         .open(path)
         .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-    written.map_err(|fault| match fault.kind() {
-        std::io::ErrorKind::AlreadyExists => CliError::FileExists {
+    Ok(written.map_err(|fault| match fault.kind() {
+        std::io::ErrorKind::AlreadyExists => SystemFault::FileExists {
             path: path.to_owned(),
         },
-        _ => CliError::CannotWrite {
+        _ => SystemFault::CannotWrite {
             path: path.to_owned(),
             reason: fault.to_string(),
         },
-    })
+    })?)
 }
 
 /// What can be done where nothing is found.

@@ -1,7 +1,7 @@
 use std::io::Read as _;
 
 use crate::cli::args::{CommitmentArgs, KeyCommand};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, TranscriptFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::Source;
@@ -31,7 +31,7 @@ pub(in crate::cli) fn key(home: &Home, command: &KeyCommand) -> Result<Exit, Cli
 fn commitment(home: &Home, args: &CommitmentArgs) -> Result<String, CliError> {
     let Source::Run(run_id, _) = home.run(&args.run)? else {
         let path = args.run.clone().into();
-        return Err(CliError::FileInsteadOfRun { path });
+        return Err(TranscriptFault::FileInsteadOfRun { path }.into());
     };
     let key = home.keys()?.existing_redaction_key()?;
     let mut value = Vec::new();

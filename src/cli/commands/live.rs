@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::corpus::told_metrics;
 use super::run::runtime;
 use crate::cli::args::{CorpusRunArgs, SLOW_TOOL};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, CorpusFault, HomeFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -43,7 +43,7 @@ pub(super) fn live(home: &Home, url: &str, args: &CorpusRunArgs) -> Result<Exit,
     let screen = home.screen;
     let endpoint = &args.endpoint;
     let model = endpoint.model.clone().unwrap_or_default();
-    let own = std::env::current_exe().map_err(|fault| CliError::OwnProgram {
+    let own = std::env::current_exe().map_err(|fault| SystemFault::OwnProgram {
         reason: fault.to_string(),
     })?;
     let target = LiveTarget {
@@ -98,7 +98,7 @@ pub(super) fn live(home: &Home, url: &str, args: &CorpusRunArgs) -> Result<Exit,
 impl From<LiveError> for CliError {
     fn from(fault: LiveError) -> Self {
         match fault {
-            LiveError::Case(fault) => Self::LiveCase(fault),
+            LiveError::Case(fault) => CorpusFault::LiveCase(fault).into(),
             LiveError::Driver(fault) => Self::Driver(fault),
             LiveError::Store(fault) => Self::Store(fault),
         }
@@ -115,7 +115,7 @@ impl Scratch {
         }
         let name = random_run_id("monolith-live-")?;
         let folder = std::env::temp_dir().join(name.as_str());
-        fs::create_dir(&folder).map_err(|fault| CliError::CannotWrite {
+        fs::create_dir(&folder).map_err(|fault| SystemFault::CannotWrite {
             path: folder.clone(),
             reason: fault.to_string(),
         })?;
@@ -133,12 +133,12 @@ impl Drop for Scratch {
 /// The folder that the cases' tools see: always the same files.
 fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
     let write = |path: &Path, text: &str| {
-        fs::write(path, text).map_err(|fault| CliError::CannotWrite {
+        fs::write(path, text).map_err(|fault| SystemFault::CannotWrite {
             path: path.to_owned(),
             reason: fault.to_string(),
         })
     };
-    fs::create_dir_all(folder).map_err(|fault| CliError::StateFolder {
+    fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
         path: folder.to_owned(),
         reason: fault.to_string(),
     })?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::verify::{checks, place};
 use crate::cli::args::{LogCommand, LogRootArgs, LogVerifyArgs};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, TrustFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
@@ -60,7 +60,7 @@ fn root(home: &Home, args: &LogRootArgs) -> Result<Exit, CliError> {
 
 fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
     let Source::Run(run_id, reader) = home.run(asked)? else {
-        return Err(CliError::NoLog);
+        return Err(TrustFault::NoLog.into());
     };
     let log = whole(home)?;
     let found = reader.log_leaf(&run_id)?;
@@ -69,7 +69,7 @@ fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
         Some((index, leaf, proof))
     });
     let Some((index, leaf, proof)) = proven else {
-        return Err(CliError::NotInLog { run_id });
+        return Err(TrustFault::NotInLog { run_id }.into());
     };
     let (head, note) = signed(home, &log)?;
     home.screen.out_json(&InclusionProof {
@@ -90,10 +90,11 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
     let old = old.and_then(|old| log.leaves.get(..old));
     let proof = consistency_proof(old_size, &log.leaves);
     let (Some(old), Some(proof)) = (old, proof) else {
-        return Err(CliError::NoSuchLogSize {
+        return Err(TrustFault::NoSuchLogSize {
             asked: old_size,
             size: head.size,
-        });
+        }
+        .into());
     };
     home.screen.out_json(&ConsistencyProof {
         old_size,
@@ -107,7 +108,7 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
 }
 
 fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
-    let reader = home.reader()?.ok_or(CliError::NoLog)?;
+    let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
     let trust = Trust {
         pins: home.pins(&args.pins)?,
         ..Trust::default()
@@ -139,8 +140,8 @@ fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
 }
 
 fn whole(home: &Home) -> Result<RunLog, CliError> {
-    let reader = home.reader()?.ok_or(CliError::NoLog)?;
-    reader.run_log()?.ok_or(CliError::NoLog)
+    let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
+    Ok(reader.run_log()?.ok_or(TrustFault::NoLog)?)
 }
 
 fn signed(home: &Home, log: &RunLog) -> Result<(TreeHead, String), CliError> {

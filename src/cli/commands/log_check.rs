@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use super::verify::checks;
 use crate::cli::args::LogCheckArgs;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, TrustFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::screen::Style;
@@ -12,7 +12,7 @@ use crate::transcript::LogProof;
 pub(super) fn check(home: &Home, args: &LogCheckArgs) -> Result<Exit, CliError> {
     let trust = home.trust(&args.keys, &args.pins, &[])?;
     let text = home.read_trusted(&args.proof)?;
-    let proof = LogProof::read(&text).map_err(|flaw| CliError::BrokenProof {
+    let proof = LogProof::read(&text).map_err(|flaw| TrustFault::BrokenProof {
         path: args.proof.clone(),
         flaw,
     })?;

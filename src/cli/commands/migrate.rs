@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::adapter::Adapter;
 use crate::cli::args::MigrateArgs;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, HomeFault, TranscriptFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -35,7 +35,7 @@ pub(in crate::cli) fn migrate(home: &Home, args: &MigrateArgs) -> Result<Exit, C
     }
     let path = home.store_path()?;
     if !path.exists() {
-        return Err(CliError::NoSuchStore { path });
+        return Err(HomeFault::NoSuchStore { path }.into());
     }
     let done = migrate_store(&path, args.to, args.dry_run)?;
     home.screen.out(&told(&path, &done, args.dry_run))?;
@@ -79,7 +79,7 @@ fn listed() -> String {
 
 /// The format that a transcript or a contract states, where this build knows it and all that its contract names.
 fn format_of(path: &Path) -> Result<String, CliError> {
-    let unreadable = |fault: io::Error| CliError::TranscriptUnreadable {
+    let unreadable = |fault: io::Error| TranscriptFault::Unreadable {
         path: path.to_owned(),
         reason: fault.to_string(),
     };
@@ -89,9 +89,10 @@ fn format_of(path: &Path) -> Result<String, CliError> {
         .read_to_end(&mut head)
         .map_err(unreadable)?;
     if head == SQLITE {
-        return Err(CliError::StoreInsteadOfFile {
+        return Err(TranscriptFault::StoreInsteadOfFile {
             path: path.to_owned(),
-        });
+        }
+        .into());
     }
     let mut first = Vec::new();
     each_line(path, |line| {
@@ -100,7 +101,7 @@ fn format_of(path: &Path) -> Result<String, CliError> {
     })
     .or_else(|fault| match fault {
         // A contract may have its keys in any order, and lines within.
-        CliError::NotATranscript { .. } => {
+        CliError::Transcript(TranscriptFault::NotATranscript { .. }) => {
             first.clear();
             let file = File::open(path).map_err(unreadable)?;
             let most = u64::try_from(MAX_LINE_BYTES).unwrap_or(u64::MAX);
@@ -113,12 +114,12 @@ fn format_of(path: &Path) -> Result<String, CliError> {
     })?;
     let document: serde_json::Value = serde_json::from_slice(&first).unwrap_or_default();
     let format = document.get("format").and_then(|format| format.as_str());
-    let format = format.ok_or_else(|| CliError::NoFormat {
+    let format = format.ok_or_else(|| TranscriptFault::NoFormat {
         path: path.to_owned(),
     })?;
     // A transcript begins with its contract, which has a version of its own.
     let inner = document.get("contract");
-    let refuse = |fault| CliError::Version {
+    let refuse = |fault| TranscriptFault::Version {
         path: path.to_owned(),
         fault,
     };
@@ -136,22 +137,24 @@ fn format_of(path: &Path) -> Result<String, CliError> {
         let asked = text_of(target, "adapter_version");
         if Adapter::by_version(asked).is_err() {
             let known: Vec<&str> = Adapter::versions().collect();
-            return Err(CliError::UnknownPart {
+            return Err(TranscriptFault::UnknownPart {
                 path: path.to_owned(),
                 what: "adapter",
                 found: asked.chars().take(80).collect(),
                 known: known.join(", "),
-            });
+            }
+            .into());
         }
     }
     let semantics = contract.get("semantics_version");
     if semantics.and_then(serde_json::Value::as_u64) != Some(u64::from(SEMANTICS_VERSION)) {
-        return Err(CliError::UnknownPart {
+        return Err(TranscriptFault::UnknownPart {
             path: path.to_owned(),
             what: "semantics_version",
             found: semantics.map_or_else(|| "none".to_owned(), ToString::to_string),
             known: SEMANTICS_VERSION.to_string(),
-        });
+        }
+        .into());
     }
     Ok(format.to_owned())
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::model_pull::{PullArgs, Pulled, pull};
 use super::run::runtime;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -177,7 +177,7 @@ fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
 }
 
 async fn tally(home: &Home, args: &ProveArgs, gate: bool) -> Result<Tally, CliError> {
-    let broken = |reason: String| CliError::ModelTrial { reason };
+    let broken = |reason: String| ModelFault::Trial { reason };
     let trial = |seed: u64| {
         let temperature = args.temperature;
         gate_contract(GateTrial {
@@ -195,9 +195,10 @@ async fn tally(home: &Home, args: &ProveArgs, gate: bool) -> Result<Tally, CliEr
     let backend = embedded_model(path, &spec, &contract, &home.environment).await;
     let probe = backend.probe(&CancellationToken::new()).await;
     if !probe.responsive {
-        return Err(CliError::ModelUnavailable {
+        return Err(ModelFault::Unavailable {
             reason: probe.detail,
-        });
+        }
+        .into());
     }
     let mut tally = Tally::default();
     for seed in 0..args.seeds {

@@ -5,7 +5,7 @@ use clap::Args;
 
 use super::ask::confirm;
 use super::run::runtime;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
 use crate::cli::home::Home;
 use crate::cli::numbers::grouped;
@@ -63,7 +63,7 @@ pub(super) fn pull(home: &Home, args: &PullArgs) -> Result<Pulled, CliError> {
         return pull_from_hub(home, &store, args);
     }
     let known = KNOWN_MODELS.iter().find(|known| known.name == args.model);
-    let known = known.ok_or_else(|| CliError::NoKnownModel {
+    let known = known.ok_or_else(|| ModelFault::NoKnownModel {
         name: args.model.clone(),
         known: KNOWN_MODELS.map(|known| known.name).join(", "),
     })?;
@@ -131,7 +131,7 @@ fn pull_known(
     known: &KnownModel,
     args: &PullArgs,
 ) -> Result<Pulled, CliError> {
-    let refuse = |reason: String| CliError::ModelPull {
+    let refuse = |reason: String| ModelFault::Pull {
         name: known.name.to_owned(),
         reason,
     };

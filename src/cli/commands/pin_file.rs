@@ -2,7 +2,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, SystemFault};
 use crate::cli::home::Home;
 
 /// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
@@ -10,10 +10,10 @@ use crate::cli::home::Home;
 /// What stands in the file stays: a line is only ever added at its end, by one process at a time.
 ///
 /// # Errors
-/// [`CliError::BrokenTrust`] where the file holds something else than pins.
+/// [`TrustFault::Broken`](crate::cli::error::TrustFault::Broken) where the file holds something else than pins.
 pub(super) fn add(home: &Home, asked: &Path, pin: &str) -> Result<(), CliError> {
     let path = home.cwd.join(asked);
-    let refuse = |fault: io::Error| CliError::CannotWrite {
+    let refuse = |fault: io::Error| SystemFault::CannotWrite {
         path: asked.to_owned(),
         reason: fault.to_string(),
     };
@@ -38,7 +38,8 @@ pub(super) fn add(home: &Home, asked: &Path, pin: &str) -> Result<(), CliError> 
     };
     file.write_all(format!("{end}{pin}").as_bytes())
         .and_then(|()| file.sync_all())
-        .map_err(refuse)
+        .map_err(refuse)?;
+    Ok(())
 }
 
 /// Makes the file with its first line in it; false where somebody else was faster.

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ModelFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::contract::ModelProfile;
@@ -35,7 +35,7 @@ pub(in crate::cli) fn profile(home: &Home, command: &ProfileCommand) -> Result<E
         ProfileCommand::List(args) if args.json => home.screen.out_json(&ModelProfile::all())?,
         ProfileCommand::List(_) => home.screen.out(&listed())?,
         ProfileCommand::Show(args) => {
-            let profile = ModelProfile::by_id(&args.id).ok_or_else(|| CliError::NoProfile {
+            let profile = ModelProfile::by_id(&args.id).ok_or_else(|| ModelFault::NoProfile {
                 got: args.id.clone(),
                 known: known(),
             })?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::run::read_spec;
 use super::{replay_contract, replay_fork, replay_live, verify};
 use crate::cli::args::ReplayArgs;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ContractFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -105,7 +105,7 @@ impl Origin {
             Vec::new()
         };
         let file = args.contract.clone().or(recorded);
-        let file = file.ok_or_else(|| CliError::NoFileOfRun {
+        let file = file.ok_or_else(|| ContractFault::NoFileOfRun {
             asked: args.run.clone(),
         })?;
         Ok(Self {

@@ -8,7 +8,7 @@ use super::replay::{self, Origin};
 use super::run::runtime;
 use super::signals::Signals;
 use crate::cli::args::{LiveArg, ReplayArgs};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -68,7 +68,7 @@ fn asked(
     let runtime = runtime()?;
     let cancel = CancellationToken::new();
     runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
+        let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
             reason: fault.to_string(),
         })?;
         let mut progress = |text: &str| home.screen.note(&line(text));

@@ -2,7 +2,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::run::{Broken, Ended, drive_to_the_end, read_spec, tell};
 use crate::cli::args::ResumeArgs;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ContractFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::known;
@@ -35,7 +35,7 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
         None => (home.cwd.clone(), None, Vec::new()),
     };
     let file = args.contract.or(recorded);
-    let file = file.ok_or(CliError::NoContractFile { run_id })?;
+    let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     sets.extend(args.sets);
     let path = home.cwd.join(&file);
     let spec = read_spec(home, (&file, &path), &sets, (&base_dir, config))?;

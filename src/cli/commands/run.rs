@@ -13,7 +13,7 @@ use super::offer::offer_models;
 use super::signals::{Asked, Signals};
 use crate::cli::app::{caught, print_result, result_of};
 use crate::cli::args::{DurabilityArg, RunArgs};
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, ContractFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -109,7 +109,7 @@ pub(super) fn tell(
                 Some(result) => tell_summary(home, result),
                 None => tell_summary(home, &result_of(&broken.error)),
             }
-            if matches!(broken.error, CliError::Panic { .. }) {
+            if broken.error.is_panic() {
                 // The result is printed: whoever catches other panics must not print another.
                 home.screen.error(&broken.error);
                 return Ok(Exit::from(&broken.error));
@@ -194,7 +194,7 @@ pub(super) fn read_spec(
     sets: &[String],
     (base, config): (&Path, Option<PathBuf>),
 ) -> Result<ContractSpec, CliError> {
-    let refuse = |reason: String| CliError::ContractUnreadable {
+    let refuse = |reason: String| ContractFault::Unreadable {
         path: name.to_owned(),
         reason,
     };
@@ -227,12 +227,11 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Starts the threads that a run needs.
 pub(super) fn runtime() -> Result<Runtime, CliError> {
-    tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|fault| CliError::Runtime {
-            reason: fault.to_string(),
-        })
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    let runtime = threads.enable_all().build();
+    Ok(runtime.map_err(|fault| SystemFault::Runtime {
+        reason: fault.to_string(),
+    })?)
 }
 
 /// Runs a job; whoever watches sees it happen.
@@ -262,7 +261,7 @@ pub(super) fn drive_to_the_end(
     // What panics here leaves a transcript behind, and the result says which.
     let driven = caught(|| {
         runtime.block_on(async {
-            let mut signals = Signals::listen().map_err(|fault| CliError::Runtime {
+            let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
                 reason: fault.to_string(),
             })?;
             let prepared = prepare(preparing, live, &mut signals).await?;
@@ -412,7 +411,7 @@ mod tests {
         let live = followed();
         let fails = async |_: &CancellationToken| panic!("as the test wants");
         let broken = drive_to_the_end(&store, &live, fails).unwrap_err();
-        assert!(matches!(broken.error, CliError::Panic { .. }));
+        assert!(broken.error.is_panic());
         let result = broken.result.unwrap();
         assert!(result.run_id.is_some());
         assert_eq!((result.entries, result.exit_code), (2, 1));

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use super::story::Story;
 use super::{diff, follow, overview, tree, verify};
 use crate::cli::args::ShowArgs;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, TranscriptFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::{Recorded, Source};
@@ -51,10 +51,11 @@ pub(in crate::cli) fn show(home: &Home, args: &ShowArgs) -> Result<Exit, CliErro
 /// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
 fn tell_unverified(home: &Home, args: &ShowArgs, place: &str) -> Result<(), CliError> {
     if args.form.json {
-        return Err(CliError::NotVerified {
+        return Err(TranscriptFault::NotVerified {
             asked: args.run.clone(),
             place: place.to_owned(),
-        });
+        }
+        .into());
     }
     let line = format!("NOT VERIFIED: {place}");
     if args.form.raw || args.form.step.is_some() {
@@ -99,10 +100,11 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
             Ok(())
         })?;
         return match form.step {
-            Some(asked) if !found => Err(CliError::NoSuchEntry {
+            Some(asked) if !found => Err(TranscriptFault::NoSuchEntry {
                 asked,
                 last: last.unwrap_or(0),
-            }),
+            }
+            .into()),
             _ => Ok(Exit::OK),
         };
     }

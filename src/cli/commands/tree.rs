@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::list;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, TranscriptFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -28,7 +28,7 @@ struct Family {
 pub(super) fn tree(home: &Home, asked: &str) -> Result<Exit, CliError> {
     let (run_id, mut reader) = match home.source(asked)? {
         Source::Run(run_id, reader) => (run_id, reader),
-        Source::File(path) => return Err(CliError::FileInsteadOfRun { path }),
+        Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
     let (family, damaged) = Family::read(&mut reader)?;
     let paint = |name: &str| home.screen.paint_out(Style::Bold, name);

@@ -5,16 +5,14 @@ use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::desk::calls;
 
 /// More than anything here takes, on however slow a machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Starts a run of `c.yaml`.
 fn started(desk: &Desk) -> Child {
-    Process::new(env!("CARGO_BIN_EXE_monolith"))
-        .args(["run", "--contract", "c.yaml", "--run-id", "r", "--json"])
-        .current_dir(desk.path())
-        .env("MONOLITH_HOME", desk.path().join("home"))
+    desk.command(&["run", "--contract", "c.yaml", "--run-id", "r", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -31,13 +29,9 @@ fn hanging(desk: &Desk) -> Child {
 
 /// Starts a run that waits for an approval of its first call.
 fn parked(desk: &Desk, more: &str) -> Child {
-    let call = r#"{"id":"a","type":"function","function":{"name":"echo","arguments":"{\"text\":\"hi\"}"}}"#;
-    let asks = format!(
-        r#"{{"response":{{"choices":[{{"index":0,"message":{{"role":"assistant","content":null,"tool_calls":[{call}]}}}}]}}}}"#
-    );
     desk.script(
         &format!("tools: {{builtin: [echo]}}\nrequire_approval: [echo]\n{more}"),
-        &[&asks, &says("that is all")],
+        &[&calls("echo", "{\"text\":\"hi\"}"), &says("that is all")],
     );
     let child = started(desk);
     entries(desk, 4);
@@ -48,7 +42,7 @@ fn parked(desk: &Desk, more: &str) -> Child {
 fn entries(desk: &Desk, wanted: u64) {
     for _ in 0..2_000 {
         let left = desk.run(&["show", "r", "--json"]);
-        let result: Value = serde_json::from_str(&left.stdout).unwrap_or_default();
+        let result: Value = serde_json::from_str(&left.out).unwrap_or_default();
         if result["entries"].as_u64() >= Some(wanted) {
             return;
         }
@@ -148,7 +142,7 @@ fn in_bring_up(desk: &Desk) -> (Child, PathBuf) {
     let child = started(desk);
     let until = Instant::now() + LONGEST;
     let process = loop {
-        if let Ok(pid) = std::fs::read_to_string(desk.path().join("pid")) {
+        if let Ok(pid) = std::fs::read_to_string(desk.path("pid")) {
             break PathBuf::from(format!("/proc/{}/cmdline", pid.trim()));
         }
         assert!(Instant::now() < until, "the server was never started");
@@ -196,11 +190,9 @@ fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
     let long = "x".repeat(1 << 20);
     for (run, json) in [("plain", None), ("json", Some("--json"))] {
         desk.script("", &[&says(&long)]);
-        let mut child = Process::new(env!("CARGO_BIN_EXE_monolith"))
-            .args(["run", "--contract", "c.yaml", "--run-id", run])
+        let mut child = desk
+            .command(&["run", "--contract", "c.yaml", "--run-id", run])
             .args(json)
-            .current_dir(desk.path())
-            .env("MONOLITH_HOME", desk.path().join("home"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -211,14 +203,12 @@ fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
         assert_eq!(output.status.code(), Some(0), "{run}: {told}");
         assert!(!told.contains("panic"), "{run}: {told}");
         assert_eq!(desk.run(&["verify", run]).code, 0);
-        let billed = std::fs::read_to_string(desk.path().join("home/accounting.jsonl")).unwrap();
+        let billed = std::fs::read_to_string(desk.path("home/accounting.jsonl")).unwrap();
         assert!(billed.contains(&format!("\"txnId\":\"{run}\"")), "{billed}");
     }
     // The same where there is no run to tell of.
-    let mut child = Process::new(env!("CARGO_BIN_EXE_monolith"))
-        .args(["run", "--contract", "no.yaml", "--json"])
-        .current_dir(desk.path())
-        .env("MONOLITH_HOME", desk.path().join("home"))
+    let mut child = desk
+        .command(&["run", "--contract", "no.yaml", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use assert_cmd::Command;
 use monolith::{
     Chain, Checkpoint, Digest, LineVerifier, Link, PublicKey, SecretKey, Tombstone, Trust,
     VerifyOptions, checkpoint_line, tombstone_line,
@@ -294,15 +293,10 @@ fn every_kept_attack_ends_as_expected() {
             "{name} is not what its attack makes"
         );
         assert_eq!(judged(&bytes, keys()).as_ref(), Some(expected), "{name}");
-        let output = Command::new(env!("CARGO_BIN_EXE_monolith"))
-            .arg("verify")
-            .arg(&file)
-            .args(["--json", "--key"])
-            .arg(path("example.key"))
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(7), "{name}");
-        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let (file, key) = (file.to_str().unwrap(), path("example.key"));
+        let key = key.to_str().unwrap();
+        let (code, report) = crate::desk::Desk::new().json(&["verify", file, "--key", key]);
+        assert_eq!(code, 7, "{name}");
         let bad = &report["first_bad"];
         assert_eq!(
             (bad["kind"].as_str(), bad["line"].as_u64()),

@@ -8,14 +8,14 @@ mod noted;
 
 use std::path::PathBuf;
 
-use assert_cmd::Command;
 use monolith::{Chain, Checkpoint, Digest, Link, LogLeaf, RunId, SecretKey};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+use crate::desk::{Desk, says};
 
 /// A state folder with three finished runs, and what an auditor noted elsewhere.
-struct Scene(TempDir);
+struct Scene(Desk);
 
 struct Entry {
     seq: i64,
@@ -25,16 +25,8 @@ struct Entry {
 
 impl Scene {
     fn new() -> Self {
-        let scene = Self(TempDir::new().unwrap());
-        let contract = "task: hi\ntargets: [{provider: demo, model: script}]\n\
-                        providers: {demo: {type: scripted, file: s.jsonl}}\n";
-        scene.write("c.yaml", contract);
-        let message = json!({"role": "assistant", "content": "all is well"});
-        let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
-        scene.write(
-            "s.jsonl",
-            &json!({"response": {"choices": [choice]}}).to_string(),
-        );
+        let scene = Self(Desk::new());
+        scene.0.script("", &[&says("all is well")]);
         for run in ["r-1", "r-2", "r-3"] {
             scene.run(run);
             scene.ok(&["verify", run, "--write-pin", "heads"]);
@@ -46,15 +38,15 @@ impl Scene {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.0.path(name)
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.path(name), text).unwrap();
+        self.0.write(name, text);
     }
 
     fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap()
+        self.0.read(name)
     }
 
     fn run(&self, run: &str) {
@@ -62,19 +54,12 @@ impl Scene {
     }
 
     fn command(&self, args: &[&str]) -> (i32, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
-        let command = command.args(args).current_dir(self.0.path());
-        let output = command.env("MONOLITH_HOME", self.path("home")).output();
-        let output = output.unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        let code = output.status.code().unwrap();
-        (code, text(output.stdout), text(output.stderr))
+        let left = self.0.run(args);
+        (left.code, left.out, left.err)
     }
 
     fn ok(&self, args: &[&str]) -> String {
-        let (code, out, err) = self.command(args);
-        assert_eq!(code, 0, "{args:?}: {out}{err}");
-        out
+        self.0.ok(args)
     }
 
     /// What a verification says: its level, and the kind of the first flaw.

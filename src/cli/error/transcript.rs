@@ -1,0 +1,100 @@
+use std::path::PathBuf;
+
+use super::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
+use crate::cli::exit::Exit;
+use crate::message::VersionFault;
+use crate::transcript::{Flaw, LineError};
+
+/// A transcript, or a file that should be one, is not what the command needs.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum TranscriptFault {
+    /// The caller: no such file.
+    #[error("read the transcript {}: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    /// Whoever changed the file.
+    #[error("read the transcript {}: {fault}", path.display())]
+    Line { path: PathBuf, fault: LineError },
+    /// Whoever changed the file.
+    #[error("read the transcript {}: it does not begin with its contract", path.display())]
+    NoHeader { path: PathBuf },
+    /// The caller: a file of another kind.
+    #[error("read {}: not a monolith transcript", path.display())]
+    NotATranscript { path: PathBuf },
+    /// The caller: the transcript does not hold.
+    #[error("show {asked}: the transcript is not verified: {place}")]
+    NotVerified { asked: String, place: String },
+    /// The caller: the transcript does not hold.
+    #[error("export {asked}: the transcript is not verified: {place}")]
+    ExportNotVerified { asked: String, place: String },
+    /// Whoever changed the transcript.
+    #[error("read entry {seq}: {flaw}")]
+    Entry { seq: u64, flaw: Flaw },
+    /// The caller: the run has no such entry.
+    #[error("show entry {asked}: the run has entries 0 to {last}")]
+    NoSuchEntry { asked: u64, last: u64 },
+    /// The caller: a file where only a run of the store will do.
+    #[error("export {}: it is a file already", path.display())]
+    FileInsteadOfRun { path: PathBuf },
+    /// The caller: the file is of a version that this build does not read.
+    #[error("read {}: {fault}", path.display())]
+    Version { path: PathBuf, fault: VersionFault },
+    /// The caller: what the file names is of a version that this build does not have.
+    #[error("read {}: its {what} is {found:?}, and this build knows {known}", path.display())]
+    UnknownPart {
+        path: PathBuf,
+        what: &'static str,
+        found: String,
+        known: String,
+    },
+    /// The caller: a file without a version.
+    #[error("read {}: it states no format, so it is neither a transcript nor a contract as monolith contract show prints it", path.display())]
+    NoFormat { path: PathBuf },
+    /// The caller: a store where a transcript or a contract is meant.
+    #[error("read {}: it is a database, not a transcript or a contract", path.display())]
+    StoreInsteadOfFile { path: PathBuf },
+    /// monolith: a changed byte was not found.
+    #[error("find the changed byte: verify accepted the file")]
+    NothingTampered,
+}
+
+impl Advice for TranscriptFault {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unreadable { .. }
+            | Self::NoSuchEntry { .. }
+            | Self::FileInsteadOfRun { .. }
+            | Self::Version { .. }
+            | Self::UnknownPart { .. }
+            | Self::NoFormat { .. }
+            | Self::StoreInsteadOfFile { .. } => Exit::USAGE,
+            Self::Line { .. }
+            | Self::Entry { .. }
+            | Self::NoHeader { .. }
+            | Self::NotATranscript { .. }
+            | Self::NotVerified { .. }
+            | Self::ExportNotVerified { .. }
+            | Self::NothingTampered => Exit::EVIDENCE,
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Line { .. }
+            | Self::NoHeader { .. }
+            | Self::Entry { .. }
+            | Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
+            Self::Version { .. } | Self::UnknownPart { .. } => KNOWN_VERSIONS,
+            Self::StoreInsteadOfFile { .. } => "monolith migrate --store FILE migrates a store",
+            Self::NoFormat { .. } => {
+                "the file that an author writes has no version: monolith contract check FILE reads it"
+            }
+            Self::NoSuchEntry { .. } => "monolith show RUN lists them",
+            Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
+            Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
+            Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
+            Self::NothingTampered => OUR_BUG,
+            Self::Unreadable { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}

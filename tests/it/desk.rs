@@ -1,0 +1,150 @@
+//! A folder to stand in, the binary run there, and what it left behind. What a subject adds to that is an `impl Desk` of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Variables of whoever runs the tests that would change what a command does.
+const OTHERS: [&str; 7] = [
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "HF_ENDPOINT",
+    "HF_TOKEN",
+    "MONOLITH_HUB",
+    "OPENAI_API_KEY",
+    "OPENROUTER_API_KEY",
+];
+
+/// The binary, called in `folder` with a state folder `home` below it, and nobody to ask.
+pub fn monolith(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_monolith"));
+    for variable in OTHERS {
+        command.env_remove(variable);
+    }
+    command
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .env("MONOLITH_HOME", folder.join("home"));
+    command
+}
+
+/// The bytes of a program that speaks text.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A line of a script: the model says this.
+pub fn says(content: &str) -> String {
+    answer(&json!({"role": "assistant", "content": content}), "stop")
+}
+
+/// A line of a script: the model calls a tool.
+pub fn calls(name: &str, arguments: &str) -> String {
+    let call =
+        json!({"id": "a", "type": "function", "function": {"name": name, "arguments": arguments}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    answer(&message, "tool_calls")
+}
+
+fn answer(message: &Value, finish: &str) -> String {
+    let choice = json!({"index": 0, "message": message, "finish_reason": finish});
+    json!({"response": {"choices": [choice]}}).to_string()
+}
+
+/// A folder with a state folder `home`; both go with it.
+pub struct Desk(TempDir);
+
+/// What a command left behind.
+pub struct Left {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Left {
+    #[track_caller]
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().expect("no signal ended it"),
+            out: text(&output.stdout),
+            err: text(&output.stderr),
+        }
+    }
+}
+
+impl Left {
+    /// What it said on both streams.
+    pub fn said(&self) -> String {
+        format!("{}{}", self.out, self.err)
+    }
+
+    /// The one document on its standard output.
+    #[track_caller]
+    pub fn document(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|fault| panic!("{fault}: {}", self.said()))
+    }
+}
+
+impl Desk {
+    pub fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    /// The folder, or what lies in it.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    /// `c.yaml`, whose scripted model answers with each of these lines in turn.
+    pub fn script(&self, more: &str, lines: &[&str]) {
+        let contract = format!(
+            "task: hi\ntargets: [{{provider: demo, model: script}}]\n\
+             providers: {{demo: {{type: scripted, file: s.jsonl}}}}\n{more}"
+        );
+        self.write("c.yaml", &contract);
+        self.write("s.jsonl", &lines.join("\n"));
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        monolith(self.0.path(), args)
+    }
+
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Left {
+        self.command(args).output().unwrap().into()
+    }
+
+    /// Runs a command that must end so.
+    #[track_caller]
+    pub fn ends(&self, args: &[&str], code: i32) -> Left {
+        let left = self.run(args);
+        assert_eq!(left.code, code, "{args:?}: {}", left.said());
+        left
+    }
+
+    /// Runs a command that must succeed; what it printed.
+    #[track_caller]
+    pub fn ok(&self, args: &[&str]) -> String {
+        self.ends(args, 0).out
+    }
+
+    /// The code that a command ends with under `--json`, and the document that it prints.
+    #[track_caller]
+    pub fn json(&self, args: &[&str]) -> (i32, Value) {
+        let left = self.run(&[args, &["--json"]].concat());
+        (left.code, left.document())
+    }
+}
