@@ -161,6 +161,38 @@ async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun
     assert!(holds("--config=") && !holds("k-of-file"));
 }
 
+#[test]
+fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
+    let desk = desk();
+    let check = |address: &str, expect: &str| {
+        let terms = json!({"type": "openai", "baseUrl": address});
+        let config = json!({"providers": {"cloud": terms}});
+        desk.write(".ai-agent.json", &config.to_string());
+        let left = desk.at_home(&["contract", "show", "prompts/c.yaml"]);
+        assert_eq!(left.code, 4, "{}", left.said());
+        assert!(left.err.contains(expect), "{}", left.err);
+        assert!(!left.said().contains("abcdefghij"), "{}", left.said());
+    };
+    check(
+        "https://gate.example/sk-abcdefghij0123456789/v1",
+        "what providers.cloud.base_url gives stands at \"/providers/cloud/base_url\"",
+    );
+    // The name of a host may look like anything.
+    let host = json!({"type": "openai", "baseUrl": "https://sk-abcdefghij-northeurope.example/v1"});
+    let config = json!({"providers": {"cloud": host}});
+    desk.write(".ai-agent.json", &config.to_string());
+    assert_eq!(
+        desk.at_home(&["contract", "show", "prompts/c.yaml"]).code,
+        0
+    );
+    let file = "task: hi\ntargets: [{provider: p, model: m}]\nproviders: {p: {type: openai, base_url: \"ftp://x/sk-abcdefghij0123456789\"}}\n";
+    desk.write("prompts/c.yaml", file);
+    check(
+        "http://here/v1",
+        "expected an address that begins with https:// or http://",
+    );
+}
+
 /// 000/7.placeholders.3
 #[test]
 fn a_variable_that_is_missing_names_its_layer_and_its_key() {

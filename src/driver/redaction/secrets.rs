@@ -217,7 +217,11 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
         let all = document.get(section)?.as_object()?;
         let shown = all.iter().find(|(_, terms)| {
             let address = terms.get(key).and_then(Value::as_str);
-            address.is_some_and(|address| finder.text(address) != address)
+            // The name of a host may look like anything, and is no secret.
+            let path = address
+                .and_then(|address| address.split_once("://")?.1.split_once('/'))
+                .map(|(_, path)| path);
+            path.is_some_and(|path| finder.text(path) != path)
         });
         let (name, _) = shown?;
         let step = name.replace('~', "~0").replace('/', "~1");
