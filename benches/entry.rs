@@ -127,6 +127,7 @@ impl Bench {
             parent: None,
             run_id,
             started_unix_ms: 0,
+            tokenizer_fault: None,
             workspace: None,
         };
         let validators = Arc::new(Validators::compile(&contract));

@@ -49,8 +49,8 @@ pub use kernel::{
 };
 pub use message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
-    ObjectFault, ObjectText, ProtocolAdapterResult, Role, RunId, StopReason, ToolEnvelope,
-    ToolInvocation, ToolOutcome, Usage,
+    ObjectFault, ObjectText, ProtocolAdapterResult, Role, RunId, StopReason, TokenCounter,
+    TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 pub use replay::{
     Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveAnswer, LiveScope, Reissuer,

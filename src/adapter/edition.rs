@@ -3,6 +3,7 @@
 //! A contract that names an older one keeps it, so its transcripts are judged again as they were.
 
 use super::repair::Repairs;
+use crate::contract::WireVersions;
 
 /// Which rules of reading an adapter holds to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,20 +19,12 @@ pub(super) enum Edition {
 
 impl Edition {
     pub(super) const ALL: [Self; 2] = [Self::First, Self::Second];
-}
 
-/// The versions of one protocol, by edition.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::adapter) struct Editions {
-    pub first: &'static str,
-    pub second: &'static str,
-}
-
-impl Editions {
-    pub(super) const fn of(self, edition: Edition) -> &'static str {
-        match edition {
-            Edition::First => self.first,
-            Edition::Second => self.second,
+    /// What the edition of a protocol is called.
+    pub(super) const fn of(self, versions: WireVersions) -> &'static str {
+        match self {
+            Self::First => versions.first,
+            Self::Second => versions.second,
         }
     }
 }

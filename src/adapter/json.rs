@@ -101,3 +101,29 @@ pub(super) fn put(out: &mut Vec<u8>, value: &impl Serialize) {
     let written = serde_json::to_writer(&mut *out, value);
     debug_assert!(written.is_ok(), "a wire value did not serialise");
 }
+
+/// The elements of a JSON array as they are added, joined by commas.
+#[derive(Debug, Default)]
+pub(super) struct Elements(Vec<u8>);
+
+impl Elements {
+    pub(super) fn add(&mut self, element: &impl Serialize) {
+        put(self.next(), element);
+    }
+
+    /// Adds JSON text as it came.
+    pub(super) fn add_text(&mut self, json: &str) {
+        self.next().extend_from_slice(json.as_bytes());
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    fn next(&mut self) -> &mut Vec<u8> {
+        if !self.0.is_empty() {
+            self.0.push(b',');
+        }
+        &mut self.0
+    }
+}

@@ -43,12 +43,7 @@ impl Kept {
         conversation: &[Arc<AgentMessage>],
         render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
     ) {
-        let common = self
-            .0
-            .iter()
-            .zip(conversation)
-            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
-            .count();
+        let common = common(&self.0, conversation);
         self.0.truncate(common);
         for (at, message) in conversation.iter().enumerate().skip(common) {
             let before = conversation.get(..at).unwrap_or_default();
@@ -77,6 +72,17 @@ impl Kept {
             kept: self,
         }
     }
+}
+
+/// How many messages at the head of `conversation` are those that were kept, each beside what came of it.
+pub(super) fn common<T>(
+    kept: &[(Arc<AgentMessage>, T)],
+    conversation: &[Arc<AgentMessage>],
+) -> usize {
+    kept.iter()
+        .zip(conversation)
+        .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+        .count()
 }
 
 /// What one request says, rendered.

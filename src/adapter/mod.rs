@@ -39,6 +39,7 @@ mod marks;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
+mod openai_tools;
 mod parameter_types;
 mod protocol;
 mod repair;

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use super::edition::{Edition, Editions, Rules};
+use super::edition::{Edition, Rules};
 use super::parameter_types::ParameterTypes;
 use super::repair::Repairs;
 use super::request::{under, wire};
@@ -10,7 +10,7 @@ use super::{
     AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
     local_hermes, ollama, openai_chat, openai_responses,
 };
-use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
+use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport, WireVersions};
 
 /// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its
 /// responses.
@@ -63,7 +63,7 @@ impl Protocol {
         Self::OpenrouterChat,
     ];
 
-    const fn versions(self) -> Editions {
+    const fn versions(self) -> WireVersions {
         match self {
             Self::Anthropic => anthropic::VERSIONS,
             Self::Bedrock => bedrock::VERSIONS,
@@ -77,7 +77,7 @@ impl Protocol {
     }
 
     pub(super) const fn version(self, edition: Edition) -> &'static str {
-        self.versions().of(edition)
+        edition.of(self.versions())
     }
 
     /// What recordings call the protocol.

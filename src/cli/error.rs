@@ -133,6 +133,7 @@ impl CliError {
                 DriverError::RunEnded { .. }
                 | DriverError::NothingRecorded { .. }
                 | DriverError::UnknownSemantics { .. }
+                | DriverError::NoTokenizer { .. }
                 | DriverError::DoesNotReplay { .. }
                 | DriverError::OtherContract { .. }
                 | DriverError::OtherScript { .. }

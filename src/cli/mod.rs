@@ -30,5 +30,6 @@ mod progress;
 mod recorded;
 mod screen;
 mod standing;
+mod version;
 
 pub use app::main;

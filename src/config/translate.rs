@@ -222,7 +222,7 @@ impl Making<'_> {
             for (key, value) in terms.members() {
                 let at = format!("models.{model}.{key}");
                 let name = match key.as_str() {
-                    "overrides" | "reasoning" => key.as_str(),
+                    "overrides" | "reasoning" | "tokenizer" => key.as_str(),
                     "contextWindow" | "context_window" => "context_window",
                     _ => return Err(refused(&at, value)),
                 };

@@ -88,6 +88,7 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
         parent: None,
         run_id: run_id(id, &file)?,
         started_unix_ms: 0,
+        tokenizer_fault: None,
         workspace: None,
     };
     Ok(BringUp::Made(Box::new(BroughtUp { contract, started })))

@@ -7,7 +7,8 @@ use crate::adapter::xml::{Nonce, transported};
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{EventKind, InferenceFailed, InferenceReturned};
 use crate::message::{
-    AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, Repair, Usage,
+    AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, QuarterBytes, Repair,
+    Usage,
 };
 
 impl Drive {
@@ -51,7 +52,9 @@ impl Drive {
         decoder.push(body.as_bytes());
         let raw_hash = self.keep(body.into_bytes());
         let mut result = match decoder.finish() {
-            Decoded::Message(result) => Box::new(transported(*result, xml, &contract, target)),
+            Decoded::Message(result) => {
+                Box::new(transported(*result, xml, &contract, (target, adapter)))
+            }
             Decoded::Fault { mut fault, usage } => {
                 if let Some(code) = answer.rejected {
                     let class = fault.class.as_str();
@@ -75,7 +78,7 @@ impl Drive {
                 steps: Vec::new(),
             });
         }
-        let usage = result.usage_or_estimate(asked.request.expected_tokens);
+        let usage = result.usage_or_estimate(asked.request.expected_tokens, &QuarterBytes);
         let admitted = self.played.run.admit(*result);
         if let Some(text) = admitted.withheld {
             self.keep(text.into_bytes());

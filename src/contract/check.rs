@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::factory::adapter_of;
 use super::grammar::grammar_faults;
 use super::schema_bounds::{SchemaFault, inexact_integer_at};
+use super::tokenizer::tokenizer_fault;
 use super::{
     Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms,
     TextProfile, ToolPolicy, ToolTransport, Validators,
@@ -243,17 +244,14 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
         terms.grammar.is_some() && terms.grammar_profile.is_none(),
         "grammar without grammar_profile: nothing says how to read it".to_owned(),
     );
-    if let Some(tokenizer) = &terms.tokenizer {
-        rule(
-            true,
-            format!("tokenizer {tokenizer}: not built yet; null estimates bytes / 4"),
-        );
-    }
     let is_local = |target: &TargetTerms| {
         let provider = terms.providers.get(&target.provider);
         provider.is_some_and(|p| p.provider_type == ProviderType::Local)
     };
     let some_local = terms.targets.iter().any(is_local);
+    if let Some(fault) = tokenizer_fault(terms, some_local) {
+        rule(true, fault);
+    }
     for (n, target) in terms.targets.iter().enumerate() {
         let local = is_local(target);
         rule(

@@ -1,25 +1,20 @@
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
-use super::execution_contract::canonical;
+use super::offered_tools::{BUILTIN, mcp_origin, tools};
 use super::queues::{queue_of, queues};
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
 use super::{
-    BATCH, BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FINAL_REPORT, FactoryError, GateGrammar, GrammarLanguage,
-    IntentPolicyResolver, McpTransport, ModelProfile, PROGRESS_REPORT, PolicyDecision,
-    ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerCapability, ServerKind,
-    ServerTerms, Setting, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolPin, ToolPolicy,
-    ToolProof, ToolTerms, ToolTransport,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
+    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
+    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
+    SEMANTICS_VERSION, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms, Terms,
+    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTransport, WireVersions,
 };
-use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT};
-
-/// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
-/// those that are exposed stand in every request.
-const MAX_DEFINITION_BYTES: usize = 4 << 20;
+use crate::message::{
+    DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT, NoTokenizers, QuarterBytes, TokenCounters,
+};
 
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
@@ -29,7 +24,8 @@ const MAX_DEFINITION_BYTES: usize = 4 << 20;
 pub struct ContractFactory;
 
 impl ContractFactory {
-    /// Makes the contract. `parent` is the contract of the run that delegates to this one.
+    /// Makes the contract where no tokenizer is at hand: definitions are estimated as bytes / 4. `parent` is the contract of the run
+    /// that delegates to this one.
     ///
     /// # Errors
     /// [`FactoryError`], the first that applies.
@@ -38,6 +34,21 @@ impl ContractFactory {
         spec: &ContractSpec,
         manifest: &CapabilityManifest,
         parent: Option<Digest>,
+    ) -> Result<ExecutionContract, FactoryError> {
+        self.make_counting(spec, manifest, parent, &NoTokenizers)
+    }
+
+    /// Makes the contract, with the definitions of tools counted by the tokenizer that it names, where that is among `tokenizers`:
+    /// else it is not the contract that it would be elsewhere, and nothing may be begun with it.
+    ///
+    /// # Errors
+    /// [`FactoryError`], the first that applies.
+    pub fn make_counting(
+        &self,
+        spec: &ContractSpec,
+        manifest: &CapabilityManifest,
+        parent: Option<Digest>,
+        tokenizers: &dyn TokenCounters,
     ) -> Result<ExecutionContract, FactoryError> {
         let policy_decision = decide_policy(spec)?;
         let tool_policy = policy_decision.policy;
@@ -56,6 +67,10 @@ impl ContractFactory {
         }
         let model_profile_id = first.map_or_else(String::new, |t| t.model_profile_id.clone());
         let profile = spec.profile(&model_profile_id);
+        let tokenizer = spec.tokenizer_id();
+        let counter = tokenizer.as_deref();
+        let counter = counter.and_then(|name| tokenizers.counter(name).ok());
+        let counter = counter.as_deref();
         let strict_mode = spec
             .strict_mode
             .or(profile.map(|p| p.strict_mode))
@@ -73,6 +88,7 @@ impl ContractFactory {
             final_report.as_ref(),
             spec.progress_report.unwrap_or(false),
             spec.batch.unwrap_or(false),
+            counter.unwrap_or(&QuarterBytes),
         );
         let mut terms = Terms {
             adapter_version,
@@ -125,16 +141,13 @@ impl ContractFactory {
             token_gate: spec
                 .token_gate
                 .unwrap_or(strict_mode && tool_policy == ToolPolicy::Required),
-            tokenizer: spec
-                .tokenizer
-                .clone()
-                .or_else(|| profile.and_then(|p| p.tokenizer.clone())),
+            tokenizer,
             tool_output_budget: tool_output_budget(spec),
             tool_policy,
             tool_proof: spec.tool_proof.unwrap_or(ToolProof::Executed),
             tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(300_000),
             tool_transport: spec.tool_transport.unwrap_or(ToolTransport::Native),
-            tools: tools(spec, manifest)?,
+            tools: tools(spec, manifest, counter)?,
             total_timeout_ms: spec.total_timeout_ms.unwrap_or(3_600_000),
         };
         if terms.grammar.is_none() {
@@ -181,15 +194,16 @@ fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
 /// The adapter for a provider's wire protocol. A script says itself which protocol it holds; one that
 /// says nothing holds OpenAI chat.
 pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
-    match provider_type {
-        ProviderType::Openai | ProviderType::Scripted => "openai-chat/2",
-        ProviderType::OpenaiResponses => "openai-responses/2",
-        ProviderType::Anthropic => "anthropic-messages/2",
-        ProviderType::Google => "google-gemini/2",
-        ProviderType::Openrouter => "openrouter-chat/2",
-        ProviderType::Ollama => "ollama-chat/2",
-        ProviderType::Local => "local-hermes/2",
-    }
+    let wire = match provider_type {
+        ProviderType::Openai | ProviderType::Scripted => WireVersions::OPENAI_CHAT,
+        ProviderType::OpenaiResponses => WireVersions::OPENAI_RESPONSES,
+        ProviderType::Anthropic => WireVersions::ANTHROPIC,
+        ProviderType::Google => WireVersions::GEMINI,
+        ProviderType::Openrouter => WireVersions::OPENROUTER_CHAT,
+        ProviderType::Ollama => WireVersions::OLLAMA,
+        ProviderType::Local => WireVersions::LOCAL_HERMES,
+    };
+    wire.newest()
 }
 
 /// The adapter of a target: its wire protocol's, or that of a text profile over it. Where the contract offers no tool
@@ -240,13 +254,11 @@ fn targets(
             .model_profile_id
             .as_ref()
             .or(spec.model_profile_id.as_ref());
-        let profile = match named {
-            Some(id) => spec.profile(id),
-            None => spec.profile_of(provider_type, &target.model),
-        };
-        let profile = profile.ok_or_else(|| FactoryError::ProfileUnknown {
-            id: named.cloned().unwrap_or_default(),
-        })?;
+        let profile = spec
+            .profile_for(target)
+            .ok_or_else(|| FactoryError::ProfileUnknown {
+                id: named.cloned().unwrap_or_default(),
+            })?;
         let found = manifest.targets.get(index);
         // A model that calls in tags needs no other form of calls in its text.
         let offers_tools = offers_tools && !(in_tags && target.text_profile == Setting::Unset);
@@ -336,9 +348,6 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     spec.providers.iter().map(one).collect()
 }
 
-/// The origin of tools inside monolith, and the name of their server.
-const BUILTIN: &str = "builtin";
-
 fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
@@ -405,88 +414,4 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
         servers.insert(name.clone(), terms);
     }
     servers
-}
-
-fn mcp_origin(server: &str) -> String {
-    format!("mcp:{server}")
-}
-
-fn tools(
-    spec: &ContractSpec,
-    manifest: &CapabilityManifest,
-) -> Result<Vec<ToolTerms>, FactoryError> {
-    let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
-    let mut bytes: usize = 0;
-    let mut add = |origin: &str, name: String, tool: &super::ToolCapability| {
-        if !is_tool_name(&name) {
-            return Err(FactoryError::ToolNameIllegal {
-                name: name.chars().take(100).collect(),
-                origin: origin.to_owned(),
-            });
-        }
-        let annotations = canonical(&tool.annotations);
-        let input_schema = canonical(&tool.input_schema);
-        bytes += annotations.len() + tool.description.len() + input_schema.len();
-        if bytes > MAX_DEFINITION_BYTES {
-            return Err(FactoryError::DefinitionsTooLarge {
-                max: MAX_DEFINITION_BYTES,
-                name,
-            });
-        }
-        let terms = ToolTerms {
-            annotations: settled(&annotations),
-            description: tool.description.clone(),
-            input_schema: settled(&input_schema),
-            name: name.clone(),
-            origin: origin.to_owned(),
-            pin: ToolPin::of(origin, tool).0,
-            schema_tokens: exact(tool.schema_tokens),
-        };
-        if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
-            return Err(FactoryError::ToolNameTwice {
-                first: "session".to_owned(),
-                name,
-                second: origin.to_owned(),
-            });
-        }
-        match tools.insert(name.clone(), terms) {
-            None => Ok(()),
-            Some(first) => Err(FactoryError::ToolNameTwice {
-                first: first.origin,
-                name,
-                second: origin.to_owned(),
-            }),
-        }
-    };
-    let offered = |server: &str| -> &[super::ToolCapability] {
-        let found = manifest.servers.get(server).filter(|s| s.available);
-        found.map_or(&[], |server: &ServerCapability| &server.tools)
-    };
-    for tool in offered(BUILTIN) {
-        if spec.tools.builtin.contains(&tool.name) {
-            add(BUILTIN, tool.name.clone(), tool)?;
-        }
-    }
-    for server in spec.tools.mcp.keys() {
-        for tool in offered(server) {
-            add(
-                &mcp_origin(server),
-                format!("{server}__{}", tool.name),
-                tool,
-            )?;
-        }
-    }
-    Ok(tools.into_values().collect())
-}
-
-/// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the
-/// order of keys and the type of numbers.
-fn settled(canonical: &str) -> Value {
-    serde_json::from_str(canonical).unwrap_or(Value::Null)
-}
-
-/// What every provider accepts as a function's name.
-fn is_tool_name(name: &str) -> bool {
-    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    (1..=64).contains(&name.len()) && name.bytes().all(word)
 }

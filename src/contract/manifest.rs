@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::execution_contract::canonical;
 use super::{ExecutionContract, PromptLayout, ServerKind};
-use crate::message::Digest;
+use crate::message::{Digest, estimate_tokens};
 
 /// What bring-up found: which servers answered with which tools, and what is known of each target's model.
 ///
@@ -41,16 +41,20 @@ impl CapabilityManifest {
                 }
             };
             let tools = contract.tools.iter().filter(|tool| tool.origin == origin);
-            let tools = tools.map(|tool| ToolCapability {
-                annotations: tool.annotations.clone(),
-                description: tool.description.clone(),
-                input_schema: tool.input_schema.clone(),
-                name: tool
-                    .name
-                    .strip_prefix(&prefix)
-                    .unwrap_or(&tool.name)
-                    .to_owned(),
-                schema_tokens: tool.schema_tokens,
+            let tools = tools.map(|tool| {
+                let name = tool.name.strip_prefix(&prefix).unwrap_or(&tool.name);
+                let mut offered = ToolCapability {
+                    annotations: tool.annotations.clone(),
+                    description: tool.description.clone(),
+                    input_schema: tool.input_schema.clone(),
+                    name: name.to_owned(),
+                    schema_tokens: tool.schema_tokens,
+                };
+                // What a tokenizer counted is not what a server's offer is estimated at.
+                if contract.tokenizer.is_some() {
+                    offered.schema_tokens = estimate_tokens(&offered.definition());
+                }
+                offered
             });
             let server = ServerCapability {
                 available: terms.available,
@@ -88,6 +92,18 @@ pub struct ToolCapability {
     pub name: String,
     /// Estimated tokens of its definition in a request.
     pub schema_tokens: u64,
+}
+
+impl ToolCapability {
+    /// What a request says of it, as text whose tokens can be counted: the same for what a server offers and for what a contract
+    /// recorded of it.
+    pub(super) fn definition(&self) -> String {
+        canonical(&json!({
+            "description": self.description,
+            "name": self.name,
+            "parameters": self.input_schema,
+        }))
+    }
 }
 
 /// What is known of one target's model.

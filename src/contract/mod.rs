@@ -22,6 +22,7 @@ mod final_report;
 mod grammar;
 mod intent;
 mod manifest;
+mod offered_tools;
 mod prices;
 mod profile;
 mod queues;
@@ -37,7 +38,9 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod text_profile;
+mod tokenizer;
 mod validators;
+mod wire_versions;
 
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
@@ -77,5 +80,7 @@ pub(crate) use terms::{
     Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use text_profile::TextProfile;
+pub(crate) use tokenizer::Tokenizer;
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
+pub(crate) use wire_versions::WireVersions;

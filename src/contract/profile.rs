@@ -38,7 +38,7 @@ pub struct ModelProfile {
     /// The forms in which it writes calls into its text. Where it has no calls of its own the first one is used unless the
     /// contract's author says otherwise.
     pub text_profiles: Vec<TextProfile>,
-    /// Tokenizer for estimates; null is bytes / 4.
+    /// Tokenizer for estimates, by its id or by the name of a model that is known to use it; null is bytes / 4.
     pub tokenizer: Option<String>,
 }
 
@@ -71,7 +71,7 @@ pub struct ProfileMatch {
 }
 
 /// Every profile in the order of matching; the last one matches every target.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     include_str!("../../contracts/profiles/scripted.json"),
     include_str!("../../contracts/profiles/smollm2-135m.json"),
     include_str!("../../contracts/profiles/hermes-3.json"),
@@ -81,6 +81,7 @@ const FILES: [&str; 14] = [
     include_str!("../../contracts/profiles/mistral.json"),
     include_str!("../../contracts/profiles/openai-chat-default.json"),
     include_str!("../../contracts/profiles/openai-responses-default.json"),
+    include_str!("../../contracts/profiles/openai-o200k.json"),
     include_str!("../../contracts/profiles/anthropic-default.json"),
     include_str!("../../contracts/profiles/google-default.json"),
     include_str!("../../contracts/profiles/openrouter-default.json"),
@@ -174,6 +175,7 @@ mod tests {
                 "mistral",
                 "openai-chat-default",
                 "openai-responses-default",
+                "openai-o200k",
                 "anthropic-default",
                 "google-default",
                 "openrouter-default",

@@ -9,7 +9,7 @@ use super::{
     Completion, FinalReportSpec, FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin,
     ToolPolicy, ToolTerms, ToolTransport,
 };
-use crate::message::estimate_tokens;
+use crate::message::TokenCounter;
 
 /// The tool of the final report.
 pub(crate) const FINAL_REPORT: &str = "agent__final_report";
@@ -123,7 +123,9 @@ pub(crate) fn session_tools(
     report: Option<&FinalReportTerms>,
     progress: bool,
     batch: bool,
+    counter: &dyn TokenCounter,
 ) -> Vec<ToolTerms> {
+    let define = |name: &str, says: &str, schema: &Value| define((name, says, schema), counter);
     let report = report.map(|terms| {
         let schema = report_schema(terms);
         let says = format!(
@@ -171,9 +173,13 @@ pub(crate) fn session_tools(
     batch.into_iter().chain(report).chain(progress).collect()
 }
 
-fn define(name: &str, description: &str, input_schema: &Value) -> ToolTerms {
+fn define(
+    (name, description, input_schema): (&str, &str, &Value),
+    counter: &dyn TokenCounter,
+) -> ToolTerms {
     let schema = canonical(input_schema);
-    let tokens = estimate_tokens(name) + estimate_tokens(description) + estimate_tokens(&schema);
+    let parts = [name, description, &schema];
+    let tokens = parts.iter().map(|part| counter.count(part)).sum();
     let described = ToolCapability {
         annotations: Value::Null,
         description: description.to_owned(),
@@ -249,10 +255,11 @@ fn report_schema(terms: &FinalReportTerms) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::QuarterBytes;
 
     fn report(format: ReportFormat, schema: Option<Value>) -> ToolTerms {
         let terms = FinalReportTerms { format, schema };
-        let mut tools = session_tools(Some(&terms), false, false);
+        let mut tools = session_tools(Some(&terms), false, false, &QuarterBytes);
         assert_eq!(tools.len(), 1);
         tools.remove(0)
     }
@@ -283,12 +290,12 @@ mod tests {
 
     #[test]
     fn what_is_not_asked_for_is_not_offered() {
-        assert!(session_tools(None, false, false).is_empty());
+        assert!(session_tools(None, false, false, &QuarterBytes).is_empty());
         let names = |tools: Vec<ToolTerms>| -> Vec<String> {
             tools.into_iter().map(|tool| tool.name).collect()
         };
         assert_eq!(
-            names(session_tools(None, true, true)),
+            names(session_tools(None, true, true, &QuarterBytes)),
             [BATCH, PROGRESS_REPORT]
         );
     }

@@ -6,10 +6,11 @@ use super::local_models::{LocalModel, file_of, is_local};
 use super::{DriverError, Environment};
 use crate::adapter::{Adapter, Script};
 use crate::contract::{
-    ContractSpec, ExecutionContract, ProviderSpec, ProviderType, TargetCapability,
+    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, ProviderSpec,
+    ProviderType, TargetCapability,
 };
 use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
-use crate::message::Digest;
+use crate::message::{Digest, TokenCounter};
 
 /// What the files of scripted and local providers hold, by provider.
 #[derive(Debug, Default)]
@@ -95,6 +96,31 @@ impl Sources {
             .iter()
             .map(|target| one(&target.provider))
             .collect()
+    }
+
+    /// What reads the vocabulary of the first target that is an embedded model; none where there is no such target, or no contract
+    /// can be made that says how it is run.
+    pub(super) fn vocabulary(
+        &self,
+        spec: &ContractSpec,
+        environment: &Environment,
+    ) -> Option<impl FnOnce() -> Result<Arc<dyn TokenCounter>, String> + Send + 'static> {
+        let found = |name: &str| self.models.get(name).cloned();
+        let mut local = spec.targets.iter().filter_map(|target| {
+            let model = found(&target.provider)?;
+            Some((target.provider.clone(), model))
+        });
+        let (provider, model) = local.next()?;
+        let manifest = CapabilityManifest {
+            targets: self.capabilities(spec),
+            ..CapabilityManifest::default()
+        };
+        let contract = ContractFactory.make(spec, &manifest, None).ok()?;
+        let (spec, environment) = (spec.clone(), environment.clone());
+        Some(move || {
+            let read = model.vocabulary(&provider, &spec, &contract, &environment);
+            read.map_err(|fault| format!("provider `{provider}`: {fault}"))
+        })
     }
 
     /// The script, with its provider, whose fingerprint stands at that place of a contract.

@@ -9,6 +9,7 @@ use super::clock::unix_ms;
 use super::guard::{Guard, recorded};
 use super::redaction::{RedactionKey, Redactor};
 use super::resume::Resumption;
+use super::tokenizers::Tokenizers;
 use super::{DriverError, Environment};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
@@ -16,7 +17,7 @@ use crate::contract::{
 };
 use crate::inference::Backend;
 use crate::kernel::RunStarted;
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, QuarterBytes, RunId, TokenCounter};
 use crate::store::Invocation;
 use crate::tools::{BringUp, ServerSpec, ToolServers};
 
@@ -43,6 +44,8 @@ pub struct RunRequest {
 pub struct Prepared {
     pub(super) backends: Vec<Arc<Backend>>,
     pub(super) contract: Arc<ExecutionContract>,
+    /// What tokens are estimated with.
+    pub(super) counter: Arc<dyn TokenCounter>,
     pub(super) redactor: Arc<Redactor>,
     pub(super) run_id: RunId,
     pub(super) servers: ToolServers,
@@ -133,8 +136,10 @@ pub(super) async fn prepare_after(
         servers: capabilities,
         targets: sources.capabilities(spec),
     };
+    let tokenizers =
+        Tokenizers::ready(spec.tokenizer_id(), &sources, spec, &request.environment).await;
     let made = ContractFactory
-        .make(spec, &manifest, None)
+        .make_counting(spec, &manifest, None, &tokenizers)
         .map_err(DriverError::from)
         .and_then(|contract| {
             guard.check(&contract)?;
@@ -157,14 +162,19 @@ pub(super) async fn prepare_after(
         }
     };
     let validators = Arc::new(Validators::compile(&contract));
+    let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
+        Ok(counter) => (counter, None),
+        Err(fault) => (QuarterBytes::counter(), Some(fault)),
+    };
     let started = Box::new(RunStarted {
         bring_up: faults,
         contract_hash: contract.rehash(),
         intent_words: intent_words(spec),
-        messages: RunStarted::opening(&contract.system, &task),
+        messages: RunStarted::opening_counted(&contract.system, &task, counter.as_ref()),
         parent: None,
         run_id: run_id.clone(),
         started_unix_ms: unix_ms(),
+        tokenizer_fault,
         workspace: Some(workspace_digest(&workspace)),
     });
     let invocation = request.invocation;
@@ -172,6 +182,7 @@ pub(super) async fn prepare_after(
     Ok(Prepared {
         backends,
         contract: Arc::new(contract),
+        counter,
         redactor,
         run_id,
         servers,

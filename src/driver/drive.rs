@@ -18,7 +18,7 @@ use crate::inference::Backend;
 use crate::kernel::{
     Approval, Effect, EntryDraft, Event, EventKind, Interrupter, Run, ToolReturned,
 };
-use crate::message::{Digest, RunId, ToolOutcome};
+use crate::message::{Digest, RunId, TokenCounter, ToolOutcome};
 use crate::store::{NewRun, RunLock, Store, StoreError};
 use crate::tools::{Clock, ToolServers};
 use crate::transcript::SealedEntry;
@@ -73,6 +73,7 @@ pub async fn drive(
     let Prepared {
         backends,
         contract,
+        counter,
         redactor,
         run_id,
         servers,
@@ -92,7 +93,7 @@ pub async fn drive(
         stretch,
     } = begun;
     let servers = Arc::new(servers);
-    let guarded = (contract, redactor);
+    let guarded = (contract, counter, redactor);
     let times = (at_ms, started_unix_ms);
     let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, times);
     let driven = match workers {
@@ -219,6 +220,7 @@ struct Workers {
     cancel: CancellationToken,
     clock: RunClock,
     contract: Arc<ExecutionContract>,
+    counter: Arc<dyn TokenCounter>,
     queues: Arc<Queues>,
     redactor: Arc<Redactor>,
     run_id: RunId,
@@ -236,7 +238,11 @@ use asking::inference_event;
 impl Workers {
     fn new(
         backends: Vec<Arc<Backend>>,
-        (contract, redactor): (Arc<ExecutionContract>, Arc<Redactor>),
+        (contract, counter, redactor): (
+            Arc<ExecutionContract>,
+            Arc<dyn TokenCounter>,
+            Arc<Redactor>,
+        ),
         servers: Arc<ToolServers>,
         run_id: &RunId,
         (at_ms, started_unix_ms): (u64, u64),
@@ -255,6 +261,7 @@ impl Workers {
             clock: RunClock::starting_at(at_ms),
             queues: Arc::new(Queues::of(&contract)),
             contract,
+            counter,
             redactor,
             run_id: run_id.clone(),
             servers: Some(servers),
@@ -355,7 +362,7 @@ impl Workers {
                         let unstarted = order.clone();
                         let calling = perform::call(
                             Arc::clone(servers),
-                            Arc::clone(&self.contract),
+                            (Arc::clone(&self.contract), Arc::clone(&self.counter)),
                             Arc::clone(&self.redactor),
                             self.run_id.clone(),
                             self.clock,
@@ -395,7 +402,9 @@ impl Workers {
     fn event_of(&mut self, answer: Answer, run: &Run, recorder: &mut Recorder<'_>) -> EventKind {
         match answer {
             Answer::Probed(probed) => EventKind::Probed(probed),
-            Answer::Inference(answer) => inference_event(answer, run, recorder),
+            Answer::Inference(answer) => {
+                inference_event(answer, run, self.counter.as_ref(), recorder)
+            }
             Answer::Call {
                 blobs,
                 order,

@@ -110,6 +110,14 @@ pub enum DriverError {
         /// This build's.
         known: u32,
     },
+    /// The caller: this build cannot estimate tokens as the run has done so far.
+    #[error("resume run {run_id}: {reason}")]
+    NoTokenizer {
+        /// What is missing, and how to get it.
+        reason: String,
+        /// The run.
+        run_id: RunId,
+    },
     /// Whoever changed the transcript, or monolith: the recorded events do not give the recorded entries.
     #[error(
         "resume run {run_id}: its transcript does not replay: {}",
@@ -210,6 +218,7 @@ impl DriverError {
             Self::RunEnded { .. }
                 | Self::NothingRecorded { .. }
                 | Self::UnknownSemantics { .. }
+                | Self::NoTokenizer { .. }
                 | Self::DoesNotReplay { .. }
                 | Self::OtherContract { .. }
                 | Self::OtherScript { .. }

@@ -24,7 +24,11 @@ pub(crate) async fn prepare_fork(
     let answered = by_target(&request.spec.targets, point.answered.clone());
     let mut prepared = prepare_after(request, &answered, cancel).await?;
     if let Start::New { started, .. } = &mut prepared.start {
-        let opening = point.opening(&prepared.contract.system, task.as_deref());
+        let opening = point.opening(
+            &prepared.contract.system,
+            task.as_deref(),
+            prepared.counter.as_ref(),
+        );
         started.messages = prepared.redactor.clean_opening(opening);
         started.parent = Some(ParentRun {
             head: point.head,

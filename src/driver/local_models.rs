@@ -1,12 +1,13 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Environment;
 use crate::contract::{CALL_OPEN, ContractSpec, ExecutionContract, PromptLayout, ProviderType};
 use crate::inference::{
     Backend, ModelFile, ModelHash, ModelStore, ModelStoreError, UnavailableBackend,
 };
-use crate::message::Digest;
+use crate::message::{Digest, TokenCounter};
 
 /// The window that a run has where nobody states one and the file allows more: memory grows with it.
 const USUAL_WINDOW: u64 = 32_768;
@@ -101,6 +102,30 @@ impl LocalModel {
         })
     }
 
+    /// What counts with this model's own vocabulary, or why nothing does. Reads the file.
+    pub(super) fn vocabulary(
+        &self,
+        provider: &str,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+    ) -> Result<Arc<dyn TokenCounter>, String> {
+        let (file, hash) = match (&self.fault, &self.file) {
+            (Some(reason), _) => return Err(reason.clone()),
+            (None, Some(file)) => file,
+            (None, None) => return Err("its file was never opened".to_owned()),
+        };
+        let notes = environment.models().map(|models| models.join("tried"));
+        let tried = Tried {
+            file,
+            hash: *hash,
+            notes: notes.as_deref(),
+            program: environment.program(),
+            window: window_of(provider, spec, contract),
+        };
+        engine::vocabulary(&tried).map_err(|fault| format!("{}: {fault}", file.path().display()))
+    }
+
     /// The engine for this model, or why there is none.
     fn embedded(
         &self,
@@ -110,10 +135,7 @@ impl LocalModel {
         contract: &ExecutionContract,
         environment: &Environment,
     ) -> Result<Backend, String> {
-        let own = spec.targets.iter().zip(&contract.targets);
-        let own = own.filter(|(target, _)| target.provider == provider);
-        let window = own.map(|(_, terms)| terms.context_window).max();
-        let window = window.unwrap_or_default();
+        let window = window_of(provider, spec, contract);
         if let Some(made) = self.made_for.filter(|made| window > *made) {
             let path = file.path().display();
             return Err(format!(
@@ -145,6 +167,14 @@ impl LocalModel {
             },
         )
     }
+}
+
+/// The longest window that a contract gives the models of a provider.
+fn window_of(provider: &str, spec: &ContractSpec, contract: &ExecutionContract) -> u64 {
+    let own = spec.targets.iter().zip(&contract.targets);
+    let own = own.filter(|(target, _)| target.provider == provider);
+    let window = own.map(|(_, terms)| terms.context_window).max();
+    window.unwrap_or_default()
 }
 
 /// What answers requests to the embedded models of a file's targets, which are all one model: that of `path`.
@@ -229,13 +259,40 @@ struct Settings {
     window: u64,
 }
 
+/// A file whose vocabulary is to be read, and where it is tried first.
+#[cfg_attr(
+    not(feature = "local"),
+    expect(dead_code, reason = "there is no engine to be told of it")
+)]
+struct Tried<'a> {
+    file: &'a ModelFile,
+    hash: Digest,
+    notes: Option<&'a Path>,
+    program: Option<&'a Path>,
+    window: u64,
+}
+
 #[cfg(feature = "local")]
 mod engine {
-    use super::Settings;
+    use std::sync::Arc;
+
+    use super::{Settings, Tried};
     use crate::contract::ExecutionContract;
-    use crate::inference::{Backend, LocalBackend, LocalOptions, ModelTrial, TemplateRenderer};
+    use crate::inference::{
+        Backend, LocalBackend, LocalOptions, LocalVocabulary, ModelTrial, TemplateRenderer,
+    };
+    use crate::message::TokenCounter;
 
     pub(super) use crate::inference::engine_identity as identity;
+
+    pub(super) fn vocabulary(tried: &Tried<'_>) -> Result<Arc<dyn TokenCounter>, String> {
+        let window = u32::try_from(tried.window).unwrap_or(u32::MAX);
+        let trial = tried
+            .program
+            .map(|program| ModelTrial::of(program.to_owned(), tried.hash, window, tried.notes));
+        let vocabulary = LocalVocabulary::read(tried.file, trial.as_ref(), window)?;
+        Ok(Arc::new(vocabulary))
+    }
 
     #[expect(
         clippy::unnecessary_wraps,
@@ -266,9 +323,16 @@ mod engine {
 
 #[cfg(not(feature = "local"))]
 mod engine {
-    use super::Settings;
+    use std::sync::Arc;
+
+    use super::{Settings, Tried};
     use crate::contract::ExecutionContract;
     use crate::inference::Backend;
+    use crate::message::TokenCounter;
+
+    pub(super) fn vocabulary(_: &Tried<'_>) -> Result<Arc<dyn TokenCounter>, String> {
+        Err(super::NO_ENGINE.to_owned())
+    }
 
     pub(super) fn identity() -> String {
         "no engine".to_owned()

@@ -46,6 +46,9 @@ mod tests_resume;
 mod tests_summary;
 #[cfg(test)]
 mod tests_time;
+#[cfg(test)]
+mod tests_tokenizers;
+mod tokenizers;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{Prepared, random_run_id};

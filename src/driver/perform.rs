@@ -13,7 +13,7 @@ use crate::inference::{Backend, Patience, TransportFault};
 use crate::kernel::{
     CallOrder, InferRequest, Probed, ProbedTarget, ToolExposure, XmlOffer, observation_text,
 };
-use crate::message::{Digest, InferenceSeq, RunId, ToolOutcome, estimate_tokens};
+use crate::message::{Digest, InferenceSeq, RunId, TokenCounter, ToolOutcome};
 use crate::tools::{BlobSink, CallTerms, ToolServers};
 
 /// What a task answers.
@@ -31,6 +31,8 @@ pub(super) enum Answer {
 /// What came of one request.
 #[derive(Debug)]
 pub(super) struct InferenceAnswer {
+    /// By whose rules it was judged.
+    pub(super) adapter: Adapter,
     /// Whether the backend itself kept the gate closed.
     pub(super) closed: bool,
     pub(super) expected_tokens: u64,
@@ -96,6 +98,7 @@ pub(super) async fn infer(
         response,
     } = exchange(&backend, asked, body, &patience, &redactor).await;
     Answer::Inference(InferenceAnswer {
+        adapter,
         closed: adapter.is_embedded() && request.tools == ToolExposure::Forced,
         expected_tokens: request.expected_tokens,
         inference: request.inference,
@@ -192,7 +195,7 @@ async fn receive(
 /// One tool call to its end.
 pub(super) async fn call(
     servers: Arc<ToolServers>,
-    contract: Arc<ExecutionContract>,
+    (contract, counter): (Arc<ExecutionContract>, Arc<dyn TokenCounter>),
     redactor: Arc<Redactor>,
     run_id: RunId,
     clock: RunClock,
@@ -217,7 +220,7 @@ pub(super) async fn call(
     redactor.clean_outcome(&mut outcome);
     if let ToolOutcome::Returned(envelope) = &mut outcome {
         let marker = &contract.tool_output_budget.truncation_marker;
-        envelope.tokens = estimate_tokens(&observation_text(envelope, limit, marker));
+        envelope.tokens = counter.count(&observation_text(envelope, limit, marker));
     }
     Answer::Call {
         blobs: blobs.take(),

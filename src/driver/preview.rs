@@ -6,6 +6,7 @@ use super::backends::Sources;
 use super::bring_up::{server_specs, workspace};
 use super::guard::Guard;
 use super::redaction::Unmatched;
+use super::tokenizers::Tokenizers;
 use super::{DriverError, RunRequest};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ExecutionContract, McpTransport, ServerCapability,
@@ -34,6 +35,9 @@ pub(crate) struct Preview {
     pub unmatched: Vec<Unmatched>,
     /// Which file each value is from that the contract's own does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, String>,
+    /// Why this build cannot count with the contract's tokenizer, where it cannot: the contract is then not the one that it would
+    /// be elsewhere.
+    pub tokenizer_fault: Option<String>,
     /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
     pub not_started: Vec<String>,
 }
@@ -47,7 +51,8 @@ pub(crate) async fn preview(
     servers: ServersToStart,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
-    Ok(found(request, servers, cancel).await?.0)
+    let found = found(request, servers, cancel).await?;
+    Ok(found.0)
 }
 
 /// The contract that a file gives where no server of it is started: what a server of the recorded contract offered is taken
@@ -60,7 +65,8 @@ pub(crate) async fn preview_recorded(
     recorded: &ExecutionContract,
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
-    let (mut preview, mut manifest) = found(request, ServersToStart::Builtin, cancel).await?;
+    let builtin = ServersToStart::Builtin;
+    let (mut preview, mut manifest, tokenizers) = found(request, builtin, cancel).await?;
     let known = CapabilityManifest::recorded_in(recorded);
     for (name, capability) in &mut manifest.servers {
         let Some(was) = known.servers.get(name) else {
@@ -80,8 +86,9 @@ pub(crate) async fn preview_recorded(
             preview.not_started.retain(|server| server != name);
         }
     }
+    let parent = recorded.parent_contract_hash;
     preview.contract =
-        ContractFactory.make(&request.spec, &manifest, recorded.parent_contract_hash)?;
+        ContractFactory.make_counting(&request.spec, &manifest, parent, &tokenizers)?;
     Ok(preview)
 }
 
@@ -101,7 +108,7 @@ async fn found(
     request: &RunRequest,
     servers: ServersToStart,
     cancel: &CancellationToken,
-) -> Result<(Preview, CapabilityManifest), DriverError> {
+) -> Result<(Preview, CapabilityManifest, Tokenizers), DriverError> {
     let spec = &request.spec;
     let mut started = spec.clone();
     if servers == ServersToStart::Builtin {
@@ -138,14 +145,17 @@ async fn found(
         servers: capabilities,
         targets: sources.capabilities(spec),
     };
-    let contract = ContractFactory.make(spec, &manifest, None)?;
+    let tokenizer = spec.tokenizer_id();
+    let tokenizers = Tokenizers::ready(tokenizer, &sources, spec, &request.environment).await;
+    let contract = ContractFactory.make_counting(spec, &manifest, None, &tokenizers)?;
     guard.check(&contract)?;
     let preview = Preview {
+        tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
         contract,
         unmatched: guard.unmatched(),
         faults,
         not_started,
         origins: spec.origins.clone(),
     };
-    Ok((preview, manifest))
+    Ok((preview, manifest, tokenizers))
 }

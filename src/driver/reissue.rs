@@ -16,13 +16,14 @@ use super::guard::Guard;
 use super::perform::{self, Answer};
 use super::redaction::Redactor;
 use super::resume::{missing_server, other_terms, pins_of};
+use super::tokenizers::Tokenizers;
 use super::{DriverError, RunRequest};
 use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded};
 use crate::contract::ExecutionContract;
 use crate::inference::{Backend, Patience};
 use crate::kernel::{CallOrder, EventKind, RunStarted, XmlOffer};
-use crate::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
+use crate::message::{ProviderFault, ProviderFaultClass, RunId, TokenCounter, ToolOutcome};
 use crate::replay::{Again, BlobSource, LiveAnswer, LiveReport, LiveScope, Reissuer};
 use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
@@ -57,7 +58,8 @@ pub(crate) async fn reissue(
 ) -> Result<LiveReport, DriverError> {
     let run_id = recording.run_id.clone();
     let mut world = World::up(&recording, request, scope, cancel).await?;
-    let mut reissuer = Reissuer::new(recording.contract, &run_id, scope);
+    let mut reissuer =
+        Reissuer::new(recording.contract, &run_id, scope).counting_with(&world.tokenizers);
     for entry in recording.entries {
         if entry.seq == 0 {
             for name in std::mem::take(&mut world.changed) {
@@ -99,10 +101,12 @@ struct World {
     changed: Vec<String>,
     clock: RunClock,
     contract: Arc<ExecutionContract>,
+    counter: Arc<dyn TokenCounter>,
     ends: Instant,
     redactor: Arc<Redactor>,
     run_id: RunId,
     servers: Arc<ToolServers>,
+    tokenizers: Tokenizers,
 }
 
 enum Asked {
@@ -130,7 +134,16 @@ impl World {
         let mut spec = request.spec;
         spec.task = RunStarted::intent(&started.messages);
         let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
-        let other = other_terms(contract, &spec, &sources)?;
+        let tokenizers = Tokenizers::ready(
+            contract.tokenizer.clone(),
+            &sources,
+            &spec,
+            &request.environment,
+        )
+        .await;
+        let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
+        let counter = counter.map_err(refuse)?;
+        let other = other_terms(contract, &spec, &sources, &tokenizers)?;
         if let Some((provider, path)) = other
             .as_ref()
             .and_then(|(at, ..)| sources.script_at(&spec, at))
@@ -190,6 +203,7 @@ impl World {
             changed,
             clock: RunClock::starting_at(0),
             contract: Arc::new(contract.clone()),
+            counter,
             // What is beyond the system's count never comes: a century stands for it.
             ends: now
                 .checked_add(total)
@@ -197,6 +211,7 @@ impl World {
             redactor,
             run_id: run_id.clone(),
             servers: Arc::new(servers),
+            tokenizers,
         })
     }
 
@@ -239,7 +254,8 @@ impl World {
         let answer = self.in_time(asking).await.map(|answer| answer.response);
         Asked::Answered(LiveAnswer::Inference(match answer {
             Some(Ok(Decoded::Message(result))) => {
-                let result = transported(*result, xml.as_ref(), &self.contract, target);
+                let asked = (target, adapter);
+                let result = transported(*result, xml.as_ref(), &self.contract, asked);
                 Ok(Box::new(result))
             }
             Some(Ok(Decoded::Fault { fault, .. })) => Err(fault),
@@ -255,7 +271,7 @@ impl World {
     async fn call(&self, order: CallOrder, cancel: &CancellationToken) -> Asked {
         let calling = perform::call(
             Arc::clone(&self.servers),
-            Arc::clone(&self.contract),
+            (Arc::clone(&self.contract), Arc::clone(&self.counter)),
             Arc::clone(&self.redactor),
             self.run_id.clone(),
             self.clock,

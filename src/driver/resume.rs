@@ -8,6 +8,7 @@ use super::ancestry::{answered_before, by_target};
 use super::backends::{Sources, backends};
 use super::bring_up::{Prepared, RunRequest, Start, server_specs, workspace, workspace_digest};
 use super::guard::Guard;
+use super::tokenizers::Tokenizers;
 use super::{DriverError, Environment};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, SEMANTICS_VERSION,
@@ -149,8 +150,14 @@ impl Reopened {
 
     /// Refuses a file from which another contract would come than the one under which the run was begun. What the tool
     /// servers offer now does not matter here: calls are held to the pins.
-    fn check_contract(&self, spec: &ContractSpec, sources: &Sources) -> Result<(), DriverError> {
-        let Some((pointer, recorded, given)) = other_terms(&self.contract, spec, sources)? else {
+    fn check_contract(
+        &self,
+        spec: &ContractSpec,
+        sources: &Sources,
+        tokenizers: &Tokenizers,
+    ) -> Result<(), DriverError> {
+        let other = other_terms(&self.contract, spec, sources, tokenizers)?;
+        let Some((pointer, recorded, given)) = other else {
             return Ok(());
         };
         let run_id = self.started.run_id.clone();
@@ -176,12 +183,14 @@ pub(super) fn other_terms(
     recorded: &ExecutionContract,
     spec: &ContractSpec,
     sources: &Sources,
+    tokenizers: &Tokenizers,
 ) -> Result<Option<(String, String, String)>, DriverError> {
     let manifest = CapabilityManifest {
         targets: sources.capabilities(spec),
         ..CapabilityManifest::recorded_in(recorded)
     };
-    let given = ContractFactory.make(spec, &manifest, recorded.parent_contract_hash)?;
+    let parent = recorded.parent_contract_hash;
+    let given = ContractFactory.make_counting(spec, &manifest, parent, tokenizers)?;
     if given.contract_hash() == recorded.contract_hash() {
         return Ok(None);
     }
@@ -229,7 +238,19 @@ pub(crate) async fn prepare_resume(
     let environment: &Environment = &request.environment;
     let run_id = reopened.started.run_id.clone();
     let sources = Sources::read(&spec, &request.contract_dir, &request.environment).await?;
-    reopened.check_contract(&spec, &sources)?;
+    let tokenizers = Tokenizers::ready(
+        reopened.contract.tokenizer.clone(),
+        &sources,
+        &spec,
+        environment,
+    )
+    .await;
+    let counter = tokenizers.counter_of(reopened.contract.tokenizer.as_deref());
+    let counter = counter.map_err(|reason| DriverError::NoTokenizer {
+        reason,
+        run_id: run_id.clone(),
+    })?;
+    reopened.check_contract(&spec, &sources, &tokenizers)?;
     let workspace = workspace(&spec, &request.base_dir).await?;
     if reopened.started.workspace != Some(workspace_digest(&workspace)) {
         let path = workspace;
@@ -265,6 +286,7 @@ pub(crate) async fn prepare_resume(
     Ok(Prepared {
         backends,
         contract,
+        counter,
         redactor,
         run_id,
         servers,

@@ -14,6 +14,21 @@ use crate::replay::{BlobSource, ReplayReport, Replayer};
 use crate::store::{Durability, Store, StoreReader};
 use crate::transcript::{SealedEntry, WithheldBlobs};
 
+/// The setting that names the fixture's tool server `s`, with more terms; none where this machine cannot start it, which is said.
+pub(super) fn tool_server(more: &str) -> Option<String> {
+    let python = std::process::Command::new("python3")
+        .arg("--version")
+        .output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        println!("skipped 1 case: no python3 to run the tool server with");
+        return None;
+    }
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
+    Some(format!(
+        "tools.mcp.s={{command: python3, args: ['{server}']{more}}}"
+    ))
+}
+
 /// Counts entries and reacts to the first that enters a state.
 #[derive(Default)]
 pub(super) struct Watcher {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-use super::tests::{Watcher, end, replay};
+use super::tests::{Watcher, end, replay, tool_server};
 use super::{Environment, Finished, RedactionKey, RunRequest, drive, prepare};
 use crate::contract::ContractSpec;
 use crate::message::RunId;
@@ -225,15 +225,9 @@ fn call_bodies(name: &str, arguments: &str) -> Vec<(&'static str, String)> {
 
 #[tokio::test]
 async fn arguments_reach_a_tool_server_as_the_model_wrote_them() {
-    let python = std::process::Command::new("python3")
-        .arg("--version")
-        .output();
-    if !python.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no python3 to run the tool server with");
+    let Some(tools) = tool_server("") else {
         return;
-    }
-    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
-    let tools = format!("tools.mcp.s={{command: python3, args: ['{server}']}}");
+    };
     for (proto, body) in call_bodies("s__args", ODD) {
         let folder = tempfile::tempdir().unwrap();
         let stream = body.starts_with("data:");

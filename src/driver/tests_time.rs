@@ -1,7 +1,7 @@
 //! Waits, deadlines and requests to end, in the real driver. Where nothing but time is waited for, time is paused: it goes on by
 //! itself to the next timer, so moments are exact.
 
-use super::tests::{Watcher, call, chat, end, replay, run, say};
+use super::tests::{Watcher, call, chat, end, replay, run, say, tool_server};
 use super::{Control, Finished};
 use crate::kernel::State;
 use crate::message::Role;
@@ -241,15 +241,9 @@ fn two_calls_that_never_end() -> String {
 /// 000/1.queues.2
 #[tokio::test]
 async fn a_call_that_waits_in_its_queue_has_its_whole_time_and_a_stop_lets_it_not_begin() {
-    let python = std::process::Command::new("python3")
-        .arg("--version")
-        .output();
-    if !python.is_ok_and(|output| output.status.success()) {
-        println!("skipped: no python3 to run the tool server with");
+    let Some(tools) = tool_server(", queue: one") else {
         return;
-    }
-    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
-    let tools = format!("tools.mcp.s={{command: python3, args: ['{server}'], queue: one}}");
+    };
     let sets = [
         tools.as_str(),
         "queues.one.concurrent=1",

@@ -22,6 +22,7 @@ mod model_store;
 mod processor;
 mod scripted;
 mod secret;
+mod tokenizers;
 mod unavailable;
 
 pub(crate) use ask::ask_json;
@@ -36,8 +37,8 @@ pub(crate) use http::{HttpBackend, HttpTarget};
 pub use local::{EngineCost, LocalBackend, LocalOptions};
 #[cfg(feature = "local")]
 pub(crate) use local::{
-    ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer, engine_identity,
-    template_process, trial_process,
+    LocalVocabulary, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer,
+    engine_identity, template_process, trial_process,
 };
 #[cfg(feature = "local")]
 pub(crate) use model_file::FileChanged;
@@ -50,6 +51,7 @@ pub(crate) use model_store::{
 pub(crate) use processor::{engine_features, lacking_features};
 pub(crate) use scripted::ScriptedBackend;
 pub(crate) use secret::Secret;
+pub(crate) use tokenizers::BuiltInTokenizers;
 pub(crate) use unavailable::UnavailableBackend;
 
 #[cfg(test)]

@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use super::texts::FINAL_INSTRUCTION;
 use crate::message::{
-    AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, Role, RunId,
-    ToolOutcome, Usage, estimate_tokens,
+    AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault,
+    QuarterBytes, Role, RunId, TokenCounter, ToolOutcome, Usage,
 };
 
 /// Something that happened, and when. The only input of the machine, and with the contract all that a run is made of.
@@ -70,6 +70,10 @@ pub struct RunStarted {
     pub run_id: RunId,
     /// Wall-clock time of the start, in milliseconds since 1970-01-01 UTC. Nothing is decided by it.
     pub started_unix_ms: u64,
+    /// Why the process that began the run cannot count with the contract's tokenizer, in one line, where it cannot: then the run
+    /// ends with that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer_fault: Option<String>,
     /// BLAKE3 over the resolved workspace path, where there is a workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Digest>,
@@ -80,7 +84,17 @@ impl RunStarted {
     /// estimated as without a tokenizer.
     #[must_use]
     pub fn opening(system: &str, task: &str) -> Vec<AgentMessage> {
-        let said = |role, text: &str| AgentMessage::text(role, text, estimate_tokens(text));
+        Self::opening_counted(system, task, &QuarterBytes)
+    }
+
+    /// [`Self::opening`], tokens as `counter` counts them.
+    #[must_use]
+    pub fn opening_counted(
+        system: &str,
+        task: &str,
+        counter: &dyn TokenCounter,
+    ) -> Vec<AgentMessage> {
+        let said = |role, text: &str| AgentMessage::text(role, text, counter.count(text));
         let system = (!system.trim().is_empty()).then(|| said(Role::System, system));
         system.into_iter().chain([said(Role::User, task)]).collect()
     }
@@ -98,12 +112,14 @@ impl RunStarted {
         (!said.is_empty()).then(|| said.join("\n"))
     }
 
-    /// A conversation with the system prompt of another contract in the place of its own, `was`; the rest stays.
+    /// A conversation with the system prompt of another contract in the place of its own, `was`, counted by `counter`; the rest
+    /// stays.
     #[must_use]
     pub fn with_system(
         system: &str,
         mut messages: Vec<AgentMessage>,
         was: &str,
+        counter: &dyn TokenCounter,
     ) -> Vec<AgentMessage> {
         if messages
             .first()
@@ -112,7 +128,7 @@ impl RunStarted {
             messages.remove(0);
         }
         let first = (!system.trim().is_empty())
-            .then(|| AgentMessage::text(Role::System, system, estimate_tokens(system)));
+            .then(|| AgentMessage::text(Role::System, system, counter.count(system)));
         first.into_iter().chain(messages).collect()
     }
 }

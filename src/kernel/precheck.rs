@@ -27,7 +27,8 @@ impl Machine {
             && !contract.targets.is_empty();
         let hash_ok = stated == computed && stated == inputs.contract_hash;
         let tools = tool_faults_with(contract, &self.validators);
-        let profile = profile_faults(contract);
+        let mut profile = profile_faults(contract);
+        profile.extend(inputs.tokenizer_fault.clone());
         let context = context_feasible(contract);
         vec![
             check(CheckName::Structure, structure.is_empty(), || {

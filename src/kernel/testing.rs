@@ -148,7 +148,7 @@ pub(super) fn reporting(terms: Terms) -> Terms {
     };
     Terms {
         completion: Completion::FinalReport,
-        session_tools: session_tools(Some(&report), true, true),
+        session_tools: session_tools(Some(&report), true, true, &crate::message::QuarterBytes),
         final_report: Some(report),
         ..terms
     }
@@ -341,6 +341,7 @@ pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
         parent: None,
         run_id: "r-1".to_owned().try_into().expect("a valid run id"),
         started_unix_ms: 0,
+        tokenizer_fault: None,
         workspace: None,
     }
 }

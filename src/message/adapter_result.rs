@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{AgentMessage, Digest, FailureCode, Usage, estimate_tokens, exact_sum};
+use super::{AgentMessage, Digest, FailureCode, TokenCounter, Usage, exact_sum};
 
 /// What the adapter made of a response (002 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,9 +91,9 @@ pub struct ProtocolAdapterResult {
 
 impl ProtocolAdapterResult {
     /// What the inference used: the provider's numbers, or an estimate marked as such, of the prompt that was expected and of
-    /// the message that came.
+    /// the message that came, as `counter` counts it.
     #[must_use]
-    pub fn usage_or_estimate(&self, expected_tokens: u64) -> Usage {
+    pub fn usage_or_estimate(&self, expected_tokens: u64, counter: &dyn TokenCounter) -> Usage {
         self.usage.unwrap_or_else(|| Usage {
             cache_read: 0,
             cache_write: 0,
@@ -101,21 +101,25 @@ impl ProtocolAdapterResult {
             cost_micro_usd: None,
             estimated: true,
             input: expected_tokens,
-            output: self.canonical_message.as_ref().map_or(0, estimate_message),
+            output: self
+                .canonical_message
+                .as_ref()
+                .map_or(0, |message| estimate_message(message, counter)),
         })
     }
 }
 
-fn estimate_message(message: &AgentMessage) -> u64 {
+fn estimate_message(message: &AgentMessage, counter: &dyn TokenCounter) -> u64 {
     let calls = message.tool_calls.iter().map(|call| {
         exact_sum(
-            estimate_tokens(&call.name),
-            estimate_tokens(call.arguments.as_str()),
+            counter.count(&call.name),
+            counter.count(call.arguments.as_str()),
         )
     });
-    let reasoning = message.reasoning.as_deref().map_or(0, estimate_tokens);
+    let reasoning = message.reasoning.as_deref();
+    let reasoning = reasoning.map_or(0, |text| counter.count(text));
     calls.fold(
-        exact_sum(estimate_tokens(&message.content), reasoning),
+        exact_sum(counter.count(&message.content), reasoning),
         exact_sum,
     )
 }

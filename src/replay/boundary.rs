@@ -8,7 +8,7 @@ use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{
     Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Run, XmlOffer,
 };
-use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult};
+use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, QuarterBytes};
 use crate::transcript::{SealedEntry, blob_references};
 
 /// A request that the machine issued, as this build encodes it.
@@ -175,13 +175,14 @@ impl Replayer {
             let adapter = adapter.under(strict);
             let mut decoder = adapter.decoder_under(&self.contract, meta, model);
             decoder.push(&raw);
-            decoder.finish()
+            (decoder.finish(), adapter)
         });
         let again = match decoded {
-            Ok(Decoded::Message(mut result)) => {
+            Ok((Decoded::Message(mut result), adapter)) => {
                 forget_cache_writes(&mut result, recorded);
                 let xml = self.requests.get(&returned.inference).and_then(|i| i.xml);
-                let result = transported(*result, xml.as_ref(), &self.contract, target);
+                let asked = (target, adapter);
+                let result = transported(*result, xml.as_ref(), &self.contract, asked);
                 let admitted = run.admit(result);
                 if admitted.gated != returned.gated {
                     let (expected, actual) =
@@ -191,7 +192,7 @@ impl Replayer {
                 }
                 text_of(&admitted.result)
             }
-            Ok(Decoded::Fault { fault, .. }) => text_of(&fault),
+            Ok((Decoded::Fault { fault, .. }, _)) => text_of(&fault),
             Err(fault) => {
                 let pointer = "/event/event/value/result/adapter_version";
                 let version = &recorded.adapter_version;
@@ -266,7 +267,18 @@ impl Replayer {
         if returned.result.usage.is_none() && returned.gated {
             return;
         }
-        let again = text_of(&returned.result.usage_or_estimate(issued.expected_tokens));
+        let expected_tokens = issued.expected_tokens;
+        let again = if returned.result.usage.is_some() {
+            returned
+                .result
+                .usage_or_estimate(expected_tokens, &QuarterBytes)
+        } else {
+            let Some(counter) = self.counts() else { return };
+            returned
+                .result
+                .usage_or_estimate(expected_tokens, counter.as_ref())
+        };
+        let again = text_of(&again);
         let recorded = text_of(&returned.usage);
         let found = first_difference("/event/event/value/usage", &recorded, &again);
         if let Some((pointer, expected, actual)) = found {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{BlobSource, ReplayReport, Replayer};
 use crate::contract::ExecutionContract;
 use crate::kernel::{EventKind, ParentRun, Run, RunStarted, conversation_digest};
-use crate::message::{AdapterStatus, AgentMessage, Digest, RunId};
+use crate::message::{AdapterStatus, AgentMessage, Digest, RunId, TokenCounter};
 use crate::transcript::SealedEntry;
 
 /// Looks for the point of a run at which another one begins: takes the entries one by one, and decides each again.
@@ -264,10 +264,16 @@ impl ForkPoint {
     /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and what it
     /// is told beside them.
     #[must_use]
-    pub fn opening(&self, system: &str, task: Option<&str>) -> Vec<AgentMessage> {
-        let mut messages = RunStarted::with_system(system, self.messages.clone(), &self.system);
+    pub fn opening(
+        &self,
+        system: &str,
+        task: Option<&str>,
+        counter: &dyn TokenCounter,
+    ) -> Vec<AgentMessage> {
+        let messages = self.messages.clone();
+        let mut messages = RunStarted::with_system(system, messages, &self.system, counter);
         messages.extend(
-            task.map(|task| RunStarted::opening("", task))
+            task.map(|task| RunStarted::opening_counted("", task, counter))
                 .unwrap_or_default(),
         );
         messages
@@ -277,6 +283,7 @@ impl ForkPoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::QuarterBytes;
 
     fn fault(before: Option<u64>, after: Option<u64>) -> String {
         let run_id = RunId::try_from("r1".to_owned()).unwrap();
@@ -318,7 +325,7 @@ mod tests {
             system: "Be brief.".to_owned(),
         };
         let said = |system: &str, task| {
-            let messages = point.opening(system, task).into_iter();
+            let messages = point.opening(system, task, &QuarterBytes).into_iter();
             messages.map(|message| message.content).collect::<Vec<_>>()
         };
         assert_eq!(said("Be long.", None), ["Be long.", "Count."]);

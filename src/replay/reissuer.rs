@@ -10,8 +10,8 @@ use crate::kernel::{
     CallOrder, EventKind, InferenceFailed, InferenceReturned, ToolReturned, XmlOffer,
 };
 use crate::message::{
-    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, ToolEnvelope,
-    ToolOutcome,
+    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, TokenCounters,
+    ToolEnvelope, ToolOutcome,
 };
 use crate::transcript::SealedEntry;
 
@@ -84,6 +84,13 @@ impl Reissuer {
             scope,
             contract,
         }
+    }
+
+    /// The same, with estimates made again by the contract's tokenizer where that is among `tokenizers`.
+    #[must_use]
+    pub fn counting_with(mut self, tokenizers: &dyn TokenCounters) -> Self {
+        self.replayer = self.replayer.counting_with(tokenizers);
+        self
     }
 
     /// What the next entry holds the answer of, where that is asked again. A request that this build encodes otherwise than it
@@ -338,10 +345,10 @@ fn told(fault: &ProviderFault) -> String {
 /// What an answer says: neither ids nor sizes, which a provider makes anew each time.
 fn said(result: &ProtocolAdapterResult) -> String {
     let message = |message: &AgentMessage| {
-        let calls = message.tool_calls.iter().map(|call| {
-            let arguments: Result<Value, _> = serde_json::from_str(call.arguments.as_str());
-            json!({"name": call.name, "arguments": arguments.unwrap_or_default()})
-        });
+        let calls = message
+            .tool_calls
+            .iter()
+            .map(|call| json!({"name": call.name, "arguments": call.arguments.to_value()}));
         let calls: Vec<Value> = calls.collect();
         json!({"content": message.content, "tool_calls": calls})
     };

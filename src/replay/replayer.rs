@@ -10,7 +10,7 @@ use crate::kernel::{
     CallOrder, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run,
     State, SummaryRequest,
 };
-use crate::message::{CallSeq, InferenceSeq, RunId};
+use crate::message::{CallSeq, InferenceSeq, NoTokenizers, RunId, TokenCounter, TokenCounters};
 use crate::transcript::{Chain, Link, SealedEntry};
 
 /// Differences beyond this many are not kept: by then the recording and the replay have parted.
@@ -23,6 +23,8 @@ pub struct Replayer {
     at_ms: u64,
     chain: Chain,
     pub(super) contract: Arc<ExecutionContract>,
+    /// What estimates are made with again; else why they cannot be.
+    pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     differences: Vec<Difference>,
     /// One for each target; none where this build has no adapter of its version.
     encoders: Vec<Option<RequestEncoder>>,
@@ -40,11 +42,22 @@ pub struct Replayer {
     pub(super) run: Option<Run>,
     sealed: bool,
     started_unix_ms: u64,
+    /// Estimates that nothing here can make again.
+    pub(super) uncounted: u64,
     validators: Arc<Validators>,
 }
 
+/// What counts under a contract, where that is among `tokenizers`.
+pub(super) fn counter_of(
+    contract: &ExecutionContract,
+    tokenizers: &dyn TokenCounters,
+) -> Result<Arc<dyn TokenCounter>, String> {
+    tokenizers.of(contract.tokenizer.as_deref())
+}
+
 impl Replayer {
-    /// A replay of the run of that name under that contract.
+    /// A replay of the run of that name under that contract. Where the contract names a tokenizer, estimates are taken as they are
+    /// recorded.
     #[must_use]
     pub fn new(contract: ExecutionContract, run_id: &RunId) -> Self {
         let chain = Chain::genesis(contract.contract_hash(), run_id);
@@ -53,6 +66,7 @@ impl Replayer {
             answered: vec![0; contract.targets.len()],
             at_ms: 0,
             chain,
+            counter: counter_of(&contract, &NoTokenizers),
             differences: Vec::new(),
             encoders: Vec::new(),
             entries: 0,
@@ -65,11 +79,19 @@ impl Replayer {
             run: None,
             sealed: false,
             started_unix_ms: 0,
+            uncounted: 0,
             validators,
             contract: Arc::new(contract),
         };
         replayer.check_contract();
         replayer
+    }
+
+    /// The same replay, with estimates made again by the contract's tokenizer where that is among `tokenizers`.
+    #[must_use]
+    pub fn counting_with(mut self, tokenizers: &dyn TokenCounters) -> Self {
+        self.counter = counter_of(&self.contract, tokenizers);
+        self
     }
 
     /// The machine as far as it has been folded.
@@ -192,6 +214,7 @@ impl Replayer {
     /// Ends the replay. `open` accepts a run that has no seal yet.
     #[must_use]
     pub fn finish(mut self, open: bool) -> ReplayReport {
+        self.note_uncounted();
         let is_open = !self.sealed && self.expected.is_empty();
         let same_so_far = self.differences.is_empty() && self.run.is_some();
         let is_whole = self.sealed || (open && is_open);

@@ -1,11 +1,11 @@
 //! What a recorded tool result says of itself, held against the bytes that it names.
 
+use std::sync::Arc;
+
 use super::replayer::Replayer;
 use super::{Attribution, BlobSource};
 use crate::kernel::{ToolReturned, observation_text};
-use crate::message::{
-    ContentBlock, Digest, ToolEnvelope, ToolOutcome, char_prefix, estimate_tokens,
-};
+use crate::message::{ContentBlock, Digest, TokenCounter, ToolEnvelope, ToolOutcome, char_prefix};
 use crate::transcript::SealedEntry;
 
 const ENVELOPE: &str = "/event/event/value/outcome/value";
@@ -61,18 +61,34 @@ impl Replayer {
         }
     }
 
-    /// Without a tokenizer, the tokens of a result follow from its text.
-    fn check_tokens(&mut self, entry: &SealedEntry, envelope: &ToolEnvelope) {
-        if self.contract.tokenizer.is_some() {
-            return;
+    /// What counts here; without that, one estimate more is taken as it is recorded.
+    pub(super) fn counts(&mut self) -> Option<Arc<dyn TokenCounter>> {
+        let counter = self.counter.as_ref().ok().cloned();
+        self.uncounted += u64::from(counter.is_none());
+        counter
+    }
+
+    /// Says which estimates were not made again.
+    pub(super) fn note_uncounted(&mut self) {
+        if let (Err(reason), 1..) = (&self.counter, self.uncounted) {
+            let note = format!(
+                "estimates of tokens, {} of them, are taken as they are recorded: {reason}",
+                self.uncounted
+            );
+            self.not_compared.push(note);
         }
+    }
+
+    /// The tokens of a result follow from its text.
+    fn check_tokens(&mut self, entry: &SealedEntry, envelope: &ToolEnvelope) {
+        let Some(counter) = self.counts() else { return };
         let budget = &self.contract.tool_output_budget;
         let text = observation_text(
             envelope,
             budget.max_bytes_per_call,
             &budget.truncation_marker,
         );
-        let again = estimate_tokens(&text);
+        let again = counter.count(&text);
         if again != envelope.tokens {
             let pointer = format!("{ENVELOPE}/tokens");
             let (expected, actual) = (envelope.tokens.to_string(), again.to_string());

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::decision::{decision, effect_in_words, in_words, same_effect};
 use super::pointer::{differences, first_difference};
-use super::replayer::{summary_body, text_of};
+use super::replayer::{counter_of, summary_body, text_of};
 use super::what_if_event::{Answers, Unfit};
 use super::{BlobSource, NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};
 use crate::adapter::{RequestEncoder, RequestShape};
@@ -11,7 +11,7 @@ use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{
     Action, Effect, EffectRecord, EntryDraft, Event, EventKind, InferRequest, Outcome, Run, State,
 };
-use crate::message::Digest;
+use crate::message::{Digest, TokenCounters};
 use crate::transcript::SealedEntry;
 
 /// Differences between two contracts beyond this many are not listed.
@@ -64,6 +64,13 @@ impl WhatIf {
             other,
             recorded,
         }
+    }
+
+    /// The same, with estimates made by the other contract's tokenizer where that is among `tokenizers`.
+    #[must_use]
+    pub fn counting_with(mut self, tokenizers: &dyn TokenCounters) -> Self {
+        self.answers.counter = counter_of(&self.other, tokenizers);
+        self
     }
 
     /// Takes the next stored entry. What does not read back is left to the verification.

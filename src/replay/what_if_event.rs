@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::BlobSource;
+use super::replayer::counter_of;
 use crate::adapter::xml::transported;
 use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::{ExecutionContract, TargetTerms};
@@ -11,9 +12,9 @@ use crate::kernel::{
     Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Probed, ProbedTarget, Run,
     RunStarted, ToolReturned, XmlOffer, observation_text,
 };
-use crate::message::ProtocolAdapterResult;
 use crate::message::{
-    ContentBlock, Digest, InferenceSeq, ToolEnvelope, ToolOutcome, char_prefix, estimate_tokens,
+    ContentBlock, Digest, InferenceSeq, NoTokenizers, ProtocolAdapterResult, QuarterBytes, Role,
+    TokenCounter, ToolEnvelope, ToolOutcome, char_prefix,
 };
 
 /// Why a recorded event is no answer to what the machine asks.
@@ -25,6 +26,8 @@ pub(super) struct Unfit {
 
 /// What the machine under the other contract has asked for, and how the recording answers it.
 pub(super) struct Answers {
+    /// What counts under the other contract; else why nothing does.
+    pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     pub(super) not_compared: Vec<String>,
     issued: BTreeMap<InferenceSeq, Asked>,
     other: Arc<ExecutionContract>,
@@ -87,6 +90,7 @@ impl Answers {
                 .push("probe: a model that was not asked then is taken to answer it".to_owned());
         }
         Self {
+            counter: counter_of(&other, &NoTokenizers),
             not_compared,
             issued: BTreeMap::new(),
             other,
@@ -114,13 +118,32 @@ impl Answers {
         }
     }
 
+    /// Whether the two contracts name different tokenizers.
+    fn counts_otherwise(&self) -> bool {
+        self.recorded.tokenizer != self.other.tokenizer
+    }
+
     /// The beginning under the other contract: its hash, and its system prompt instead of the recorded one.
     pub(super) fn started(&self, mut started: RunStarted) -> RunStarted {
         started.contract_hash = self.stated(started.contract_hash);
+        let counter: &dyn TokenCounter = match &self.counter {
+            Ok(counter) => counter.as_ref(),
+            Err(_) => &QuarterBytes,
+        };
+        if self.counts_otherwise() {
+            started.tokenizer_fault = self.counter.as_ref().err().cloned();
+            for message in &mut started.messages {
+                // What the model said was never estimated.
+                if message.role != Role::Assistant {
+                    message.tokens = counter.count(&message.content);
+                }
+            }
+        }
         started.messages = RunStarted::with_system(
             &self.other.system,
             std::mem::take(&mut started.messages),
             &self.recorded.system,
+            counter,
         );
         started
     }
@@ -191,15 +214,17 @@ impl Answers {
                 return Err(Unfit::new("an answer is not here", recorded, other));
             }
         };
-        let usage = result.result.usage_or_estimate(asked.expected_tokens);
+        let expected_tokens = asked.expected_tokens;
+        let usage = match &self.counter {
+            Ok(counter) if returned.usage.estimated => result
+                .result
+                .usage_or_estimate(expected_tokens, counter.as_ref()),
+            Ok(_) | Err(_) => returned.usage,
+        };
         Ok(EventKind::InferenceReturned(Box::new(InferenceReturned {
             gated: result.gated,
             result: result.result,
-            usage: if returned.usage.estimated {
-                usage
-            } else {
-                returned.usage
-            },
+            usage,
             ..returned
         })))
     }
@@ -223,7 +248,8 @@ impl Answers {
         match decoder.finish() {
             Decoded::Message(result) => {
                 let xml = asked.xml.as_ref();
-                Some(transported(*result, xml, &self.other, asked.target))
+                let asked = (asked.target, adapter);
+                Some(transported(*result, xml, &self.other, asked))
             }
             Decoded::Fault { .. } => None,
         }
@@ -244,12 +270,18 @@ impl Answers {
             &self.other.tool_output_budget,
         );
         if let ToolOutcome::Returned(envelope) = &mut returned.outcome
-            && was != is
+            && (was != is || self.counts_otherwise())
         {
             let limit = is.max_bytes_per_call;
-            refit(envelope, limit, blobs)?;
-            envelope.tokens =
-                estimate_tokens(&observation_text(envelope, limit, &is.truncation_marker));
+            if was != is {
+                refit(envelope, limit, blobs)?;
+            }
+            let counter = self.counter.as_ref().map_err(|reason| {
+                let recorded = format!("{} tokens", envelope.tokens);
+                Unfit::new("a result cannot be counted again", recorded, reason)
+            })?;
+            let text = observation_text(envelope, limit, &is.truncation_marker);
+            envelope.tokens = counter.count(&text);
         }
         Ok(EventKind::ToolReturned(Box::new(returned)))
     }

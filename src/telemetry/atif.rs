@@ -18,6 +18,10 @@ use crate::message::{
 };
 use crate::transcript::Tombstone;
 
+mod step;
+
+use step::{add_result, calls_of, contract_model, dollars, drop_nulls, extra};
+
 /// The version of the format, as a trajectory names it.
 pub(crate) const ATIF_VERSION: &str = "ATIF-v1.8";
 
@@ -27,8 +31,8 @@ pub(crate) struct AtifTrajectory {
     /// The step in which the model asked last for the call of that id.
     asked: BTreeMap<String, usize>,
     at_ms: u64,
-    /// Where each started call was asked for: the step, and the id that the model gave it.
-    calls: BTreeMap<CallSeq, (usize, String)>,
+    /// Where each started call was asked for.
+    calls: BTreeMap<CallSeq, AskedCall>,
     counters: Option<Value>,
     cost_micro_usd: u64,
     entries: u64,
@@ -42,6 +46,16 @@ pub(crate) struct AtifTrajectory {
     /// Requests for summaries: of which call, and to which target.
     summaries: BTreeMap<InferenceSeq, (CallSeq, u32)>,
     totals: Usage,
+}
+
+/// Where a started call was asked for.
+#[derive(Clone, Debug)]
+struct AskedCall {
+    /// The id that the model gave the call, or the batch that holds it.
+    id: String,
+    /// The call inside a batch, for which the format has no place of its own: its id and its tool.
+    part: Option<Value>,
+    step: usize,
 }
 
 impl AtifTrajectory {
@@ -92,10 +106,10 @@ impl AtifTrajectory {
             {
                 self.summaries.insert(*inference, (*call, *target));
             }
-            if let EffectRecord::Execute { call, id, .. } = effect
-                && let Some(step) = self.asked.get(id)
+            if let EffectRecord::Execute { call, id, name, .. } = effect
+                && let Some(asked) = self.asked_for(id, name)
             {
-                self.calls.insert(*call, (*step, id.clone()));
+                self.calls.insert(*call, asked);
             }
         }
         self.counters = serde_json::to_value(action.counters).ok();
@@ -268,6 +282,23 @@ impl AtifTrajectory {
         self.asked.extend(ids.map(|id| (id, step)));
     }
 
+    /// Where the call of that id was asked for: by itself, or in a batch, whose id stands before its own.
+    fn asked_for(&self, id: &str, name: &str) -> Option<AskedCall> {
+        if let Some(step) = self.asked.get(id) {
+            return Some(AskedCall {
+                id: id.to_owned(),
+                part: None,
+                step: *step,
+            });
+        }
+        let (batch, _) = id.rsplit_once('/')?;
+        Some(AskedCall {
+            id: batch.to_owned(),
+            part: Some(json!({"tool_call_id": id, "function_name": name})),
+            step: *self.asked.get(batch)?,
+        })
+    }
+
     /// What a tool said before the run began, of a fork or a conversation that was given, stands with its call; false where
     /// no step asked for it.
     fn observe_copy(&mut self, message: &AgentMessage) -> bool {
@@ -289,15 +320,20 @@ impl AtifTrajectory {
             .effects
             .iter()
             .any(|effect| matches!(effect, EffectRecord::Execute { call, .. } if *call == lost));
-        let Some((step, id)) = self.calls.get(&lost) else {
+        let Some(AskedCall { id, part, step }) = self.calls.get(&lost) else {
             return;
         };
         if again || action.kind == EntryKind::Ignored {
             return;
         }
         if let Some(step) = self.steps.get_mut(*step) {
-            let told =
-                json!({"entry": action.seq, "hash": hash, "call": lost, "status": "unknown"});
+            let told = json!({
+                "entry": action.seq,
+                "hash": hash,
+                "call": lost,
+                "part": part,
+                "status": "unknown",
+            });
             let content = "lost with its process: whether it was executed is not known";
             add_result(
                 step,
@@ -352,9 +388,10 @@ impl AtifTrajectory {
     }
 
     fn observe(&mut self, returned: &ToolReturned, action: &Action, hash: Digest) {
-        let call = self.calls.get(&returned.call).cloned();
-        let Some((at, id)) = call else { return };
-        let Some(step) = self.steps.get_mut(at) else {
+        let Some(AskedCall { id, part, step }) = self.calls.get(&returned.call) else {
+            return;
+        };
+        let Some(step) = self.steps.get_mut(*step) else {
             return;
         };
         let envelope = match &returned.outcome {
@@ -365,6 +402,7 @@ impl AtifTrajectory {
             "entry": action.seq,
             "hash": hash,
             "call": returned.call,
+            "part": part,
             "status": envelope.map(|envelope| envelope.status),
             "duration_ms": envelope.map(|envelope| envelope.duration_ms),
             "bytes_out": envelope.map(|envelope| envelope.bytes_out),
@@ -423,73 +461,4 @@ impl AtifTrajectory {
             "extra": {"estimated": usage.estimated},
         })
     }
-}
-
-fn contract_model(contract: &ExecutionContract, action: &Action) -> Option<String> {
-    let target = usize::try_from(action.target).ok();
-    let target = target.and_then(|index| contract.targets.get(index))?;
-    Some(target.model.clone())
-}
-
-fn calls_of(step: &mut Map<String, Value>, message: &AgentMessage) {
-    if message.tool_calls.is_empty() {
-        return;
-    }
-    let calls = message.tool_calls.iter().map(|call| {
-        json!({
-            "tool_call_id": call.id,
-            "function_name": call.name,
-            "arguments": call.arguments.to_value(),
-        })
-    });
-    step.insert("tool_calls".to_owned(), calls.collect());
-    // A call has no extra of its own in the format. These had arguments that nobody could read, and were never run.
-    let faults = message.tool_calls.iter().filter_map(|call| {
-        let fault = call.fault?;
-        Some((call.id.clone(), json!(fault)))
-    });
-    let faults: Map<String, Value> = faults.collect();
-    if !faults.is_empty() {
-        extra(step, "faults", json!(faults));
-    }
-}
-
-fn add_result(step: &mut Map<String, Value>, result: Value) {
-    let observation = step
-        .entry("observation")
-        .or_insert_with(|| json!({"results": []}));
-    if let Some(results) = observation.get_mut("results").and_then(Value::as_array_mut) {
-        results.push(result);
-    }
-}
-
-fn extra(step: &mut Map<String, Value>, key: &str, value: Value) {
-    let place = step.entry("extra").or_insert_with(|| json!({}));
-    if let Some(place) = place.as_object_mut() {
-        place.insert(key.to_owned(), value);
-    }
-}
-
-/// An optional field of the format is left out rather than null. What tools and models wrote stays as it is.
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            for (key, member) in members {
-                if key != "arguments" && key != "parameters" {
-                    drop_nulls(member);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
-        _ => {}
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "exact up to nine thousand million dollars, and for people only"
-)]
-fn dollars(micro: u64) -> f64 {
-    micro as f64 / 1_000_000.0
 }

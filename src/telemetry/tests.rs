@@ -278,6 +278,7 @@ fn run_of(answers: &[EventKind]) -> (Run, Ledger) {
         parent: None,
         run_id: sample::run_id_of("r-1"),
         started_unix_ms: 1_000,
+        tokenizer_fault: None,
         workspace: None,
     };
     let validators = Arc::new(Validators::compile(&contract));

@@ -275,6 +275,7 @@ fn started(contract: &ExecutionContract, run_id: &RunId) -> EventKind {
         parent: None,
         run_id: run_id.clone(),
         started_unix_ms: 1_790_000_000_000,
+        tokenizer_fault: None,
         workspace: None,
     }))
 }

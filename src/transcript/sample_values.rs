@@ -76,6 +76,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         parent,
         run_id: run_id_of("r-1"),
         started_unix_ms: 0,
+        tokenizer_fault: Some(odd.clone()),
         workspace,
     };
     let parent = ParentRun {

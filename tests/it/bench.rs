@@ -127,6 +127,20 @@ impl Bench {
         }
     }
 
+    /// Begins the run as a fork of another after one of that one's entries, or goes on with it where it has begun.
+    pub fn drive_fork(&self, of: &RunId, at: u64, run_id: &RunId, durability: &str) -> Command {
+        let name = run_id.as_str();
+        if self.stored(run_id).is_empty() {
+            let (of, at) = (of.as_str(), at.to_string());
+            self.command(
+                &["replay", of, "--fork-at", &at, "--run-id", name],
+                durability,
+            )
+        } else {
+            self.command(&["resume", name], durability)
+        }
+    }
+
     pub fn length(&self, run_id: &RunId) -> u64 {
         let Ok(mut reader) = StoreReader::open(&self.database()) else {
             return 0;

@@ -4,7 +4,7 @@
 //! `MONOLITH_KILLS=1000 cargo test --test it kill` kills that often.
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use monolith::{
     BlobSource, CallSeq, Digest, EffectRecord, EventKind, Replayer, RunId, SealedEntry,
@@ -12,6 +12,7 @@ use monolith::{
 };
 
 use crate::bench::Bench;
+use crate::desk::text;
 
 /// How often the normal test run kills.
 const KILLS: u64 = 25;
@@ -20,9 +21,24 @@ const KILLS_PER_RUN: u64 = 4;
 /// About how many entries a run has that is not killed.
 const ENTRIES: u64 = 30;
 
-/// What the runs are driven under, in turn: parallel calls; streamed answers, redacted results and a checkpoint at each step; calls that
-/// wait for an approval.
-const CONTRACTS: [&str; 3] = ["c.yaml", "secret.yaml", "waiting.yaml"];
+/// What the runs are, in turn: under a contract with parallel calls; with streamed answers, redacted results and a checkpoint at each
+/// step; with calls that wait for an approval; and forks of a whole run.
+const WAYS: [Way; 4] = [
+    Way::Under("c.yaml"),
+    Way::Under("secret.yaml"),
+    Way::Under("waiting.yaml"),
+    Way::Fork,
+];
+/// The run that is forked.
+const WHOLE: &str = "whole";
+/// After which of its entries: the first turn is over.
+const FORK_AT: u64 = 7;
+
+#[derive(Clone, Copy)]
+enum Way {
+    Under(&'static str),
+    Fork,
+}
 
 struct Blobs(StoreReader);
 
@@ -32,25 +48,42 @@ impl BlobSource for Blobs {
     }
 }
 
+fn named(name: &str) -> RunId {
+    RunId::try_from(name.to_owned()).unwrap()
+}
+
 impl Bench {
+    fn drive_in(&self, way: Way, run_id: &RunId, durability: &str) -> Command {
+        match way {
+            Way::Under(contract) => self.drive_under(contract, run_id, durability),
+            Way::Fork => self.drive_fork(&named(WHOLE), FORK_AT, run_id, durability),
+        }
+    }
+
+    /// Drives a run that nobody kills to its end.
+    fn finish(&self, way: Way, run_id: &RunId, durability: &str) {
+        let mut last = self.drive_in(way, run_id, durability);
+        let left = last.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let left = left.output().unwrap();
+        let said = text(&left.stderr);
+        assert!(left.status.success(), "{run_id}: {:?}: {said}", left.status);
+    }
+
     /// One run, killed up to `kills` times and then brought to its end; how often it was killed.
     fn run(&mut self, number: u64, kills: u64) -> u64 {
-        let run_id = RunId::try_from(format!("r{number}")).unwrap();
+        let run_id = named(&format!("r{number}"));
         let durability = if number.is_multiple_of(2) {
             "normal"
         } else {
             "full"
         };
-        let contract = CONTRACTS[usize::try_from(number).unwrap() % CONTRACTS.len()];
+        let way = WAYS[usize::try_from(number).unwrap() % WAYS.len()];
         let mut killed = 0;
         let mut before = Vec::new();
         // The first kill goes through all boundaries in turn; what follows is wherever the run then is.
         let mut entries = number % ENTRIES;
         for _ in 0..kills {
-            let mut child = self
-                .drive_under(contract, &run_id, durability)
-                .spawn()
-                .unwrap();
+            let mut child = self.drive_in(way, &run_id, durability).spawn().unwrap();
             let alive = self.wait_for(&mut child, &run_id, entries);
             let seen = self.stored(&run_id);
             child.kill().unwrap();
@@ -66,36 +99,40 @@ impl Bench {
             entries = before.len() as u64 + self.below(6);
         }
         if !self.sealed(&run_id) {
-            let mut last = self.drive_under(contract, &run_id, durability);
-            let left = last.stdout(Stdio::piped()).stderr(Stdio::piped());
-            let left = left.output().unwrap();
-            let said = String::from_utf8_lossy(&left.stderr);
-            assert!(left.status.success(), "{run_id}: {:?}: {said}", left.status);
+            self.finish(way, &run_id, durability);
         }
         self.judge(&run_id, &before);
-        self.judge_terms(&run_id, contract);
+        self.judge_way(&run_id, way);
         killed
     }
 
-    /// What the contract of a run adds to that: the test must see what it claims to.
-    fn judge_terms(&self, run_id: &RunId, contract: &str) {
+    /// What the way of a run adds to that: the test must see what it claims to.
+    fn judge_way(&self, run_id: &RunId, way: Way) {
         let entries = self.stored(run_id);
         let mut reader = StoreReader::open(&self.database()).unwrap();
         let checkpoints = reader.read_run(run_id).unwrap().checkpoints().unwrap();
         let says = |text: &str| entries.iter().any(|entry| entry.event.contains(text));
-        match contract {
-            "secret.yaml" => {
+        match way {
+            Way::Under("secret.yaml") => {
                 assert!(checkpoints.len() > 5, "{run_id}: {}", checkpoints.len());
                 assert!(says("redacted") && !says("counted\""), "{run_id}");
             }
-            "waiting.yaml" => {
+            Way::Under("waiting.yaml") => {
                 assert!(checkpoints.len() > 2, "{run_id}: {}", checkpoints.len());
                 let waited = entries
                     .iter()
                     .any(|entry| entry.action.contains("await_approval"));
                 assert!(waited, "{run_id}: no call waited");
             }
-            _ => assert_eq!(checkpoints.len(), 1, "{run_id}"),
+            Way::Under(_) => assert_eq!(checkpoints.len(), 1, "{run_id}"),
+            Way::Fork => {
+                assert_eq!(checkpoints.len(), 1, "{run_id}");
+                let first = entries[0].decode_event().unwrap().unwrap().event;
+                let EventKind::RunStarted(started) = first else {
+                    panic!("{run_id}: {first:?}");
+                };
+                assert_eq!(started.parent.unwrap().run_id, named(WHOLE), "{run_id}");
+            }
         }
     }
 
@@ -165,6 +202,7 @@ fn a_killed_run_loses_nothing_and_repeats_nothing() {
     }
     let wanted = std::env::var("MONOLITH_KILLS").map_or(KILLS, |text| text.parse().unwrap());
     let mut bench = Bench::new(0x9e37_79b9_7f4a_7c15);
+    bench.finish(Way::Under("c.yaml"), &named(WHOLE), "normal");
     let (mut killed, mut runs) = (0, 0);
     while killed < wanted {
         // Step over the boundaries so that few kills, too, reach all parts of a run.

@@ -67,4 +67,6 @@ mod tamper;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod tokenizers;
+#[cfg(test)]
 mod verifier;

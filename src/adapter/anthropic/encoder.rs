@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::put;
+use crate::adapter::json::{Elements, put};
 use crate::adapter::kept::{Addressee, Kept, SentPart, Side, parts_of, reasoning_budget, turns};
 use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
@@ -128,35 +128,26 @@ fn mark(out: &mut Vec<u8>, end: &[u8]) {
 
 /// The blocks of a message, joined by commas. A blank text is no block: the protocol takes none.
 fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut add = |block: Block<'_>| {
-        if !out.is_empty() {
-            out.push(b',');
-        }
-        match block {
-            Block::Raw(json) => out.extend_from_slice(json.as_bytes()),
-            block => put(&mut out, &block),
-        }
-    };
+    let mut out = Elements::default();
     match message.role {
         Role::System | Role::User => {
             if !message.content.trim().is_empty() {
-                add(Block::Text {
+                out.add(&Block::Text {
                     text: &message.content,
                 });
             }
         }
-        Role::Tool => add(Block::ToolResult {
+        Role::Tool => out.add(&Block::ToolResult {
             tool_use_id: clean(message.tool_call_id.as_deref().unwrap_or_default()),
             content: &message.content,
         }),
         Role::Assistant => {
             for part in parts_of(message, to) {
                 match part {
-                    SentPart::Block(json) => add(Block::Raw(json)),
+                    SentPart::Block(json) => out.add_text(json),
                     SentPart::Text(text, _) if text.trim().is_empty() => {}
-                    SentPart::Text(text, _) => add(Block::Text { text }),
-                    SentPart::Call(call, _) => add(Block::ToolUse {
+                    SentPart::Text(text, _) => out.add(&Block::Text { text }),
+                    SentPart::Call(call, _) => out.add(&Block::ToolUse {
                         id: clean(&call.id),
                         name: &call.name,
                         input: serde_json::from_str(call.arguments.as_str()).ok(),
@@ -165,7 +156,7 @@ fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
             }
         }
     }
-    out
+    out.into_bytes()
 }
 
 /// An id of the protocol's letters; ids that other providers gave may have others.
@@ -191,9 +182,6 @@ enum Block<'a> {
         tool_use_id: String,
         content: &'a str,
     },
-    /// As it came; never serialised.
-    #[serde(skip)]
-    Raw(&'a str),
 }
 
 #[derive(Serialize)]

@@ -1,4 +1,4 @@
-//! Anthropic messages, `anthropic-messages/2`.
+//! Anthropic messages, `anthropic-messages`.
 //!
 //! **Requests.** `model`, `system` (all instructions, apart from the turns), `messages` with `user` and `assistant` in turn:
 //! neighbours of one side share a turn, so the results of parallel calls stand in one message, as the protocol demands. A

@@ -1,12 +1,9 @@
-use crate::adapter::edition::Editions;
+use crate::contract::WireVersions;
 
 /// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: Editions = Editions {
-    first: "anthropic-messages/1",
-    second: "anthropic-messages/2",
-};
+pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::ANTHROPIC;
 /// The version of this build.
 #[cfg(test)]
-pub(in crate::adapter) const VERSION: &str = VERSIONS.second;
+pub(in crate::adapter) const VERSION: &str = VERSIONS.newest();
 /// Where requests go, below the base URL.
 pub(in crate::adapter) const PATH: &str = "messages";

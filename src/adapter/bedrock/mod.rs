@@ -1,4 +1,4 @@
-//! Amazon Bedrock converse, `bedrock-converse/2`: responses only, for recordings. No provider type leads here.
+//! Amazon Bedrock converse, `bedrock-converse`: responses only, for recordings. No provider type leads here.
 //!
 //! A body, or binary frames (`vnd.amazon.eventstream`) as they are or in base64, as recordings keep them. Dialect rules:
 //! - Calls, and cuts at the end of the output, are judged as in the Anthropic protocol.

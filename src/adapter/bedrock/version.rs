@@ -1,10 +1,7 @@
-use crate::adapter::edition::Editions;
+use crate::contract::WireVersions;
 
 /// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: Editions = Editions {
-    first: "bedrock-converse/1",
-    second: "bedrock-converse/2",
-};
+pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::BEDROCK;
 /// The version of this build.
 #[cfg(test)]
-pub(in crate::adapter) const VERSION: &str = VERSIONS.second;
+pub(in crate::adapter) const VERSION: &str = VERSIONS.newest();

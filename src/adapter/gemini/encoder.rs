@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::put;
+use crate::adapter::json::{Elements, put};
 use crate::adapter::kept::{
     Addressee, Kept, SentPart, Side, name_of, parts_of, reasoning_budget, turns,
 };
@@ -79,18 +79,12 @@ impl Encode for Encoder {
 
 /// The parts of a message, joined by commas.
 fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Addressee) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut add = |part: Part<'_>| {
-        if !out.is_empty() {
-            out.push(b',');
-        }
-        put(&mut out, &part);
-    };
+    let mut out = Elements::default();
     match message.role {
-        Role::System | Role::User => add(Part::text(&message.content, None)),
+        Role::System | Role::User => out.add(&Part::text(&message.content, None)),
         Role::Tool => {
             let id = message.tool_call_id.as_deref().unwrap_or_default();
-            add(Part {
+            out.add(&Part {
                 function_response: Some(FunctionResponse {
                     id: own_id(id),
                     name: name_of(before, id),
@@ -106,8 +100,8 @@ fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Addressee
                 match part {
                     // This protocol has no parts of that kind.
                     SentPart::Block(_) | SentPart::Text("", None) => {}
-                    SentPart::Text(text, signature) => add(Part::text(text, signature)),
-                    SentPart::Call(call, signature) => add(Part {
+                    SentPart::Text(text, signature) => out.add(&Part::text(text, signature)),
+                    SentPart::Call(call, signature) => out.add(&Part {
                         function_call: Some(FunctionCall {
                             id: own_id(&call.id),
                             name: &call.name,
@@ -120,7 +114,7 @@ fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Addressee
             }
         }
     }
-    out
+    out.into_bytes()
 }
 
 /// The id, unless the decoder made it up: the protocol knows calls by their order then.

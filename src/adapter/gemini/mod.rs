@@ -1,4 +1,4 @@
-//! Google Gemini, `google-gemini/2`: `generateContent` and `streamGenerateContent`.
+//! Google Gemini, `google-gemini`: `generateContent` and `streamGenerateContent`.
 //!
 //! **Requests.** `contents` with `user` and `model` in turn (neighbours of one side share a turn), `systemInstruction`, `tools`
 //! with `toolConfig` (`AUTO`, or `ANY` while the token gate is closed), `generationConfig`: `maxOutputTokens`, `temperature`,

@@ -78,7 +78,11 @@ fn descend<'a>(slot: &'a mut Value, step: &Step) -> Option<&'a mut Value> {
 }
 
 fn value_of(piece: &WirePartialArg<'_>) -> Option<Value> {
-    let read = |raw: Raw<'_>| serde_json::from_str::<Value>(raw?.get()).ok();
+    // What is to be a number or a truth value is no object, whatever a parser makes of its keys.
+    let read = |raw: Raw<'_>| {
+        let text = raw.filter(|raw| !raw.get().starts_with('{'))?.get();
+        serde_json::from_str::<Value>(text).ok()
+    };
     if piece.string_value.is_some() {
         return string(piece.string_value).map(Value::String);
     }
@@ -162,6 +166,7 @@ mod tests {
             r#"[{"jsonPath":"$.a[99999999999999999999]","stringValue":"x"}]"#,
             r#"[{"jsonPath":"$.a..b","stringValue":"x"}]"#,
             r#"[{"jsonPath":"$.a","numberValue":"1"}]"#,
+            r#"[{"jsonPath":"$.a","numberValue":{"$serde_json::private::RawValue":"1"}}]"#,
             r#"[{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a","numberValue":1}]"#,
             r#"[{"jsonPath":"$.a","stringValue":"x"},{"jsonPath":"$.a.b","numberValue":1}]"#,
             "[7]",

@@ -1,14 +1,10 @@
-use crate::adapter::edition::Editions;
-use crate::contract::TargetTerms;
+use crate::contract::{TargetTerms, WireVersions};
 
 /// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: Editions = Editions {
-    first: "google-gemini/1",
-    second: "google-gemini/2",
-};
+pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::GEMINI;
 /// The version of this build.
 #[cfg(test)]
-pub(in crate::adapter) const VERSION: &str = VERSIONS.second;
+pub(in crate::adapter) const VERSION: &str = VERSIONS.newest();
 
 /// Where requests go, below the base URL: the model and the manner of the answer stand in the path.
 pub(in crate::adapter) fn path(target: &TargetTerms) -> String {

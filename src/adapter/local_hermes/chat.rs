@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use crate::contract::Terms;
-use crate::message::{AgentMessage, Role};
+use crate::message::{AgentMessage, Role, nearest_value};
 
 /// A conversation for the template in the model's file to lay out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,10 +49,15 @@ pub struct ChatCall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatFunction {
-    /// An object.
+    /// An object, whose keys a model wrote.
+    #[serde(deserialize_with = "exact")]
     pub arguments: serde_json::Value,
     /// The tool's exposed name.
     pub name: String,
+}
+
+fn exact<'de, D: Deserializer<'de>>(from: D) -> Result<serde_json::Value, D::Error> {
+    Box::<RawValue>::deserialize(from).map(|raw| nearest_value(&raw))
 }
 
 impl LocalChat {
@@ -137,8 +143,7 @@ pub(super) fn messages(
         let name = asked.iter().find(|(asked, _)| Some(*asked) == id);
         let calls = message.tool_calls.iter().map(|call| ChatCall {
             function: ChatFunction {
-                // The text of an object is one.
-                arguments: serde_json::from_str(call.arguments.as_str()).unwrap_or_default(),
+                arguments: call.arguments.to_value(),
                 name: call.name.clone(),
             },
             kind: "function".to_owned(),

@@ -1,9 +1,6 @@
-use crate::adapter::edition::Editions;
+use crate::contract::WireVersions;
 
 /// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: Editions = Editions {
-    first: "local-hermes/1",
-    second: "local-hermes/2",
-};
+pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::LOCAL_HERMES;
 /// An embedded model has no paths.
 pub(in crate::adapter) const PATH: &str = "";

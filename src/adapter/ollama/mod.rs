@@ -1,4 +1,4 @@
-//! Ollama chat, `ollama-chat/2`.
+//! Ollama chat, `ollama-chat`.
 //!
 //! **Requests.** `model`, `messages` (an observation names its tool), `tools`, `think` where the contract asks for reasoning,
 //! `stream`, `options`: `num_predict`, `num_ctx` (the target's window; the server's own default is far smaller and cuts a

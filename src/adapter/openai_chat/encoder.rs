@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use crate::adapter::RequestShape;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
-use crate::adapter::kept::Addressee;
+use crate::adapter::kept::{Addressee, common};
+use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
-use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
@@ -22,8 +22,7 @@ pub(in crate::adapter) struct Encoder {
     messages: Vec<u8>,
     /// What `messages` was rendered from, each with the length of `messages` after it.
     kept: Vec<(Arc<AgentMessage>, usize)>,
-    /// `],"tools":[…]` and what goes with them but the choice; none where no tool is exposed.
-    tools: Option<Vec<u8>>,
+    tools: OpenaiTools,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
     to: Addressee,
@@ -42,7 +41,7 @@ impl Encoder {
             head,
             messages: Vec::new(),
             kept: Vec::new(),
-            tools: render_tools(terms),
+            tools: OpenaiTools::of(&FunctionTool::exposed(terms), terms),
             tail: tail(terms, target, &Parameters::of(&target.sampling, provider)),
             to: Addressee::of(terms, target),
         }
@@ -50,12 +49,7 @@ impl Encoder {
 
     /// Brings `messages` up to `conversation`: keeps the common beginning, renders the rest.
     fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
-        let common = self
-            .kept
-            .iter()
-            .zip(conversation)
-            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
-            .count();
+        let common = common(&self.kept, conversation);
         let end = common
             .checked_sub(1)
             .and_then(|last| self.kept.get(last))
@@ -76,11 +70,7 @@ impl Encode for Encoder {
         for notice in shape.notices {
             append_message(&mut notices, notice, &self.to);
         }
-        let (tools, choice): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
-            (Some(tools), ToolExposure::Auto) => (tools, b",\"tool_choice\":\"auto\""),
-            (Some(tools), ToolExposure::Forced) => (tools, b",\"tool_choice\":\"required\""),
-            (None, _) | (_, ToolExposure::Withheld) => (b"", b""),
-        };
+        let [tools, choice] = self.tools.sent(shape.tools);
         let joint: &[u8] = if self.messages.is_empty() || notices.is_empty() {
             b""
         } else {
@@ -105,19 +95,6 @@ fn append_message(out: &mut Vec<u8>, message: &AgentMessage, to: &Addressee) {
         out.push(b',');
     }
     put(out, &WireMessage::of(message, to));
-}
-
-fn render_tools(terms: &Terms) -> Option<Vec<u8>> {
-    let tools = FunctionTool::exposed(terms);
-    if tools.is_empty() {
-        return None;
-    }
-    let mut out = b",\"tools\":".to_vec();
-    put(&mut out, &tools);
-    if !terms.parallel_tool_calls {
-        out.extend_from_slice(b",\"parallel_tool_calls\":false");
-    }
-    Some(out)
 }
 
 /// Serialised in this order, after `messages` and `tools`.

@@ -1,4 +1,4 @@
-//! OpenAI chat completions, `openai-chat/2`, as OpenAI, Azure, OpenRouter, Groq, Mistral, DeepSeek, llama.cpp, vLLM and
+//! OpenAI chat completions, `openai-chat`, as OpenAI, Azure, OpenRouter, Groq, Mistral, DeepSeek, llama.cpp, vLLM and
 //! others speak it.
 //!
 //! **Requests.** `model`, `messages`, `tools` with `tool_choice` (`auto`, or `required` while the token gate is closed;

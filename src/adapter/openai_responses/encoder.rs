@@ -3,12 +3,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::RequestShape;
-use crate::adapter::json::put;
+use crate::adapter::json::{Elements, put};
 use crate::adapter::kept::{Addressee, Kept, SentPart, parts_of};
+use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
-use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};
 
 /// Renders bodies for one target; see the module's documentation for what is sent.
@@ -20,8 +20,7 @@ pub(in crate::adapter) struct Encoder {
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
     to: Addressee,
-    /// `],"tools":[…]` and what goes with them but the choice; none where no tool is exposed.
-    tools: Option<Vec<u8>>,
+    tools: OpenaiTools,
 }
 
 impl Encoder {
@@ -29,12 +28,13 @@ impl Encoder {
         let mut head = b"{\"model\":".to_vec();
         put(&mut head, &target.model);
         head.extend_from_slice(b",\"input\":[");
+        let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
         Self {
             head,
             kept: Kept::default(),
             tail: tail(terms, target, &Parameters::of(&target.sampling)),
             to: Addressee::of(terms, target),
-            tools: tools(terms),
+            tools: OpenaiTools::of(&tools, terms),
         }
     }
 }
@@ -45,11 +45,7 @@ impl Encode for Encoder {
         let said = kept.said(conversation, shape.notices, |_, message| {
             rendered(message, to)
         });
-        let (tools, choice): (&[u8], &[u8]) = match (&self.tools, shape.tools) {
-            (Some(tools), ToolExposure::Auto) => (tools, b",\"tool_choice\":\"auto\""),
-            (Some(tools), ToolExposure::Forced) => (tools, b",\"tool_choice\":\"required\""),
-            (None, _) | (_, ToolExposure::Withheld) => (b"", b""),
-        };
+        let [tools, choice] = self.tools.sent(shape.tools);
         [
             self.head.as_slice(),
             &said.joined(),
@@ -64,35 +60,26 @@ impl Encode for Encoder {
 
 /// The items of a message, joined by commas.
 fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut add = |item: Item<'_>| {
-        if !out.is_empty() {
-            out.push(b',');
-        }
-        match item {
-            Item::Raw(json) => out.extend_from_slice(json.as_bytes()),
-            item => put(&mut out, &item),
-        }
-    };
+    let mut out = Elements::default();
     match message.role {
-        Role::System | Role::User => add(Item::Message {
+        Role::System | Role::User => out.add(&Item::Message {
             role: message.role,
             content: &message.content,
         }),
-        Role::Tool => add(Item::FunctionCallOutput {
+        Role::Tool => out.add(&Item::FunctionCallOutput {
             call_id: message.tool_call_id.as_deref().unwrap_or_default(),
             output: &message.content,
         }),
         Role::Assistant => {
             for part in parts_of(message, to) {
                 match part {
-                    SentPart::Block(json) => add(Item::Raw(json)),
+                    SentPart::Block(json) => out.add_text(json),
                     SentPart::Text("", _) => {}
-                    SentPart::Text(content, _) => add(Item::Message {
+                    SentPart::Text(content, _) => out.add(&Item::Message {
                         role: message.role,
                         content,
                     }),
-                    SentPart::Call(call, _) => add(Item::FunctionCall {
+                    SentPart::Call(call, _) => out.add(&Item::FunctionCall {
                         call_id: &call.id,
                         name: &call.name,
                         arguments: call.arguments.as_str(),
@@ -101,7 +88,7 @@ fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
             }
         }
     }
-    out
+    out.into_bytes()
 }
 
 #[derive(Serialize)]
@@ -120,9 +107,6 @@ enum Item<'a> {
         call_id: &'a str,
         output: &'a str,
     },
-    /// As it came; never serialised.
-    #[serde(skip)]
-    Raw(&'a str),
 }
 
 #[derive(Serialize)]
@@ -146,19 +130,6 @@ impl<'a> WireTool<'a> {
             strict: false,
         }
     }
-}
-
-fn tools(terms: &Terms) -> Option<Vec<u8>> {
-    let tools: Vec<WireTool<'_>> = terms.exposed_tools().map(WireTool::of).collect();
-    if tools.is_empty() {
-        return None;
-    }
-    let mut out = b",\"tools\":".to_vec();
-    put(&mut out, &tools);
-    if !terms.parallel_tool_calls {
-        out.extend_from_slice(b",\"parallel_tool_calls\":false");
-    }
-    Some(out)
 }
 
 /// Serialised in this order, after `input` and `tools`.

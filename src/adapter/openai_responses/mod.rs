@@ -1,4 +1,4 @@
-//! OpenAI responses, `openai-responses/2`.
+//! OpenAI responses, `openai-responses`.
 //!
 //! **Requests.** `model`, `input` (messages, `function_call`, `function_call_output`), `tools` with `tool_choice` as in the
 //! chat protocol and `strict: false`, `parallel_tool_calls: false` where the contract says so, `max_output_tokens`,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use super::payload::ArgumentsKey;
 use super::{json_calls, prompt, tagged_calls};
 use crate::adapter::RequestShape;
+use crate::adapter::kept::common;
 use crate::adapter::marks::{CONTROL, LLAMA3, TAGGED};
 use crate::adapter::request::Encode;
 use crate::contract::{Terms, TextProfile};
@@ -43,12 +44,7 @@ impl Encoder {
 
     /// Brings `plain` up to `conversation`, which has no system prompt at its head.
     fn keep(&mut self, conversation: &[Arc<AgentMessage>]) {
-        let mut common = self
-            .kept
-            .iter()
-            .zip(conversation)
-            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
-            .count();
+        let mut common = common(&self.kept, conversation);
         if common < self.kept.len() {
             // Results that share a message are rendered together: back to the first of them.
             let is_result = |at: usize| {

@@ -8,7 +8,8 @@ use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
 use super::{XmlNext, XmlPast};
 use crate::adapter::Adapter;
 use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
-use crate::adapter::edition::{Edition, Rules};
+use crate::adapter::edition::Edition;
+use crate::adapter::kept::common;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
 };
@@ -84,12 +85,7 @@ impl XmlTransport {
         &mut self,
         conversation: &[Arc<AgentMessage>],
     ) -> &[Arc<AgentMessage>] {
-        let mut common = self
-            .kept
-            .iter()
-            .zip(conversation)
-            .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
-            .count();
+        let mut common = common(&self.kept, conversation);
         if common < self.kept.len() || results_from(conversation, common) > 0 {
             // Results are rendered together: back to the message that they answer.
             while common > 0 && role(conversation, common - 1) == Some(Role::Tool) {
@@ -247,18 +243,21 @@ fn tag(call: &ToolInvocation) -> String {
 
 /// Reads the tags of an answer to a request that offered them: each becomes a call, and what stands outside of them is the text.
 ///
-/// Pure, over the verdict of the wire protocol; under the native transport, where nothing is offered, it changes nothing.
+/// Pure, over the verdict of `adapter`, that of the target; under the native transport, where nothing is offered, it changes
+/// nothing.
 #[must_use]
 pub(crate) fn transported(
     mut result: ProtocolAdapterResult,
     offer: Option<&XmlOffer>,
     terms: &Terms,
-    target: usize,
+    (target, adapter): (usize, Adapter),
 ) -> ProtocolAdapterResult {
     let (Some(offer), Some(message)) = (offer, result.canonical_message.as_mut()) else {
         return result;
     };
-    let unexpected = |call: &ToolInvocation| travels_as_a_tag(call, terms, target);
+    let rules = adapter.rules();
+    let unexpected =
+        |call: &ToolInvocation| travels_as_a_tag(call, terms.tool_transport, rules.edition);
     if let Some(place) = message.tool_calls.iter().position(unexpected) {
         let pointer = format!("/tool_calls/{place}");
         return rejected(result, FailureCode::CallUnexpected, pointer);
@@ -288,7 +287,10 @@ pub(crate) fn transported(
         };
         calls.push(own(FINAL, FINAL_REPORT, arguments));
     }
-    let rules = rules(terms, target).cut_where(result.stop == StopReason::Length);
+    // What the adapter holds to, here too: the first edition judged every payload as it came.
+    let rules = rules
+        .since_the_second()
+        .cut_where(result.stop == StopReason::Length);
     let judged = match judge(calls, &FIELDS, model, rules) {
         Ok(judged) => judged,
         Err(failure) => return rejected(result, failure.code, failure.pointer),
@@ -307,20 +309,12 @@ pub(crate) fn transported(
 }
 
 /// Whether a call in the provider's own form should have been a tag: nothing of that form was offered.
-fn travels_as_a_tag(call: &ToolInvocation, terms: &Terms, target: usize) -> bool {
-    match terms.tool_transport {
+fn travels_as_a_tag(call: &ToolInvocation, transport: ToolTransport, edition: Edition) -> bool {
+    match transport {
         ToolTransport::Native => false,
-        ToolTransport::XmlFinal => {
-            call.name == FINAL_REPORT && rules(terms, target).edition >= Edition::Second
-        }
+        ToolTransport::XmlFinal => call.name == FINAL_REPORT && edition >= Edition::Second,
         ToolTransport::Xml => true,
     }
-}
-
-/// What the target's adapter holds to, here too: the first edition judged every payload as it came.
-fn rules(terms: &Terms, target: usize) -> Rules {
-    let adapter = Adapter::of_target(terms, target);
-    adapter.map_or_else(|_| Rules::default(), |a| a.rules().since_the_second())
 }
 
 /// A payload without the line break after its opening tag and the one before its closing tag.

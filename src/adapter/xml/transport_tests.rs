@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{XmlTransport, transported};
+use crate::adapter::Adapter;
 use crate::adapter::fixture::terms;
 use crate::contract::{FINAL_REPORT, FinalReportTerms, ReportFormat, Terms, session_tools};
 use crate::kernel::XmlOffer;
@@ -22,7 +23,7 @@ fn reporting(transport: &str) -> Terms {
         schema: None,
     };
     Terms {
-        session_tools: session_tools(Some(&report), true, false),
+        session_tools: session_tools(Some(&report), true, false, &crate::message::QuarterBytes),
         final_report: Some(report),
         ..terms
     }
@@ -66,6 +67,15 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
     }
 }
 
+fn judged(
+    result: ProtocolAdapterResult,
+    offer: Option<&XmlOffer>,
+    terms: &Terms,
+) -> ProtocolAdapterResult {
+    let adapter = Adapter::of_target(terms, 0).unwrap();
+    transported(result, offer, terms, (0, adapter))
+}
+
 /// The text, and each call as `id name arguments`; or the code and place of the rejection.
 fn check(transport: &str, content: &str, native: Vec<ToolInvocation>, expect: &str) {
     let content = content.replace("N-", "ai-agent-0a1b2c3d-");
@@ -74,7 +84,7 @@ fn check(transport: &str, content: &str, native: Vec<ToolInvocation>, expect: &s
         slots: if transport == "xml" { 2 } else { 0 },
         ..offer()
     };
-    let read = transported(result, Some(&offer), &reporting(transport), 0);
+    let read = judged(result, Some(&offer), &reporting(transport));
     let found = match (&read.canonical_message, read.failure_code) {
         (Some(message), _) => {
             let calls = message.tool_calls.iter();
@@ -136,7 +146,7 @@ fn tags_of_an_answer_become_calls_and_the_rest_stays_text() {
     );
     let untouched = said("<N-0001>", vec![], StopReason::End);
     assert_eq!(
-        transported(untouched.clone(), None, &reporting("xml"), 0),
+        judged(untouched.clone(), None, &reporting("xml")),
         untouched
     );
 }
@@ -211,7 +221,7 @@ fn a_report_of_xml_final_in_the_providers_own_form_was_not_offered() {
         let mut terms = reporting("xml-final");
         terms.targets[0].adapter_version = version.to_owned();
         let native = vec![call("c0", "f", "{}"), call("c1", name, "{}")];
-        let judged = transported(said("", native, StopReason::End), Some(&offer()), &terms, 0);
+        let judged = judged(said("", native, StopReason::End), Some(&offer()), &terms);
         assert_eq!(judged.failure_code, expect, "{version} {name}");
         let pointer = expect.map(|_| "/tool_calls/1".to_owned());
         assert_eq!(judged.pointer, pointer);

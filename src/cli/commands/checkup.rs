@@ -15,7 +15,9 @@ use crate::cli::home::{Home, LOCAL_KEY};
 use crate::cli::numbers::{counted, grouped};
 use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
-use crate::inference::{KNOWN_MODELS, ModelStore, engine_features, free_bytes, lacking_features};
+use crate::inference::{
+    BuiltInTokenizers, KNOWN_MODELS, ModelStore, engine_features, free_bytes, lacking_features,
+};
 use crate::store::{RunFilter, StoreError};
 
 /// Less free room than this ends runs before long.
@@ -85,6 +87,7 @@ pub(super) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, Cl
     if !cfg!(feature = "local") {
         found.push(build_tools());
     }
+    found.push(tokenizers());
     found.extend(models(&folder));
     let servers = runtime()?.block_on(running(&args.places, &home.environment));
     for server in &servers {
@@ -276,6 +279,19 @@ fn engine() -> Finding {
         "this build has none",
         "cargo build --release --features local",
     )
+}
+
+/// The encoders that tokens can be estimated with: without one, bytes / 4.
+fn tokenizers() -> Finding {
+    let name = "tokenizers";
+    match BuiltInTokenizers::IDS {
+        [] => missing(
+            name,
+            "this build has none: tokens are estimated as bytes / 4",
+            "cargo build --release --features tokenizers",
+        ),
+        ids => ok(name, ids.join(", ")),
+    }
 }
 
 /// What building the engine takes, told only where it is not built in.

@@ -97,7 +97,7 @@ pub(super) fn preview_of(
     Ok(preview)
 }
 
-/// Says what is from elsewhere, and which pins the contract lacks: a run's contract will have them, and so another hash.
+/// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
 fn tell_unpinned(home: &Home, preview: &Preview) {
     for (path, origin) in &preview.origins {
         let (path, origin) = (line(path), line(origin));
@@ -111,6 +111,12 @@ fn tell_unpinned(home: &Home, preview: &Preview) {
              (--start-servers pins them now)\n"
         );
         home.screen.write_err(&text);
+    }
+    if let Some(fault) = &preview.tokenizer_fault {
+        let fault = line(fault);
+        home.screen.write_err(&format!(
+            "note: {fault}; what can makes another contract of this, with another hash\n"
+        ));
     }
     for fault in &preview.faults {
         let (server, detail) = (line(&fault.server), brief(&fault.detail, 400));
@@ -192,6 +198,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         parent: None,
         run_id,
         started_unix_ms: 0,
+        tokenizer_fault: preview.tokenizer_fault.clone(),
         workspace: None,
     };
     let validators = Arc::new(Validators::compile(contract));

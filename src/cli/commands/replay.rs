@@ -12,6 +12,7 @@ use crate::cli::numbers::counted;
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::driver::RunRequest;
+use crate::inference::BuiltInTokenizers;
 use crate::replay::{Difference, ReplayReport, Replayer};
 use crate::transcript::FirstBad;
 
@@ -142,7 +143,7 @@ impl Origin {
 /// Replays a whole transcript. `open` accepts one that has no seal yet.
 pub(super) fn report_of(source: Source, open: bool) -> Result<ReplayReport, CliError> {
     let replayer = source.each_entry_with_blobs(
-        |contract, run_id| Replayer::new(contract, &run_id),
+        |contract, run_id| Replayer::new(contract, &run_id).counting_with(&BuiltInTokenizers),
         |replayer, entry, blobs| replayer.take(entry, blobs),
     )?;
     Ok(replayer.finish(open))

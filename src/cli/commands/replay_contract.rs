@@ -14,6 +14,7 @@ use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::contract::ExecutionContract;
 use crate::driver::{self, Preview, ServersToStart};
+use crate::inference::BuiltInTokenizers;
 use crate::kernel::{EventKind, Outcome, RunStarted};
 use crate::replay::{ReplayReport, WhatIf, WhatIfReport};
 
@@ -36,7 +37,7 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
     let other = other(home, args, &begun)?;
     let source = home.source(&args.run)?;
     let what_if = source.each_entry_with_blobs(
-        |recorded, _| WhatIf::new(recorded, other.contract),
+        |recorded, _| WhatIf::new(recorded, other.contract).counting_with(&BuiltInTokenizers),
         |what_if, entry, blobs| what_if.take(entry, blobs),
     )?;
     let mut report = what_if.finish();

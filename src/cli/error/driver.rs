@@ -19,6 +19,7 @@ impl Advice for DriverError {
             | Self::RunEnded { .. }
             | Self::NothingRecorded { .. }
             | Self::UnknownSemantics { .. }
+            | Self::NoTokenizer { .. }
             | Self::OtherContract { .. }
             | Self::OtherScript { .. }
             | Self::NoParent { .. }

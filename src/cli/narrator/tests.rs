@@ -121,6 +121,7 @@ fn check(events: &[EventKind], expect: &[&str]) {
         parent: None,
         run_id: RunId::try_from("r".to_owned()).unwrap(),
         started_unix_ms: 0,
+        tokenizer_fault: None,
         workspace: None,
     };
     let validators = Arc::new(Validators::compile(&contract));

@@ -5,8 +5,8 @@ use super::fill::VariableScope;
 
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
-    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, ToolPolicy, ToolProof,
-    ToolTransport,
+    QueueTerms, ReasoningValue, RedactionTerms, ReportFormat, TextProfile, Tokenizer, ToolPolicy,
+    ToolProof, ToolTransport,
 };
 use crate::message::Digest;
 
@@ -90,6 +90,33 @@ impl ContractSpec {
         own.or_else(|| ModelProfile::by_id(id))
     }
 
+    /// The profile of a target: the one that is named, else the first that describes its model; none where there is no such
+    /// profile, or no such provider.
+    #[must_use]
+    pub(in crate::contract) fn profile_for(&self, target: &TargetSpec) -> Option<&ModelProfile> {
+        let named = target.model_profile_id.as_ref();
+        if let Some(id) = named.or(self.model_profile_id.as_ref()) {
+            return self.profile(id);
+        }
+        let provider = self.providers.get(&target.provider)?;
+        self.profile_of(provider.provider_type, &target.model)
+    }
+
+    /// The tokenizer of the contract to be, as the contract will name it: the file's, else that of the first target's model at its
+    /// provider, else its profile's. What nobody knows stays as it is written, and PRECHECK refuses it.
+    #[must_use]
+    pub(crate) fn tokenizer_id(&self) -> Option<String> {
+        let first = self.targets.first();
+        let of_model = first.and_then(|target| {
+            let provider = self.providers.get(&target.provider)?;
+            provider.models.get(&target.model)?.tokenizer.clone()
+        });
+        let of_profile = || self.profile_for(first?)?.tokenizer.clone();
+        let written = self.tokenizer.clone().or(of_model).or_else(of_profile)?;
+        let known = Tokenizer::named(&written);
+        Some(known.map_or(written, |known| known.id().to_owned()))
+    }
+
     /// The first profile that describes a model, the author's own before the shipped ones.
     #[must_use]
     pub fn profile_of(&self, provider: ProviderType, model: &str) -> Option<&ModelProfile> {
@@ -160,6 +187,8 @@ pub struct ModelSpec {
     pub overrides: SamplingSpec,
     /// What each level of reasoning is for it.
     pub reasoning: Option<ReasoningMap>,
+    /// What its tokens are estimated with.
+    pub tokenizer: Option<String>,
 }
 
 /// What the levels minimal, low, medium and high are; None switches one off (001 §6).

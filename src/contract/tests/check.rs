@@ -174,8 +174,23 @@ fn what_is_not_built_is_incompatible_and_says_so() {
         &["speculative_exec=true", "tokenizer=o200k"],
         &[
             "speculative_exec true: not built yet",
-            "tokenizer o200k: not built yet; null estimates bytes / 4",
+            "tokenizer o200k: this version knows cl100k_base/1, model/1, o200k_base/1, and the names of models such as gpt-4o; \
+             null estimates bytes / 4",
         ],
+    );
+    check(&["tokenizer=gpt-4o"], &[]);
+    check(&["tokenizer=cl100k_base"], &[]);
+    check(&["model_profile_id=openai-o200k"], &[]);
+    check(
+        &["tokenizer=o200k_base/2"],
+        &[
+            "tokenizer o200k_base/2: this version knows cl100k_base/1, model/1, o200k_base/1, and the names of models such as \
+             gpt-4o; null estimates bytes / 4",
+        ],
+    );
+    check(
+        &["tokenizer=model"],
+        &["tokenizer model/1: no target is an embedded model, whose vocabulary it would be"],
     );
     check(
         &["logits_mask=[0]"],

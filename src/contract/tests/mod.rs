@@ -7,6 +7,7 @@ mod queues;
 mod report_reader;
 mod sampling;
 mod schema_bounds;
+mod tokenizer;
 
 pub(super) use fixture::{make, manifest, spec, tool, tool_faults};
 

@@ -12,6 +12,7 @@ use crate::driver::tasks::Performed;
 use crate::kernel::{
     EventKind, InferRequest, InferenceFailed, InferenceReturned, Run, SummaryRequest,
 };
+use crate::message::TokenCounter;
 
 impl Workers {
     pub(super) fn infer(&mut self, request: InferRequest, run: &Run) {
@@ -65,15 +66,16 @@ impl Workers {
 pub(super) fn inference_event(
     answer: InferenceAnswer,
     run: &Run,
+    counter: &dyn TokenCounter,
     recorder: &mut Recorder<'_>,
 ) -> EventKind {
     let raw_hash = answer.raw_hash;
     let redacted = raw_hash.is_some() && answer.raw.is_none();
     let (mut fault, usage) = match answer.response {
         Ok(Decoded::Message(result)) => {
-            let (xml, target) = (answer.xml.as_ref(), answer.target);
-            let result = transported(*result, xml, run.contract(), target);
-            let usage = result.usage_or_estimate(answer.expected_tokens);
+            let asked = (answer.target, answer.adapter);
+            let result = transported(*result, answer.xml.as_ref(), run.contract(), asked);
+            let usage = result.usage_or_estimate(answer.expected_tokens, counter);
             let is_message = result.canonical_message.is_some();
             let admitted = run.admit(result);
             // A message without a valid call, through a mask that allows nothing else.

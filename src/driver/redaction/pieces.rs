@@ -1,8 +1,9 @@
 //! What the strings of an answer say together: a stream brings a text in pieces, and a secret with it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde_json::Value;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Strings of a line that broke off which are held against what came before.
 const MOST_LOOSE: usize = 64;
@@ -12,8 +13,8 @@ const MOST_LOOSE: usize = 64;
 pub(super) fn joined(raw: &[u8]) -> Vec<String> {
     let mut places = BTreeMap::new();
     let mut broken = None;
-    if let Ok(document) = serde_json::from_slice::<Value>(raw) {
-        gather(&document, &mut String::new(), &mut places);
+    if let Some(strings) = strings(raw) {
+        add(&mut places, strings);
     } else {
         for line in raw.split(|byte| *byte == b'\n') {
             let line = line.trim_ascii();
@@ -21,12 +22,12 @@ pub(super) fn joined(raw: &[u8]) -> Vec<String> {
             if line.is_empty() {
                 continue;
             }
-            broken = match serde_json::from_slice::<Value>(line) {
-                Ok(document) => {
-                    gather(&document, &mut String::new(), &mut places);
+            broken = match strings(line) {
+                Some(strings) => {
+                    add(&mut places, strings);
                     None
                 }
-                Err(_) => Some(line),
+                None => Some(line),
             };
         }
     }
@@ -44,26 +45,88 @@ pub(super) fn joined(raw: &[u8]) -> Vec<String> {
     joined
 }
 
-fn gather(value: &Value, place: &mut String, places: &mut BTreeMap<String, String>) {
-    match value {
-        Value::String(text) => {
-            if let Some(joined) = places.get_mut(place.as_str()) {
-                joined.push_str(text);
-            } else {
-                places.insert(place.clone(), text.clone());
-            }
+fn add(places: &mut BTreeMap<String, String>, strings: Vec<(String, String)>) {
+    for (place, text) in strings {
+        places.entry(place).or_default().push_str(&text);
+    }
+}
+
+/// The strings of one JSON document, each with its place; none where it is none. No value is built of it: every key is a key, a
+/// second of its name too, and one that `serde_json` keeps for itself.
+fn strings(document: &[u8]) -> Option<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(document);
+    let gather = Gather {
+        place: &mut String::new(),
+        found: &mut found,
+    };
+    gather.deserialize(&mut reader).ok()?;
+    reader.end().ok()?;
+    Some(found)
+}
+
+/// Notes every string below `place`; the items of a list share a place.
+struct Gather<'g> {
+    place: &'g mut String,
+    found: &'g mut Vec<(String, String)>,
+}
+
+impl<'de> DeserializeSeed<'de> for Gather<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Gather<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.found.push((self.place.clone(), text.to_owned()));
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self { place, found } = self;
+        while items.next_element_seed(Gather { place, found })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let Self { place, found } = self;
+        while let Some(key) = members.next_key::<String>()? {
+            let length = place.len();
+            place.push('/');
+            place.push_str(&key);
+            members.next_value_seed(Gather { place, found })?;
+            place.truncate(length);
         }
-        Value::Array(items) => items.iter().for_each(|item| gather(item, place, places)),
-        Value::Object(members) => {
-            for (key, member) in members {
-                let length = place.len();
-                place.push('/');
-                place.push_str(key);
-                gather(member, place, places);
-                place.truncate(length);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 }
 
@@ -118,6 +181,16 @@ mod tests {
             "secret",
         );
         check("{\"m\":\"se\"}\n{\"m\":\"cret\"}\n", "secret");
+        // A key that stands twice, and one that a parser keeps for itself.
+        check("{\"m\":\"secret\",\"m\":\"\"}", "secret");
+        check(
+            "{\"m\":\"se\"}\n{\"m\":{\"$serde_json::private::RawValue\":\"1 secret\"}}\n",
+            "1 secret",
+        );
+        check(
+            "{\"m\":{\"$serde_json::private::RawValue\":\"\\\"sec\\\\u0072et\\\"\"}}",
+            "sec\\u0072et",
+        );
         check(
             "[{\"p\":[{\"t\":\"se\"}]},{\"p\":[{\"t\":\"cr\\u0065t\"}]}]",
             "secret",

@@ -95,6 +95,17 @@ pub(super) fn load(path: &Path, stop: Arc<AtomicBool>) -> Result<Arc<LlamaModel>
         .map_err(|fault| format!("llama.cpp does not load it: {fault}"))
 }
 
+/// Loads the vocabulary of a model, and nothing of its weights.
+pub(super) fn load_vocabulary(path: &Path) -> Result<Arc<LlamaModel>, String> {
+    let llama = begin(Chatter::Silent)?;
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    let params = LlamaModelParams::default().with_vocab_only(true);
+    let model = LlamaModel::load_from_file(llama, path, &params);
+    model
+        .map(Arc::new)
+        .map_err(|fault| format!("llama.cpp does not load its vocabulary: {fault}"))
+}
+
 /// A model with a context, and what the context holds.
 pub(super) struct Engine<'m> {
     context: LlamaContext<'m>,

@@ -35,9 +35,13 @@ mod template_functions;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod vocabulary;
+#[cfg(test)]
+mod vocabulary_tests;
 
 pub(super) use backend::LocalReply;
 pub use backend::{EngineCost, LocalBackend, LocalOptions};
 pub(crate) use identity::engine_identity;
 pub(crate) use template::{TEMPLATE_COMMAND, TemplateRenderer, template_process};
 pub(crate) use trial::{ModelTrial, TRIAL_COMMAND, trial_process};
+pub(crate) use vocabulary::LocalVocabulary;

@@ -2,7 +2,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::message::{ObjectFault, ObjectText, char_prefix, inexact_integer};
+use crate::message::{
+    Members, ObjectFault, ObjectText, char_prefix, inexact_integer, nearest_value,
+};
 use crate::tools::Scrub;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::scrub::scrubbed;
@@ -11,6 +13,9 @@ use crate::tools::scrub::scrubbed;
 pub(super) const TOOLS: usize = 1_000;
 /// Most pages of one list.
 pub(super) const PAGES: usize = 50;
+
+/// What the keys begin with that `serde_json` keeps for itself.
+const RESERVED: &str = "$serde_json::private::";
 
 /// One page of `tools/list` (MCP schema, `ListToolsResult`).
 #[derive(Deserialize)]
@@ -98,14 +103,29 @@ fn exact(what: &str, raw: &RawValue) -> Result<Value, String> {
             "its {what}: the integer {shown} has no exact canonical form, being 2^53 or more"
         ));
     }
+    if has_reserved_key(&nearest_value(raw)) {
+        return Err(format!("its {what}: a key in it begins with {RESERVED}"));
+    }
     serde_json::from_str(raw.get()).map_err(|error| format!("its {what}: {error}"))
+}
+
+/// Whether an object in it has a key that the parser keeps for itself: read back from a contract, it would be another value.
+fn has_reserved_key(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().any(has_reserved_key),
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, member)| key.starts_with(RESERVED) || has_reserved_key(member)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
 }
 
 /// Its name, or its place on the page where it has none.
 fn name_of(index: usize, tool: &RawValue) -> String {
-    serde_json::from_str::<Value>(tool.get())
-        .ok()
-        .and_then(|tool| tool.get("name").and_then(Value::as_str).map(str::to_owned))
+    let members = serde_json::from_str::<Members<'_>>(tool.get());
+    let members = members.map_or_else(|_| Vec::new(), |Members(members)| members);
+    let name = members.into_iter().rfind(|(key, _)| key == "name");
+    name.and_then(|(_, name)| serde_json::from_str(name.get()).ok())
         .unwrap_or_else(|| format!("#{}", index + 1))
 }
 
@@ -169,5 +189,13 @@ mod tests {
             r#""inputSchema": {"type": "object", "maximum": 1.7976931348623157e308}"#,
             Ok(()),
         );
+        let reserved = "its inputSchema: a key in it begins with $serde_json::private::";
+        for default in [
+            r#"{"$serde_json::private::RawValue": "{}"}"#,
+            r#"[{"a": 1, "$serde_json::private::Number": "1"}]"#,
+        ] {
+            let schema = format!(r#""inputSchema": {{"type": "object", "default": {default}}}"#);
+            check(&schema, Err(reserved));
+        }
     }
 }

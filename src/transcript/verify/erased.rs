@@ -19,12 +19,7 @@ pub(super) struct ErasedBook {
 
 impl Verifier {
     pub(super) fn tombstone(&mut self, record: &TombstoneRecord) -> Verdict {
-        if self.header.is_none() {
-            return Err(no_header());
-        }
-        if !self.entries.ended {
-            self.end_entries()?;
-        }
+        self.after_entries()?;
         let Some(header) = &self.header else {
             return Err(no_header());
         };

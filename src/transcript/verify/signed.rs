@@ -44,12 +44,7 @@ pub(crate) struct LogEvidence<'a> {
 
 impl Verifier {
     pub(super) fn checkpoint(&mut self, record: &CheckpointRecord) -> Verdict {
-        if self.header.is_none() {
-            return Err(no_header());
-        }
-        if !self.entries.ended {
-            self.end_entries()?;
-        }
+        self.after_entries()?;
         let Some(header) = &self.header else {
             return Err(no_header());
         };
@@ -90,6 +85,17 @@ impl Verifier {
         self.signed.last = Some(stated.entries);
         self.judge_signatures(&note, stated.entries)?;
         self.judge_witnesses(&note, stated.entries)
+    }
+
+    /// What is signed stands behind the entries, and there is a header before them.
+    pub(super) fn after_entries(&mut self) -> Verdict {
+        if self.header.is_none() {
+            return Err(no_header());
+        }
+        if !self.entries.ended {
+            self.end_entries()?;
+        }
+        Ok(())
     }
 
     /// The checkpoint of this chain after so many entries.

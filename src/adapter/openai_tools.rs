@@ -1,0 +1,33 @@
+use serde::Serialize;
+
+use super::json::put;
+use crate::contract::Terms;
+use crate::kernel::ToolExposure;
+
+/// The tools of a request as `OpenAI`'s two protocols say them: `,"tools":[…]` and what goes with them, each tool declared in the
+/// form of the protocol.
+#[derive(Debug)]
+pub(super) struct OpenaiTools(Option<Vec<u8>>);
+
+impl OpenaiTools {
+    pub(super) fn of<T: Serialize>(declared: &[T], terms: &Terms) -> Self {
+        if declared.is_empty() {
+            return Self(None);
+        }
+        let mut out = b",\"tools\":".to_vec();
+        put(&mut out, &declared);
+        if !terms.parallel_tool_calls {
+            out.extend_from_slice(b",\"parallel_tool_calls\":false");
+        }
+        Self(Some(out))
+    }
+
+    /// The tools and their choice, one after the other; nothing where none is exposed.
+    pub(super) fn sent(&self, exposure: ToolExposure) -> [&[u8]; 2] {
+        match (&self.0, exposure) {
+            (Some(tools), ToolExposure::Auto) => [tools, b",\"tool_choice\":\"auto\""],
+            (Some(tools), ToolExposure::Forced) => [tools, b",\"tool_choice\":\"required\""],
+            (None, _) | (_, ToolExposure::Withheld) => [b"", b""],
+        }
+    }
+}

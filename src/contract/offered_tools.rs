@@ -1,0 +1,106 @@
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::execution_contract::canonical;
+use super::{
+    BATCH, CapabilityManifest, ContractSpec, FINAL_REPORT, FactoryError, PROGRESS_REPORT,
+    ServerCapability, ToolCapability, ToolPin, ToolTerms,
+};
+use crate::message::{MAX_EXACT, TokenCounter};
+
+/// The most bytes that the definitions of all tools have together: they are part of the contract, each is compiled, and
+/// those that are exposed stand in every request.
+const MAX_DEFINITION_BYTES: usize = 4 << 20;
+
+/// The origin of tools inside monolith, and the name of their server.
+pub(super) const BUILTIN: &str = "builtin";
+
+/// The origin of the tools of an MCP server.
+pub(super) fn mcp_origin(server: &str) -> String {
+    format!("mcp:{server}")
+}
+
+/// The tools of what bring-up found, under the names that they are exposed by; definitions counted by `counter`, where there is one.
+pub(super) fn tools(
+    spec: &ContractSpec,
+    manifest: &CapabilityManifest,
+    counter: Option<&dyn TokenCounter>,
+) -> Result<Vec<ToolTerms>, FactoryError> {
+    let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
+    let mut bytes: usize = 0;
+    let mut add = |origin: &str, name: String, tool: &ToolCapability| {
+        if !is_tool_name(&name) {
+            return Err(FactoryError::ToolNameIllegal {
+                name: name.chars().take(100).collect(),
+                origin: origin.to_owned(),
+            });
+        }
+        let annotations = canonical(&tool.annotations);
+        let input_schema = canonical(&tool.input_schema);
+        bytes += annotations.len() + tool.description.len() + input_schema.len();
+        if bytes > MAX_DEFINITION_BYTES {
+            return Err(FactoryError::DefinitionsTooLarge {
+                max: MAX_DEFINITION_BYTES,
+                name,
+            });
+        }
+        let terms = ToolTerms {
+            annotations: settled(&annotations),
+            description: tool.description.clone(),
+            input_schema: settled(&input_schema),
+            name: name.clone(),
+            origin: origin.to_owned(),
+            pin: ToolPin::of(origin, tool).0,
+            schema_tokens: MAX_EXACT.min(counter.map_or(tool.schema_tokens, |counter| {
+                counter.count(&tool.definition())
+            })),
+        };
+        if [BATCH, FINAL_REPORT, PROGRESS_REPORT].contains(&name.as_str()) {
+            return Err(FactoryError::ToolNameTwice {
+                first: "session".to_owned(),
+                name,
+                second: origin.to_owned(),
+            });
+        }
+        match tools.insert(name.clone(), terms) {
+            None => Ok(()),
+            Some(first) => Err(FactoryError::ToolNameTwice {
+                first: first.origin,
+                name,
+                second: origin.to_owned(),
+            }),
+        }
+    };
+    let offered = |server: &str| -> &[ToolCapability] {
+        let found = manifest.servers.get(server).filter(|s| s.available);
+        found.map_or(&[], |server: &ServerCapability| &server.tools)
+    };
+    for tool in offered(BUILTIN) {
+        if spec.tools.builtin.contains(&tool.name) {
+            add(BUILTIN, tool.name.clone(), tool)?;
+        }
+    }
+    for server in spec.tools.mcp.keys() {
+        for tool in offered(server) {
+            add(
+                &mcp_origin(server),
+                format!("{server}__{}", tool.name),
+                tool,
+            )?;
+        }
+    }
+    Ok(tools.into_values().collect())
+}
+
+/// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the
+/// order of keys and the type of numbers.
+fn settled(canonical: &str) -> Value {
+    serde_json::from_str(canonical).unwrap_or(Value::Null)
+}
+
+/// What every provider accepts as a function's name.
+fn is_tool_name(name: &str) -> bool {
+    let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    (1..=64).contains(&name.len()) && name.bytes().all(word)
+}

@@ -1,0 +1,214 @@
+//! Runs whose contract names a tokenizer: with the encoder they count with it, without it they do not begin.
+
+use super::tests::{Watcher, call, end, replay, run, say};
+
+const O200K: &str = "tokenizer=gpt-4o";
+
+fn script() -> [String; 2] {
+    [
+        call("read_file", r#"{"path":"text.txt"}"#),
+        say("It is there."),
+    ]
+}
+
+#[cfg(not(feature = "tokenizers"))]
+#[tokio::test]
+async fn a_build_without_the_encoder_says_how_to_get_it_and_begins_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let finished = run(folder.path(), &script(), &[O200K], Watcher::default()).await;
+    assert_eq!(end(&finished), "FAILED_PREFLIGHT (profile_incompatible)");
+    assert_eq!(finished.run.counters().inferences, 0);
+    let report = replay(folder.path(), &finished);
+    assert!(report.same, "{:#?}", report.first_difference);
+}
+
+/// A run that a build with the encoder had begun, and whose process died.
+#[cfg(not(feature = "tokenizers"))]
+#[tokio::test]
+async fn going_on_with_a_run_takes_the_encoder_that_it_was_begun_with() {
+    use tokio::sync::mpsc;
+    use tokio_util::sync::CancellationToken;
+
+    use super::bring_up::Start;
+    use super::tests_resume::{batches, cut, request, resume, run_id, stored};
+    use super::{DriverError, drive, prepare};
+    use crate::store::{Durability, Store};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::write(folder.join("script.jsonl"), script().join("\n")).expect("written");
+    std::fs::write(folder.join("text.txt"), "x").expect("written");
+    let (from, to) = (folder.join("runs.db"), folder.join("cut.db"));
+    let mut asked = request(folder, &[O200K]);
+    asked.run_id = Some(run_id());
+    let prepared = prepare(asked, &CancellationToken::new()).await;
+    let mut prepared = prepared.expect("prepared");
+    if let Start::New { started, .. } = &mut prepared.start {
+        assert!(started.tokenizer_fault.take().is_some());
+    }
+    assert_eq!(prepared.contract.tokenizer.as_deref(), Some("o200k_base/1"));
+    let store = Store::open(&from, Durability::Normal).expect("a store");
+    let (_keep, control) = mpsc::channel(1);
+    let finished = drive(prepared, &store, control, &mut Watcher::default()).await;
+    assert_eq!(
+        end(&finished.expect("driven")),
+        "COMPLETED_WITH_TOOLS (final_message)"
+    );
+    drop(store);
+    cut(&from, &to, batches(&stored(&from)).len() / 2).await;
+    let before = stored(&to).len();
+    let refused = resume(&to, request(folder, &[O200K])).await;
+    let refused = refused.err().expect("refused");
+    assert!(
+        matches!(refused, DriverError::NoTokenizer { .. }),
+        "{refused}"
+    );
+    let said = refused.to_string();
+    assert!(
+        said.starts_with("resume run r1: tokenizer o200k_base/1: this build cannot"),
+        "{said}"
+    );
+    assert!(said.contains("--features tokenizers"), "{said}");
+    assert_eq!(stored(&to).len(), before);
+}
+
+#[cfg(feature = "tokenizers")]
+mod counted {
+    use std::path::Path;
+
+    use super::super::tests::{Blobs, chat};
+    use super::super::tests_resume::{batches, cut, request, resume, stored};
+    use super::*;
+    use crate::driver::Finished;
+    use crate::inference::BuiltInTokenizers;
+    use crate::message::{AgentMessage, TokenCounters as _};
+    use crate::replay::{ReplayReport, Replayer};
+    use crate::store::StoreReader;
+
+    /// Of which an encoder makes far fewer tokens than bytes / 4.
+    const TEXT: &str = "internationalization internationalization";
+    const OVERFLOW: &str = "(tool failed: context window budget exceeded)";
+
+    fn count(text: &str) -> u64 {
+        let counter = BuiltInTokenizers.counter("o200k_base/1").expect("built in");
+        counter.count(text)
+    }
+
+    async fn told(folder: &Path, sets: &[&str]) -> Finished {
+        std::fs::write(folder.join("text.txt"), TEXT).expect("written");
+        run(folder, &script(), sets, Watcher::default()).await
+    }
+
+    /// As [`replay`], on a build that has the encoder.
+    fn counted_again(folder: &Path, finished: &Finished) -> ReplayReport {
+        let path = folder.join("runs.db");
+        let blobs = Blobs(StoreReader::open(&path).expect("a reader"));
+        let mut reader = StoreReader::open(&path).expect("a reader");
+        let stored = reader.read_run(&finished.run_id).expect("the run");
+        let contract = stored.contract().expect("a contract");
+        let replayer = Replayer::new(contract, &finished.run_id);
+        let mut replayer = replayer.counting_with(&BuiltInTokenizers);
+        for entry in stored {
+            replayer.take(&entry.expect("an entry"), &blobs);
+        }
+        replayer.finish(false)
+    }
+
+    #[tokio::test]
+    async fn everything_from_outside_is_counted_and_whoever_lacks_the_encoder_decides_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let finished = told(folder.path(), &[O200K]).await;
+        assert_eq!(end(&finished), "COMPLETED_WITH_TOOLS (final_message)");
+        let messages = finished.run.conversation();
+        let tokens = |message: &AgentMessage| (message.tokens, count(&message.content));
+        for place in [0, 2] {
+            let (stamped, counted) = tokens(&messages[place]);
+            assert_eq!(stamped, counted, "{place}");
+        }
+        assert_eq!(messages[2].content, TEXT);
+        assert!(messages[2].tokens < u64::try_from(TEXT.len()).expect("small").div_ceil(4));
+
+        let without = replay(folder.path(), &finished);
+        assert!(without.same, "{:#?}", without.first_difference);
+        assert_eq!(
+            without.not_compared,
+            [
+                "estimates of tokens, 1 of them, are taken as they are recorded: nothing counts as tokenizer o200k_base/1 here"
+            ]
+        );
+        let with = counted_again(folder.path(), &finished);
+        assert!(with.same, "{:#?}", with.first_difference);
+        assert!(with.not_compared.is_empty(), "{:?}", with.not_compared);
+    }
+
+    /// The provider says nothing of usage here, so the answer is estimated, too.
+    #[tokio::test]
+    async fn usage_that_is_not_reported_is_estimated_with_the_encoder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let message = serde_json::json!({"role": "assistant", "content": TEXT});
+        let mut record: serde_json::Value =
+            serde_json::from_str(&chat(&message, "stop")).expect("JSON");
+        let body = record["response"].as_str().expect("a body");
+        let mut body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        body.as_object_mut().expect("an object").remove("usage");
+        record["response"] = body.to_string().into();
+        let sets = [O200K, "tool_policy=optional"];
+        let script = [record.to_string()];
+        let finished = run(folder.path(), &script, &sets, Watcher::default()).await;
+        assert_eq!(end(&finished), "COMPLETED_CHAT_ONLY (final_message)");
+        assert_eq!(finished.run.counters().tokens_out, count(TEXT));
+        let again = counted_again(folder.path(), &finished);
+        assert!(again.same, "{:#?}", again.first_difference);
+    }
+
+    #[tokio::test]
+    async fn a_result_fits_up_to_the_last_token_that_the_encoder_counts() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sets = |window: u64| {
+            [
+                O200K.to_owned(),
+                format!("context_budget.context_window={window}"),
+                "context_budget.buffer=0".to_owned(),
+                "context_budget.minimum_loop_margin=0".to_owned(),
+                "context_budget.force_synthesis_at_ratio=1".to_owned(),
+                "sampling.max_output_tokens=100".to_owned(),
+            ]
+        };
+        let schema = |finished: &Finished| -> u64 {
+            let tools = finished.run.contract().exposed_tools();
+            tools.map(|tool| tool.schema_tokens).sum()
+        };
+        let observed = async |window: u64| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let sets = sets(window);
+            let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+            let finished = told(folder.path(), &sets).await;
+            let said = finished.run.conversation()[2].content.clone();
+            (said, schema(&finished))
+        };
+        let schema = observed(10_000).await.1;
+        // The first answer is reported to have used 25 tokens; then comes the result, with the definitions of the next request.
+        let projected = 25 + count(TEXT) + schema;
+        let limit = projected + 100;
+        assert_eq!(observed(limit + 1).await.0, TEXT);
+        assert_eq!(observed(limit).await.0, TEXT);
+        assert_eq!(observed(limit - 1).await.0, OVERFLOW);
+        drop(folder);
+    }
+
+    #[tokio::test]
+    async fn a_run_that_was_cut_goes_on_counting_with_its_encoder() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        let sets = [O200K, "idempotent=[read_file]"];
+        told(folder, &sets).await;
+        let from = folder.join("runs.db");
+        for kept in 1..batches(&stored(&from)).len() {
+            let to = folder.join(format!("cut-{kept}.db"));
+            cut(&from, &to, kept).await;
+            let resumed = resume(&to, request(folder, &sets)).await.expect("resumed");
+            let messages = resumed.run.conversation();
+            assert_eq!(messages[2].tokens, count(TEXT), "cut after batch {kept}");
+        }
+    }
+}

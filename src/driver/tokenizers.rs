@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use super::Environment;
+use super::backends::Sources;
+use crate::contract::{ContractSpec, Tokenizer};
+use crate::inference::BuiltInTokenizers;
+use crate::message::{TokenCounter, TokenCounters};
+
+/// The one tokenizer that a run counts with: looked for before anything is begun, and kept for as long as it lasts.
+#[derive(Debug, Default)]
+pub(super) struct Tokenizers(Option<(String, Found)>);
+
+type Found = Result<Arc<dyn TokenCounter>, String>;
+
+impl Tokenizers {
+    /// Gets the tokenizer of that name ready; nothing is to get ready without one.
+    pub(super) async fn ready(
+        tokenizer: Option<String>,
+        sources: &Sources,
+        spec: &ContractSpec,
+        environment: &Environment,
+    ) -> Self {
+        let Some(name) = tokenizer else {
+            return Self::default();
+        };
+        let asked = name.clone();
+        // A vocabulary is built when it is first asked for, and that takes a while.
+        let found = if name == Tokenizer::Model.id() {
+            let Some(read) = sources.vocabulary(spec, environment) else {
+                let fault = format!("tokenizer {name}: no target is an embedded model");
+                return Self(Some((name, Err(fault))));
+            };
+            let told = move |fault| format!("tokenizer {asked}: {fault}");
+            tokio::task::spawn_blocking(move || read().map_err(told))
+        } else {
+            tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&asked))
+        };
+        let found = found.await.unwrap_or_else(|fault| Err(fault.to_string()));
+        Self(Some((name, found)))
+    }
+
+    /// What counts under a contract that was made with these.
+    ///
+    /// # Errors
+    /// One line that says why nothing here counts so.
+    pub(super) fn counter_of(&self, tokenizer: Option<&str>) -> Found {
+        (self as &dyn TokenCounters).of(tokenizer)
+    }
+}
+
+impl TokenCounters for Tokenizers {
+    fn counter(&self, tokenizer: &str) -> Found {
+        match &self.0 {
+            Some((name, found)) if name == tokenizer => found.clone(),
+            _ => Err(format!("tokenizer {tokenizer} was not asked for")),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Contracts that name a tokenizer, from outside: what a build without the encoder says of them, and that it replays what a build
+//! with it has done.
+
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+use crate::replay_modes::{desk, first};
+
+const COUNTED: [&str; 2] = ["--set", "tokenizer=gpt-4o"];
+const BUILT_IN: bool = cfg!(feature = "tokenizers");
+
+/// A run whose contract names o200k_base/1, made by a build that has it: read_file of a text that it counts otherwise than bytes / 4.
+const RECORDED: &str = include_str!("../fixtures/o200k.jsonl");
+
+#[test]
+fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
+    let desk = Desk::new();
+    desk.write("r.jsonl", RECORDED);
+    let (code, report) = desk.json(&["replay", "r.jsonl"]);
+    assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
+    let left = report["not_compared"].as_array().unwrap();
+    assert_eq!(left.len(), usize::from(!BUILT_IN), "{report}");
+    for note in left {
+        let note = note.as_str().unwrap();
+        let begins = "estimates of tokens, 1 of them, are taken as they are recorded: tokenizer o200k_base/1: this build";
+        assert!(note.starts_with(begins), "{note}");
+        assert!(note.contains("--features tokenizers"), "{note}");
+    }
+    let (code, verified) = desk.json(&["verify", "r.jsonl"]);
+    assert_eq!(code, 0, "{verified}");
+}
+
+#[test]
+fn what_was_counted_with_an_encoder_is_counted_again_under_another_contract() {
+    let desk = desk();
+    let counted = |sets: &[&str]| desk.json(&[&["replay", "r1"], sets].concat());
+    let (code, report) = counted(&COUNTED);
+    let tokenizer = |report: &Value| {
+        let differ = report["contract_differences"].as_array().unwrap();
+        let mut found = differ
+            .iter()
+            .filter(|field| field["pointer"] == "/tokenizer");
+        found.next().map(|field| field["other"].clone())
+    };
+    assert_eq!(
+        tokenizer(&report),
+        Some(json!("\"o200k_base/1\"")),
+        "{report}"
+    );
+    if BUILT_IN {
+        assert_eq!(
+            (code, &report["same_outcome"]),
+            (0, &json!(true)),
+            "{report}"
+        );
+    } else {
+        assert_eq!(code, 6, "{report}");
+        assert_eq!(
+            report["outcome"]["code"], "profile_incompatible",
+            "{report}"
+        );
+    }
+}
+
+#[test]
+fn a_build_without_the_encoder_refuses_before_anything_is_asked_and_says_how_to_get_it() {
+    let desk = desk();
+    let way = "`cargo build --release --features tokenizers`";
+    let checked = desk.run(&[&["contract", "check", "c.yaml"][..], &COUNTED].concat());
+    let ran = desk.run(&[&["run", "c.yaml", "--run-id", "r2"][..], &COUNTED].concat());
+    let hashed = desk.run(&[&["contract", "hash", "c.yaml"][..], &COUNTED].concat());
+    if BUILT_IN {
+        assert_eq!(
+            (checked.code, ran.code),
+            (0, 0),
+            "{}{}",
+            checked.out,
+            ran.err
+        );
+        assert!(!hashed.err.contains(way), "{}", hashed.err);
+    } else {
+        assert_eq!(
+            (checked.code, ran.code),
+            (4, 4),
+            "{}{}",
+            checked.out,
+            ran.err
+        );
+        for said in [&checked.out, &ran.err, &hashed.err] {
+            assert!(said.contains(way), "{said}");
+        }
+        let (code, report) = desk.json(&["replay", "r2"]);
+        assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
+    }
+    let unknown = desk.run(&["contract", "check", "c.yaml", "--set", "tokenizer=claude"]);
+    assert_eq!(unknown.code, 4);
+    assert!(
+        unknown.out.contains("this version knows cl100k_base/1"),
+        "{}",
+        unknown.out
+    );
+}
+
+#[test]
+fn a_changed_estimate_is_found_where_the_encoder_is_and_breaks_the_evidence_everywhere() {
+    let desk = Desk::new();
+    let line = RECORDED
+        .lines()
+        .find(|line| line.contains("tool_returned"))
+        .unwrap();
+    let tokens = line.split("\"tokens\":").nth(1).unwrap();
+    let tokens: String = tokens.chars().take_while(char::is_ascii_digit).collect();
+    let more = line.replacen(&format!("\"tokens\":{tokens}"), "\"tokens\":9", 1);
+    assert_ne!(more, line);
+    desk.write("r.jsonl", &RECORDED.replace(line, &more));
+    let (code, report) = desk.json(&["replay", "r.jsonl"]);
+    assert_eq!((code, first(&report).2), (7, "tampered"), "{report}");
+}
+
+#[test]
+fn a_build_says_which_encoders_it_has() {
+    let desk = Desk::new();
+    let expect = if BUILT_IN {
+        "cl100k_base/1, o200k_base/1"
+    } else {
+        "none"
+    };
+    let version = desk.ok(&["--version"]);
+    assert!(
+        version.contains(&format!("tokenizers: {expect}\n")),
+        "{version}"
+    );
+    assert!(!desk.ok(&["-V"]).contains("tokenizers"));
+    let nobody = "http://127.0.0.1:9";
+    let asked = [
+        "doctor",
+        "--ollama",
+        nobody,
+        "--llama-server",
+        nobody,
+        "--lm-studio",
+        nobody,
+    ];
+    let (_, report) = desk.json(&asked);
+    let checks = report["checks"].as_array().unwrap();
+    let found = checks
+        .iter()
+        .find(|check| check["name"] == "tokenizers")
+        .unwrap();
+    let status = if BUILT_IN { "ok" } else { "missing" };
+    assert_eq!(found["status"], status, "{found}");
+}
