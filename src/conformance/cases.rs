@@ -18,8 +18,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "before_timeout", "in_flight", "in_precheck", "parent", "shutdown", "while_a_call_runs", "while_waiting",
     ],
     "accounting": [
-        "aborted", "auth", "dropped", "fallback", "priced", "provider_cost_wins", "rejected", "report_native",
-        "resumed", "tools", "xml_calls", "xml_report_fails", "xml_report_unproven",
+        "aborted", "auth", "cost_that_is_no_amount", "dropped", "fallback", "priced", "provider_cost_wins", "rejected",
+        "report_native", "resumed", "tools", "xml_calls", "xml_report_fails", "xml_report_unproven",
     ],
     "approval": [
         "abort", "denied", "given", "of_other_arguments", "stands_outside_the_timeouts", "stop", "too_late",

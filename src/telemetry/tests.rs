@@ -348,27 +348,6 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
 }
 
 #[test]
-fn a_turn_without_an_answer_names_every_fault_of_it_once() {
-    let failed = |inference, message| {
-        EventKind::InferenceFailed(InferenceFailed {
-            fault: ProviderFault::new(ProviderFaultClass::Model, message),
-            gated: false,
-            inference: InferenceSeq(inference),
-            redacted: false,
-            request_hash: None,
-            usage: None,
-        })
-    };
-    let (_, ledger) = run_of(&[
-        failed(1, "overloaded"),
-        failed(2, "no such model"),
-        failed(3, "overloaded"),
-    ]);
-    let why = "Every attempt of the turn ended in a provider error. (model: overloaded; model: no such model)";
-    assert_eq!(ledger.why().as_deref(), Some(why));
-}
-
-#[test]
 fn a_run_in_progress_has_no_outcome_and_says_so() {
     let (run, ledger) = run_of(&[]);
     let result = serde_json::to_value(AgentResult::of_run(&run, &ledger)).unwrap();

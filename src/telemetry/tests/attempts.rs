@@ -57,3 +57,24 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
     ];
     assert_eq!(purposes.collect::<Vec<_>>(), expect);
 }
+
+#[test]
+fn a_turn_without_an_answer_names_every_fault_of_it_once() {
+    let failed = |inference, message| {
+        EventKind::InferenceFailed(InferenceFailed {
+            fault: ProviderFault::new(ProviderFaultClass::Model, message),
+            gated: false,
+            inference: InferenceSeq(inference),
+            redacted: false,
+            request_hash: None,
+            usage: None,
+        })
+    };
+    let (_, ledger) = run_of(&[
+        failed(1, "overloaded"),
+        failed(2, "no such model"),
+        failed(3, "overloaded"),
+    ]);
+    let why = "Every attempt of the turn ended in a provider error. (model: overloaded; model: no such model)";
+    assert_eq!(ledger.why().as_deref(), Some(why));
+}
