@@ -11,11 +11,11 @@ effect_lost timer_fired stop_requested timed_out cancelled tool_changed:; tombst
 pointer? raw_hash repair? status stop usage? withheld?; repair: original repaired steps; returned: bytes_in bytes_out content duration_ms error? full?
 started_at_ms status tokens tool tool_call_id; execute: arguments_hash call id name; run_started: bring_up contract_hash intent_words messages parent? run_id
 started_unix_ms workspace?; infer: attempt inference notices target tools; summarise: call inference target; messages canonical_message: content observed? reasoning? reasoning_trace? role tokens
-tool_call_id? tool_calls?; usage: cache_read cache_write? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
+tool_call_id? tool_calls?; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output; inference_returned: gate_breached gated? inference redacted? request_hash
 result usage; await_approval approval_given approval_denied: arguments_hash call; context: blocked? ctx expected limit pending projected remaining schema;
 inference_failed: fault gated? inference redacted? request_hash? usage?; tool_calls: arguments fault? id name raw_payload? source_model; fault: class message raw_hash?
 retry_after_ms? status?; header: contract format run_id; decision: grounds policy rules_hash rules_version; resumed: contract_hash tools_changed; resource: blob
-bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash;
+bytes mime_type; policy: decision matched; entry: action event hash seq; tool_returned: call outcome; targets: detail responsive; withheld: blank bytes hash report_bytes?;
 malformed: detail raw_hash; bring_up: detail server; connection_lost: detail; checkpoint: checkpoint; checks: detail name ok; blob_line: blob bytes; predicate:
 item name; block:; outcome: class code; parent: head run_id; error: code message; event: at_ms event; probed: targets; trace_call: signature?; trace_text: bytes
 signature?; blocked: dropped? limit projected reason remaining target; dropped: original replacement; report: bytes format hash source warnings?; observed: duration_ms status"""

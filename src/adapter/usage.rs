@@ -35,6 +35,7 @@ impl UsageReport {
         let usage = Usage {
             cache_read,
             cache_write,
+            cost_fault: false,
             cost_micro_usd: None,
             estimated: false,
             input: exact_sum(exact_sum(input, cache_write), self.beside.unwrap_or(0)),

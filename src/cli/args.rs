@@ -160,6 +160,9 @@ pub(super) struct ApproveArgs {
     /// Answer only where the call's arguments have this hash, or one that begins so
     #[arg(long, value_name = "HASH")]
     pub(super) arguments: Option<String>,
+    /// Put this answer in the place of another one that was given before and has not been taken yet
+    #[arg(long)]
+    pub(super) replace: bool,
 }
 
 #[derive(Debug, Args)]

@@ -47,7 +47,7 @@ pub(super) enum CliError {
     #[error(transparent)]
     Contract(#[from] ContractFault),
     /// The layers of settings.
-    #[error(transparent)]
+    #[error("use {0}")]
     Config(#[from] ConfigFault),
     /// A run could not be begun or brought to its end.
     #[error(transparent)]
@@ -185,7 +185,7 @@ impl CliError {
 
     /// The fault in one line, for documents.
     pub(super) fn summary(&self) -> String {
-        known::without_secrets(&self.in_one_line()).into_owned()
+        known::without_secrets(&self.in_one_line())
     }
 
     fn in_one_line(&self) -> String {

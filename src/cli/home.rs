@@ -50,12 +50,22 @@ impl Home {
         Ok(self.state_folder()?.join("runs.db"))
     }
 
-    /// What a contract in that folder may name without defining it, for a caller who stands in `base` (000 §7).
-    pub(super) fn layers(&self, base: &Path, contract_dir: &Path) -> Result<Layers, CliError> {
+    /// The file of configuration that the caller names, absolute.
+    pub(super) fn named_config(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|path| self.cwd.join(path))
+    }
+
+    /// What a contract in that folder may name without defining it, for a caller who stands in `base` and named that file of
+    /// configuration (000 §7).
+    pub(super) fn layers(
+        &self,
+        (base, config): (&Path, Option<PathBuf>),
+        contract_dir: &Path,
+    ) -> Result<Layers, CliError> {
         let folder = |name: &str| self.environment.get(name).map(PathBuf::from);
         let program = std::env::current_exe().ok();
         let places = Places {
-            config: self.config.as_ref().map(|path| self.cwd.join(path)),
+            config,
             cwd: base.to_owned(),
             contract_dir: contract_dir.to_owned(),
             binary_dir: program.and_then(|program| program.parent().map(Path::to_owned)),

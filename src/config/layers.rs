@@ -21,6 +21,9 @@ const HERE: &str = ".ai-agent.json";
 /// The file of a folder that is for configuration.
 const SHARED: &str = "ai-agent.json";
 
+/// The section that says what stands where a contract says nothing.
+const DEFAULTS: &str = "defaults";
+
 /// Where layers are looked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
@@ -120,6 +123,21 @@ impl Layers {
         Ok(found)
     }
 
+    /// What the layers together say where a contract says nothing.
+    fn merged_defaults(&self) -> Result<Option<Merged>, ConfigFault> {
+        let mut found: Option<Merged> = None;
+        for (index, layer) in self.all()?.iter().enumerate() {
+            if let Some(value) = layer.value.get(DEFAULTS) {
+                let lower = Merged::of(index, value);
+                match &mut found {
+                    Some(higher) => higher.over(lower),
+                    None => found = Some(lower),
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// A layer that is read.
     pub(super) fn layer(&self, index: usize) -> Option<&Layer> {
         self.all().ok()?.get(index)
@@ -157,6 +175,23 @@ impl Definitions for Layers {
             .map(Some)
             .map_err(told)
     }
+
+    /// A contract that takes nothing from the layers is what it says, wherever it is run; whoever names a file with `--config`
+    /// means its defaults, too.
+    fn defaults(&self, asked: bool) -> Result<Option<Definition>, String> {
+        if !asked && self.places.config.is_none() {
+            return Ok(None);
+        }
+        let merged = self.merged_defaults().map_err(|fault| fault.to_string())?;
+        let Some(merged) = merged else {
+            return Ok(None);
+        };
+        let told = |fault: translate::Fault| {
+            let origin = self.origin(fault.layer);
+            format!("{DEFAULTS}.{} in {origin}: {}", fault.key, fault.rule)
+        };
+        translate::defaults(self, &merged).map(Some).map_err(told)
+    }
 }
 
 /// A file and the variables beside it; none where there is no such file.
@@ -180,7 +215,7 @@ fn layer(path: &Path) -> Result<Option<Layer>, ConfigFault> {
     if !value.is_object() {
         return Err(refuse(path, "it is no JSON object".to_owned()));
     }
-    for section in ["providers", "mcpServers", "queues"] {
+    for section in ["providers", "mcpServers", "queues", DEFAULTS] {
         if value
             .get(section)
             .is_some_and(|section| !section.is_object())

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Layers, Places};
-use crate::contract::{ContractSpec, Definitions, McpTransport, Wanted};
+use crate::contract::{ContractSpec, Definitions, McpTransport, Setting, Wanted};
 use crate::driver::Environment;
 
 /// Folders for every place.
@@ -230,6 +230,155 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
         json!(7),
         ": providers.cloud in /cwd/.ai-agent.json: it is no JSON object",
     );
+}
+
+/// 000/7.layers.4
+#[test]
+fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
+    let desk = Desk::new();
+    let low =
+        json!({"defaults": {"maxTurns": 4, "temperature": 0.1, "topP": 0.2, "verbose": true}});
+    desk.write("me/.ai-agent/ai-agent.json", &low);
+    let high = json!({
+        "providers": {"cloud": {"type": "openai"}},
+        "defaults": {
+            "maxRetries": 2, "maxToolCallsPerTurn": 7, "temperature": "${T}", "toolResponseMaxBytes": 99,
+            "llmTimeout": 11, "toolTimeout": 12, "contextWindowBufferTokens": 13, "stream": true,
+            "parallelToolCalls": true, "repeatPenalty": 1.5, "maxOutputTokens": 14,
+        },
+    });
+    desk.write("cwd/.ai-agent.json", &high);
+    desk.write("cwd/.ai-agent.env", "T=off");
+    let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
+    let spec = desk.spec(asks).unwrap();
+    let limits = (spec.max_turns, spec.max_attempts_per_turn);
+    assert_eq!(limits, (Some(4), Some(2)));
+    assert_eq!(spec.max_tool_calls_per_turn, Some(7));
+    assert_eq!(
+        (spec.llm_timeout_ms, spec.tool_timeout_ms),
+        (Some(11), Some(12))
+    );
+    assert_eq!(spec.context_budget.buffer, Some(13));
+    assert_eq!(spec.tool_output_budget.max_bytes_per_call, Some(99));
+    assert_eq!(spec.parallel_tool_calls, Some(true));
+    assert_eq!(spec.sampling.stream, Some(true));
+    assert_eq!(spec.sampling.temperature, Setting::Off);
+    assert_eq!(spec.sampling.top_p, Setting::Value(0.2));
+    assert_eq!(spec.sampling.repeat_penalty, Setting::Value(1.5));
+    assert_eq!(spec.sampling.max_output_tokens, Setting::Value(14));
+    let origin = |path: &str| desk.shown(&spec.origins[path]);
+    assert_eq!(origin("max_turns"), "/me/.ai-agent/ai-agent.json");
+    assert_eq!(origin("sampling.temperature"), "/cwd/.ai-agent.json");
+
+    // What the file says counts, also where it switches something off; an override comes before both.
+    let says = format!("{asks}max_turns: 9\nsampling: {{temperature: 1, top_p: null}}\n");
+    let layers = desk.layers(None);
+    let sets = ["max_attempts_per_turn=1".to_owned()];
+    let spec = ContractSpec::parse_with("c.yaml", &says, &sets, &layers).unwrap();
+    assert_eq!(
+        (spec.max_turns, spec.max_attempts_per_turn),
+        (Some(9), Some(1))
+    );
+    assert_eq!(spec.sampling.temperature, Setting::Value(1.0));
+    assert_eq!(spec.sampling.top_p, Setting::Off);
+    assert!(
+        !spec.origins.contains_key("max_turns"),
+        "{:?}",
+        spec.origins
+    );
+
+    // A contract that takes nothing is what it says, unless a file is named.
+    let whole = "task: t\ntargets: [{provider: p, model: m}]\nproviders: {p: {type: ollama}}\n";
+    assert_eq!(desk.spec(whole).unwrap().max_turns, None);
+    let named = desk.layers(Some("cwd/.ai-agent.json"));
+    let spec = ContractSpec::parse_with("c.yaml", whole, &[], &named).unwrap();
+    assert_eq!(
+        (spec.max_turns, spec.max_attempts_per_turn),
+        (Some(4), Some(2))
+    );
+}
+
+#[test]
+fn a_default_that_cannot_stand_in_a_contract_is_refused_by_its_name() {
+    let check = |defaults: Value, expect: &str| {
+        let desk = Desk::new();
+        let config = json!({"providers": {"cloud": {"type": "openai"}}, "defaults": defaults});
+        desk.write("cwd/.ai-agent.json", &config);
+        let fault = desk.spec("task: t\ntargets: [{provider: cloud, model: m}]\n");
+        let fault = desk.shown(&fault.unwrap_err());
+        assert_eq!(fault.lines().next().unwrap(), format!("error: {expect}"));
+    };
+    let at = "in /cwd/.ai-agent.json";
+    check(
+        json!({"topK": 4}),
+        &format!("defaults.topK {at}: a contract has no place for it"),
+    );
+    check(
+        json!({"outputFormat": "json"}),
+        &format!(
+            "defaults.outputFormat {at}: the form of a report is said by final_report.format of the contract"
+        ),
+    );
+    check(
+        json!({"maxTurns": 4, "maxToolTurns": 5}),
+        &format!("defaults.maxToolTurns {at}: maxTurns and maxToolTurns are one and the same"),
+    );
+    check(
+        json!({"temperature": [1]}),
+        &format!("defaults.temperature {at}: it is no single value"),
+    );
+    check(
+        json!({"maxRetries": "many"}),
+        &format!("max_attempts_per_turn: expected a whole number, got the text \"many\" ({at})"),
+    );
+    check(
+        json!(7),
+        "providers.cloud: configuration /cwd/.ai-agent.json: defaults is no JSON object",
+    );
+}
+
+/// 000/7.placeholders.3
+#[test]
+fn an_error_never_shows_what_a_variable_holds() {
+    let check = |config: Value, contract: &str, expect: &str| {
+        let desk = Desk::new();
+        desk.write("cwd/.ai-agent.json", &config);
+        desk.write("cwd/.ai-agent.env", "KEY=hunter2-hunter2\n");
+        let fault = desk.spec(contract).unwrap_err();
+        assert!(!fault.contains("hunter2"), "{fault}");
+        assert!(fault.contains(expect), "{fault}");
+    };
+    let cloud = |cloud: Value| json!({"providers": {"cloud": cloud}});
+    let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
+    let got = "got the value of a variable (in ";
+    check(cloud(json!({"type": "${KEY}"})), asks, got);
+    check(cloud(json!({"type": "a${KEY}b"})), asks, got);
+    let typed = |key: &str, value: Value| cloud(json!({"type": "openai", key: value}));
+    check(
+        typed("baseUrl", json!("${KEY}")),
+        asks,
+        "begins with https://",
+    );
+    check(typed("overrides", json!({"topP": "${KEY}"})), asks, got);
+    check(
+        typed("models", json!({"m": {"contextWindow": "${KEY}"}})),
+        asks,
+        got,
+    );
+    check(
+        typed("models", json!({"m": {"overrides": {"topP": "${KEY}"}}})),
+        asks,
+        got,
+    );
+    let server = json!({"mcpServers": {"fs": {"command": ["x", "${KEY}"], "queue": "${KEY}"}}});
+    let uses = "task: t\ntargets: [{provider: p, model: m}]\nproviders: {p: {type: ollama}}\ntools: {mcp: {fs: }}\n";
+    check(
+        server,
+        uses,
+        "no queue of the name that a variable holds stands under `queues`",
+    );
+    let queue = json!({"mcpServers": {"fs": {"command": "x", "queue": "q"}}, "queues": {"q": {"concurrent": "${KEY}"}}});
+    check(queue, uses, got);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! From the keys of a layer (001 §6) to those of a contract file.
 
+use std::cell::Cell;
+
 use serde_json::{Map, Value, json};
 
 use super::env_file::is_name;
@@ -23,6 +25,93 @@ const PARAMETERS: [(&str, &str); 5] = [
     ("contextWindow", "context_window"),
 ];
 
+/// What `defaults` may say, and where it stands in a contract file.
+const DEFAULTS: [(&str, &str); 17] = [
+    ("caching", "sampling.caching"),
+    ("contextWindowBufferTokens", "context_budget.buffer"),
+    ("llmTimeout", "llm_timeout_ms"),
+    ("maxOutputTokens", "sampling.max_output_tokens"),
+    ("maxRetries", "max_attempts_per_turn"),
+    ("maxToolCallsPerTurn", "max_tool_calls_per_turn"),
+    ("maxToolTurns", "max_turns"),
+    ("maxTurns", "max_turns"),
+    ("parallelToolCalls", "parallel_tool_calls"),
+    ("reasoning", "sampling.reasoning"),
+    ("reasoningTokens", "sampling.reasoning_tokens"),
+    ("repeatPenalty", "sampling.repeat_penalty"),
+    ("stream", "sampling.stream"),
+    ("temperature", "sampling.temperature"),
+    (
+        "toolResponseMaxBytes",
+        "tool_output_budget.max_bytes_per_call",
+    ),
+    ("toolTimeout", "tool_timeout_ms"),
+    ("topP", "sampling.top_p"),
+];
+/// What `defaults` may say and nobody reads here: how other programs write their logs, and what they show where.
+const OF_OTHERS: [&str; 7] = [
+    "formats",
+    "traceLLM",
+    "traceMCP",
+    "traceSdk",
+    "traceSlack",
+    "traceTools",
+    "verbose",
+];
+
+/// The defaults in the form of a contract file.
+pub(super) fn defaults(layers: &Layers, merged: &Merged) -> Result<Definition, Fault> {
+    let mut making = Making {
+        definition: Definition::default(),
+        layers,
+        made: Map::new(),
+        expansions: Cell::new(0),
+    };
+    for (key, value) in merged.members() {
+        if OF_OTHERS.contains(&key.as_str()) {
+            continue;
+        }
+        let refuse = |rule: &str| Fault {
+            key: key.clone(),
+            layer: value.layer(),
+            rule: rule.to_owned(),
+        };
+        let known = DEFAULTS.iter().find(|(name, _)| name == key);
+        let Some((_, path)) = known else {
+            return Err(match key.as_str() {
+                "format" | "outputFormat" => {
+                    refuse("the form of a report is said by final_report.format of the contract")
+                }
+                _ => refuse("a contract has no place for it"),
+            });
+        };
+        let expanded = making.expanded_as(path, key, value)?;
+        if expanded.is_object() || expanded.is_array() {
+            return Err(refuse("it is no single value"));
+        }
+        let (section, name) = path.split_once('.').unwrap_or(("", path));
+        let place = match section {
+            "" => &mut making.made,
+            section => {
+                let section = making.made.entry(section).or_insert_with(|| json!({}));
+                let Some(section) = section.as_object_mut() else {
+                    continue;
+                };
+                section
+            }
+        };
+        if place.insert(name.to_owned(), expanded).is_some() {
+            return Err(refuse("maxTurns and maxToolTurns are one and the same"));
+        }
+        making.from(path, value.layer());
+    }
+    let text = Value::Object(making.made).to_string();
+    Ok(Definition {
+        text,
+        ..making.definition
+    })
+}
+
 /// A definition in the form of a contract file.
 pub(super) fn definition(
     layers: &Layers,
@@ -40,6 +129,7 @@ pub(super) fn definition(
         definition: Definition::default(),
         layers,
         made: Map::new(),
+        expansions: Cell::new(0),
     };
     match wanted {
         Wanted::Provider => making.provider(merged)?,
@@ -57,6 +147,8 @@ struct Making<'l> {
     definition: Definition,
     layers: &'l Layers,
     made: Map<String, Value>,
+    /// How many placeholders have been expanded.
+    expansions: Cell<usize>,
 }
 
 impl Making<'_> {
@@ -134,7 +226,7 @@ impl Making<'_> {
                     "contextWindow" | "context_window" => "context_window",
                     _ => return Err(refused(&at, value)),
                 };
-                let expanded = self.expanded(&at, value)?;
+                let expanded = self.expanded_as(&format!("models.{model}.{name}"), &at, value)?;
                 let expanded = if name == "overrides" {
                     snake(expanded)
                 } else {
@@ -212,7 +304,7 @@ impl Making<'_> {
 
     /// A command may be a list: the program, then its arguments.
     fn command(&mut self, given: &Merged, value: &Merged) -> Result<(), Fault> {
-        let expanded = self.expanded("command", value)?;
+        let expanded = self.expanded_as("command", "command", value)?;
         let Value::Array(mut words) = expanded else {
             return self.put("command", "command", value);
         };
@@ -225,9 +317,12 @@ impl Making<'_> {
         }
         let program = words.remove(0);
         if let Some(args) = given.member("args")
-            && let Value::Array(more) = self.expanded("args", args)?
+            && let Value::Array(more) = self.expanded_as("args", "args", args)?
         {
             words.extend(more);
+        }
+        if self.definition.expanded.contains("command") {
+            self.definition.expanded.insert("args".to_owned());
         }
         self.made.insert("command".to_owned(), program);
         self.made.insert("args".to_owned(), Value::Array(words));
@@ -245,7 +340,7 @@ impl Making<'_> {
 
     /// Takes a value over, its placeholders expanded.
     fn put(&mut self, name: &str, key: &str, value: &Merged) -> Result<(), Fault> {
-        let expanded = self.expanded(key, value)?;
+        let expanded = self.expanded_as(name, key, value)?;
         self.made.insert(name.to_owned(), expanded);
         self.from(name, value.layer());
         Ok(())
@@ -253,7 +348,7 @@ impl Making<'_> {
 
     /// The same for parameters, whose names differ.
     fn renamed(&mut self, name: &str, key: &str, value: &Merged) -> Result<(), Fault> {
-        let expanded = self.expanded(key, value)?;
+        let expanded = self.expanded_as(name, key, value)?;
         self.made.insert(name.to_owned(), snake(expanded));
         self.from(name, value.layer());
         Ok(())
@@ -283,6 +378,16 @@ impl Making<'_> {
                 .unwrap_or_default(),
         };
         self.definition.scopes.insert(path.to_owned(), scope);
+    }
+
+    /// A value with its placeholders expanded, and a note of the place where a variable's value then stands.
+    fn expanded_as(&mut self, name: &str, key: &str, merged: &Merged) -> Result<Value, Fault> {
+        let before = self.expansions.get();
+        let expanded = self.expanded(key, merged)?;
+        if self.expansions.get() > before {
+            self.definition.expanded.insert(name.to_owned());
+        }
+        Ok(expanded)
     }
 
     fn expanded(&self, key: &str, merged: &Merged) -> Result<Value, Fault> {
@@ -338,6 +443,7 @@ impl Making<'_> {
                 layer,
                 rule: format!("the variable {name} is set neither in the .ai-agent.env beside the file nor in the environment"),
             })?;
+            self.expansions.set(self.expansions.get() + 1);
             out.push_str(&value);
             rest = tail;
         }

@@ -147,6 +147,7 @@ fn reported(usage: UsageText) -> Usage {
     Usage {
         cache_read: usage.cache_read,
         cache_write: 0,
+        cost_fault: false,
         cost_micro_usd: usage.cost_micro_usd,
         estimated: false,
         input: usage.input,

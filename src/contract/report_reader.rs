@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::{
     ArgumentFault, FinalReport, FinalReportTerms, ReportContent, ReportFormat, Validators,
 };
-use crate::message::{ObjectFault, ObjectText, char_prefix, exact_value, nearest_value};
+use crate::message::{ObjectFault, ObjectText, char_prefix, exact_value, is_blank, nearest_value};
 
 /// How many fields of one report may be text that holds JSON.
 const MAX_REPAIRS: usize = 16;
@@ -248,7 +248,7 @@ fn messages_of(
 }
 
 fn plain(text: String, at: &str) -> Result<ReportContent, ArgumentFault> {
-    if text.trim().is_empty() {
+    if is_blank(&text) {
         return Err(fault(at, "minLength: the report is empty"));
     }
     Ok(ReportContent::Text(text))

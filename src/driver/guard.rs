@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::backends::Sources;
@@ -64,8 +65,12 @@ impl Guard {
 /// path does.
 pub(super) fn recorded(invocation: Invocation, redactor: &Redactor) -> Option<Invocation> {
     let shows = |text: &str| redactor.text(text) != text;
-    let paths = [&invocation.base_dir, &invocation.contract_file];
-    if paths.iter().any(|path| shows(&path.to_string_lossy())) {
+    let named = |path: &PathBuf| shows(&path.to_string_lossy());
+    let begun = &invocation;
+    if named(&begun.base_dir)
+        || named(&begun.contract_file)
+        || begun.config.as_ref().is_some_and(named)
+    {
         return None;
     }
     let mut kept = invocation;

@@ -4,7 +4,7 @@ use super::Run;
 use super::judge::Judgement;
 use super::machine::Machine;
 use crate::contract::{SessionTool, ToolPolicy};
-use crate::message::{AgentMessage, Digest, ProtocolAdapterResult, Withheld};
+use crate::message::{AgentMessage, Digest, ProtocolAdapterResult, Withheld, is_blank};
 
 impl Machine {
     /// Whether text must still be held back.
@@ -22,23 +22,32 @@ impl Machine {
             return Held::default();
         };
         let mut text = std::mem::take(&mut message.content);
+        let mut report_bytes = None;
         message.tool_calls.retain(|call| {
-            let tells = matches!(
-                self.contract.session_tool(&call.name),
-                Some(SessionTool::FinalReport | SessionTool::ProgressReport)
-            );
-            if tells {
-                text.push_str(call.arguments.as_str());
+            let told = call.arguments.as_str();
+            match self.contract.session_tool(&call.name) {
+                Some(SessionTool::FinalReport) => report_bytes = Some(size(told)),
+                Some(SessionTool::ProgressReport) => {}
+                Some(SessionTool::Batch) | None => return true,
             }
-            !tells
+            text.push_str(told);
+            false
         });
-        let is_blank = text.trim().is_empty();
+        let is_blank = is_blank(&text);
         if let Some(repair) = &mut result.repair {
             text.push_str(&std::mem::take(&mut repair.original));
             text.push_str(&std::mem::take(&mut repair.repaired));
         }
-        Held { is_blank, text }
+        Held {
+            is_blank,
+            report_bytes,
+            text,
+        }
     }
+}
+
+fn size(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
 /// What was taken out of a message.
@@ -46,6 +55,8 @@ impl Machine {
 struct Held {
     /// Whether the message itself said nothing; what was repaired in it is no word of its own.
     is_blank: bool,
+    /// Size of the arguments of the last final report in it.
+    report_bytes: Option<u64>,
     text: String,
 }
 
@@ -76,11 +87,12 @@ impl Run {
         let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);
         let held = gated.then(|| machine.hold_back(&mut result));
         let held = held.filter(|held| !held.text.is_empty());
-        if let Some(Held { is_blank, text }) = &held {
+        if let Some(held) = &held {
             result.withheld = Some(Withheld {
-                blank: *is_blank,
-                bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
-                hash: Digest::of(text.as_bytes()),
+                blank: held.is_blank,
+                bytes: size(&held.text),
+                hash: Digest::of(held.text.as_bytes()),
+                report_bytes: held.report_bytes,
             });
         }
         Admitted {

@@ -443,7 +443,7 @@ impl Machine {
     }
 
     /// Prompt tokens of the request that would follow.
-    fn projected(&self, next: Next) -> u64 {
+    pub(super) fn projected(&self, next: Next) -> u64 {
         let closing = self.closing.is_some() || matches!(next, Next::Closing(_));
         // The final instruction replaces the notices.
         let words = match next {
@@ -458,7 +458,7 @@ impl Machine {
             .saturating_add(words)
     }
 
-    fn next_target(&self, next: Next) -> usize {
+    pub(super) fn next_target(&self, next: Next) -> usize {
         let attempt = match next {
             Next::Again => self.turn.attempt,
             Next::Retry => self.turn.attempt.saturating_add(1),

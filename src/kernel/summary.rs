@@ -7,11 +7,12 @@ use super::batch::{Batch, Slot};
 use super::context::limit;
 use super::machine::Machine;
 use super::outbox::Outbox;
+use super::predicates::Next;
 use super::texts::summary_head;
 use super::{InferRequest, InferenceReturned, ToolExposure};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, Digest, EnvelopeStatus, InferenceSeq, Role, StopReason,
-    ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum,
+    ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum, is_blank,
 };
 
 /// What the model is told of the result that follows.
@@ -76,7 +77,7 @@ impl Machine {
         let expected_tokens = bytes.div_ceil(4);
         if room_bytes == 0
             || expected_tokens > limit(terms, target)
-            || self.request_over(target, expected_tokens).is_some()
+            || self.leaves_no_next(target, expected_tokens)
         {
             return;
         }
@@ -106,6 +107,21 @@ impl Machine {
             room_bytes,
             tool: envelope.tool.clone(),
         });
+    }
+
+    /// Whether a summary of so many prompt tokens would take from a budget what the next request, with the cut in it, needs at
+    /// least. A summary is a convenience: the run must be able to go on without it.
+    fn leaves_no_next(&self, target: usize, prompt: u64) -> bool {
+        let terms = &self.contract;
+        let next = self.projected(Next::Turn);
+        let least = terms.least_cost_micro_usd(target, prompt);
+        let next_least = terms.least_cost_micro_usd(self.next_target(Next::Turn), next);
+        let inferences = self.counters.inferences.saturating_add(2);
+        let tokens = exact_sum(exact_sum(self.counters.tokens(), prompt), next);
+        let cost = exact_sum(exact_sum(self.counters.cost_micro_usd, least), next_least);
+        inferences > terms.max_inferences
+            || tokens > terms.max_tokens_consumed.0
+            || terms.max_cost_micro_usd.is_some_and(|max| cost > max.0)
     }
 
     /// Whether a summary with that number is waited for.
@@ -155,7 +171,7 @@ fn said(returned: &InferenceReturned) -> Option<&str> {
     let message = result.canonical_message.as_ref()?;
     let sound = result.status != AdapterStatus::Rejected && message.tool_calls.is_empty();
     let text = message.content.trim();
-    (whole && sound && !text.is_empty()).then_some(text)
+    (whole && sound && !is_blank(text)).then_some(text)
 }
 
 /// What is made of a result besides its cut.

@@ -366,6 +366,7 @@ pub(super) fn returned(inference: InferenceSeq, result: ProtocolAdapterResult) -
         usage: Usage {
             cache_read: 0,
             cache_write: 0,
+            cost_fault: false,
             cost_micro_usd: None,
             estimated: false,
             input: 10,

@@ -371,6 +371,7 @@ fn usage(input: u64, cost_micro_usd: Option<u64>) -> Usage {
         cache_read: 0,
         cache_write: 0,
         cost_micro_usd,
+        cost_fault: false,
         estimated: false,
         input,
         output: 5,

@@ -138,6 +138,7 @@ fn numbers_at_their_limits_do_not_panic() {
     let huge = Usage {
         cache_read: u64::MAX,
         cache_write: u64::MAX,
+        cost_fault: false,
         cost_micro_usd: Some(u64::MAX),
         estimated: false,
         input: u64::MAX,

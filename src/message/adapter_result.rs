@@ -40,6 +40,9 @@ pub struct Withheld {
     pub bytes: u64,
     /// BLAKE3 over the text; its bytes lie in the blob store under this name.
     pub hash: Digest,
+    /// Size of the arguments of the final report that is held back with it, where one is: the last of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_bytes: Option<u64>,
 }
 
 /// What a repair changed: recorded with every recovered message.
@@ -94,6 +97,7 @@ impl ProtocolAdapterResult {
         self.usage.unwrap_or_else(|| Usage {
             cache_read: 0,
             cache_write: 0,
+            cost_fault: false,
             cost_micro_usd: None,
             estimated: true,
             input: expected_tokens,

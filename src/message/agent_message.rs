@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{FailureCode, ObjectText, ReasoningTrace};
+use super::{FailureCode, ObjectText, ReasoningTrace, is_blank};
 
 /// Who speaks (002 §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,10 +112,10 @@ impl AgentMessage {
         }
     }
 
-    /// Whether the text holds nothing but white space.
+    /// Whether the text holds nothing but white space and characters that nobody sees.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        self.content.trim().is_empty()
+        is_blank(&self.content)
     }
 
     /// Whether the model reported reasoning that is more than white space.

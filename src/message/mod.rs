@@ -10,6 +10,7 @@
 
 mod adapter_result;
 mod agent_message;
+mod blank;
 mod cut;
 mod digest;
 mod envelope;
@@ -31,6 +32,7 @@ pub use adapter_result::{AdapterStatus, ProtocolAdapterResult, StopReason};
 pub(crate) use adapter_result::{Repair, Withheld};
 pub use agent_message::{AgentMessage, Role, ToolInvocation};
 pub(crate) use agent_message::{Observed, ObservedStatus};
+pub(crate) use blank::is_blank;
 pub(crate) use cut::{DEFAULT_TRUNCATION_MARKER, char_prefix, cut_to_limit};
 pub use digest::Digest;
 pub(crate) use digest::framed;

@@ -9,6 +9,9 @@ pub struct Usage {
     /// Prompt tokens written into the provider's cache; part of `input`. Left out where there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cache_write: u64,
+    /// Set where the provider reported a price that is no amount of money, such as one beyond every number: it is not counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_fault: bool,
     /// The provider's own price in millionths of a US dollar, where it reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_micro_usd: Option<u64>,

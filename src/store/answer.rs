@@ -26,6 +26,11 @@ pub(crate) struct Answer {
 }
 
 impl StoreReader {
+    /// The answer that was left for a run and not taken yet; none where there is nothing that can be read as one.
+    pub(crate) fn left_answer(&self, run_id: &RunId) -> Option<Answer> {
+        read_answer(&path_of(&self.path, run_id))
+    }
+
     /// Leaves an answer; one that was left before and not taken is replaced.
     ///
     /// # Errors
@@ -47,13 +52,18 @@ impl Store {
     /// Takes what was left for a run; none where there is nothing that can be read as an answer.
     pub(crate) fn take_answer(&self, run_id: &RunId) -> Option<Answer> {
         let path = path_of(self.path(), run_id);
-        let mut text = Vec::new();
-        let read =
-            File::open(&path).and_then(|file| file.take(ANSWER_BYTES).read_to_end(&mut text));
-        read.ok()?;
+        let answer = read_answer(&path);
+        // What cannot be read as one is nobody's answer, and must not be looked at again and again.
         fs::remove_file(&path).ok()?;
-        serde_json::from_slice(&text).ok()
+        answer
     }
+}
+
+fn read_answer(path: &Path) -> Option<Answer> {
+    let mut text = Vec::new();
+    let mut file = File::open(path).ok()?.take(ANSWER_BYTES);
+    file.read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 fn path_of(database: &Path, run_id: &RunId) -> PathBuf {

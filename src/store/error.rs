@@ -55,6 +55,12 @@ pub enum StoreError {
         /// Its application id.
         found: i32,
     },
+    /// The operator: the file holds nothing, not even an empty store.
+    #[error("open {}: the file is empty, so it holds no run", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// The operator: a newer build wrote the file.
     #[error("open {}: its format is {found}, and this build reads up to {supported}", path.display())]
     NewerFormat {

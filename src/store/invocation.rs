@@ -7,11 +7,17 @@ use super::reader::StoreReader;
 use super::{StoreError, schema};
 use crate::message::RunId;
 
+/// What stands before the path of a file of configuration in the list of changes, as its first. No key of a contract file begins so, and
+/// a build that does not know it refuses it as one.
+const CONFIG: &str = "--config=";
+
 /// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invocation {
     /// The folder that the workspace is found from, absolute.
     pub base_dir: PathBuf,
+    /// The file of configuration that was named, absolute.
+    pub config: Option<PathBuf>,
     /// The contract file, absolute.
     pub contract_file: PathBuf,
     /// What was changed of the file's values, as `KEY=VALUE`.
@@ -25,8 +31,14 @@ impl Invocation {
         let Some((base_dir, contract_file)) = paths else {
             return Ok(());
         };
+        let config = match self.config.as_ref().map(|path| path.to_str()) {
+            Some(None) => return Ok(()),
+            Some(Some(path)) => Some(format!("{CONFIG}{path}")),
+            None => None,
+        };
         // A list of strings always has a JSON text.
-        let sets = serde_json::to_string(&self.sets).unwrap_or_default();
+        let sets: Vec<&String> = config.iter().chain(&self.sets).collect();
+        let sets = serde_json::to_string(&sets).unwrap_or_default();
         conn.prepare_cached(
             "INSERT INTO invocations(run, base_dir, contract_file, sets) VALUES(?1, ?2, ?3, ?4)",
         )?
@@ -60,9 +72,15 @@ impl StoreReader {
             of: &format!("run {run_id}"),
         };
         let sets = columns.text(2, "sets")?;
-        let sets = serde_json::from_str(&sets)
+        let mut sets: Vec<String> = serde_json::from_str(&sets)
             .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
+        let config = sets.first().and_then(|first| first.strip_prefix(CONFIG));
+        let config = config.map(PathBuf::from);
+        if config.is_some() {
+            sets.remove(0);
+        }
         Ok(Some(Invocation {
+            config,
             base_dir: columns.text(0, "base_dir")?.into(),
             contract_file: columns.text(1, "contract_file")?.into(),
             sets,

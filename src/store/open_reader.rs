@@ -14,9 +14,8 @@ use super::schema::{distrust, format_of};
 pub(super) fn open_reader(path: &Path, busy: Duration) -> Result<Connection, StoreError> {
     let conn = open_to_read(path, busy)?;
     if format_of(&conn, path)?.is_none() {
-        return Err(StoreError::Foreign {
+        return Err(StoreError::Empty {
             path: path.to_path_buf(),
-            found: 0,
         });
     }
     Ok(conn)

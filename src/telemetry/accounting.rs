@@ -89,6 +89,10 @@ pub struct LlmLine {
     /// Who says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
+    /// Set where the provider reported a cost that is no amount of money: it counts for nothing, and a price of the contract
+    /// stands in its place.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cost_fault: bool,
     /// Why the model stopped, where it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
@@ -199,6 +203,12 @@ impl AccountingLine {
         }
     }
 
+    /// Whether a tool was called.
+    #[must_use]
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Tool(line) if line.is_call())
+    }
+
     /// Why the request or the call failed.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
@@ -221,6 +231,7 @@ impl LlmLine {
     /// Fills in what a request used, and what that cost.
     pub(super) fn charge(&mut self, usage: &Usage, cost_micro_usd: Option<u64>) {
         self.tokens = AccountingTokens::from(usage);
+        self.cost_fault = usage.cost_fault;
         self.cost_micro_usd = cost_micro_usd;
         self.cost_usd = cost_micro_usd.map(usd);
         self.cost_source = cost_micro_usd.map(|_| match usage.cost_micro_usd {

@@ -114,13 +114,19 @@ impl Ledger {
         let outcome = self.outcome?;
         match outcome.class {
             AgentOutcome::FailedPreflight if self.cause.is_some() => self.cause.as_deref(),
+            AgentOutcome::FailedValidation if outcome.code == OutcomeCode::ToolEnvelope => {
+                let lines = self.lines.iter().rev();
+                lines
+                    .filter(|line| line.is_call())
+                    .find_map(AccountingLine::error)
+            }
             AgentOutcome::FailedPreflight
             | AgentOutcome::FailedProtocolMalformed
-            | AgentOutcome::FailedValidation => self.lines.last()?.error(),
+            | AgentOutcome::FailedValidation => self.last_of_a_turn()?.error(),
             AgentOutcome::FailedBudgetExhausted => match outcome.code {
                 OutcomeCode::AttemptsExhausted
                 | OutcomeCode::ProviderAuth
-                | OutcomeCode::ProviderQuota => self.lines.last()?.error(),
+                | OutcomeCode::ProviderQuota => self.last_of_a_turn()?.error(),
                 _ => None,
             },
             AgentOutcome::CompletedWithTools
@@ -130,6 +136,12 @@ impl Ledger {
             | AgentOutcome::FailedContractViolation
             | AgentOutcome::Interrupted => None,
         }
+    }
+
+    /// The last line that is no summary.
+    fn last_of_a_turn(&self) -> Option<&AccountingLine> {
+        let mut lines = self.lines.iter().rev();
+        lines.find(|line| !matches!(line, AccountingLine::Llm(line) if line.purpose.is_some()))
     }
 
     /// Says which run was the first of the line that this one was forked along: entry 0 names only the one before.

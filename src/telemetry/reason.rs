@@ -43,18 +43,16 @@ impl Ledger {
         format!("The contract requires an executed tool call: {what}.")
     }
 
-    /// Why the requests at the end failed, each text once, with its model where several were asked.
+    /// Why the attempts of the last turn failed, each text once, with its model where several were asked. A summary is no
+    /// attempt, and those of an earlier turn are not this one's.
     fn failed_attempts(&self) -> Option<String> {
-        // What a report came to is told beside the request that brought it.
-        let is_report =
-            |line: &&AccountingLine| matches!(line, AccountingLine::Tool(line) if !line.is_call());
-        let lines = self.lines().iter().rev().filter(|line| !is_report(line));
-        let attempts = lines.map_while(|line| match line {
-            AccountingLine::Llm(line) if line.status == AccountingStatus::Failed => Some(line),
-            AccountingLine::Llm(_) | AccountingLine::Tool(_) => None,
+        let last = self.counters().turns;
+        let attempts = self.lines().iter().filter_map(|line| match line {
+            AccountingLine::Llm(line) => Some(line).filter(|line| line.purpose.is_none()),
+            AccountingLine::Tool(_) => None,
         });
-        let mut attempts: Vec<&LlmLine> = attempts.collect();
-        attempts.reverse();
+        let failed = |line: &&LlmLine| line.turn == last && line.status == AccountingStatus::Failed;
+        let attempts: Vec<&LlmLine> = attempts.filter(failed).collect();
         let asked = |line: &LlmLine| (line.provider.clone(), line.model.clone());
         let first = attempts.first().map(|line| asked(line));
         let several = attempts.iter().any(|line| Some(asked(line)) != first);

@@ -10,6 +10,8 @@ use crate::message::{StopReason, ToolInvocation, genesis};
 
 /// What is said of a report that kept to its form and still counted for nothing, where the machine said nothing else.
 const UNCOUNTED: &str = "the report did not count";
+/// What is said of one that came before a call of the run had been validated.
+const HELD_BACK: &str = "held back by the token gate: no call of the run had been validated";
 
 /// A report whose worth is not known yet.
 #[derive(Clone, Debug)]
@@ -36,11 +38,16 @@ impl Ledger {
         }
         let slot = Nonce::of(&genesis(contract.contract_hash(), run_id)).final_slot();
         let in_its_tag = |call: &&ToolInvocation| call.name == FINAL_REPORT && call.id == slot;
-        let Some(call) = message.tool_calls.iter().find(in_its_tag) else {
-            return;
+        // Of one that is held back the entry shows the size and nothing else.
+        let held_back = returned.result.withheld.and_then(|held| held.report_bytes);
+        let (characters_in, fault) = match message.tool_calls.iter().find(in_its_tag) {
+            Some(call) => (size(call.arguments.as_str()), fault_of(contract, call)),
+            None => match held_back {
+                Some(bytes) => (bytes, Some(HELD_BACK.to_owned())),
+                None => return,
+            },
         };
         let cut = returned.result.stop == StopReason::Length;
-        let fault = fault_of(contract, call);
         let fault = fault.or_else(|| cut.then(|| "cut at the output limit".to_owned()));
         let own = contract
             .session_tools
@@ -58,7 +65,7 @@ impl Ledger {
             parent_txn_id: self.parent().cloned(),
             origin_txn_id: self.origin(),
             timestamp: self.unix_ms(),
-            characters_in: size(call.arguments.as_str()),
+            characters_in,
             characters_out: 0,
             source: Some(CallSource::Xml),
             dropped: None,

@@ -18,6 +18,7 @@ use crate::message::{
 };
 use crate::transcript::sample;
 
+mod attempts;
 mod unread;
 
 /// A ledger that is fed by hand; the contract has the one target `demo/script`.
@@ -80,6 +81,7 @@ fn usage() -> Usage {
     Usage {
         cache_read: 3,
         cache_write: 0,
+        cost_fault: false,
         cost_micro_usd: Some(1_500_000),
         estimated: false,
         input: 10,
@@ -343,27 +345,6 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
     let error =
         "FAILED_PREFLIGHT (provider_auth): The provider did not accept the key. (auth: bad key)";
     assert_eq!(result["error"], error);
-}
-
-#[test]
-fn a_turn_without_an_answer_names_every_fault_of_it_once() {
-    let failed = |inference, message| {
-        EventKind::InferenceFailed(InferenceFailed {
-            fault: ProviderFault::new(ProviderFaultClass::Model, message),
-            gated: false,
-            inference: InferenceSeq(inference),
-            redacted: false,
-            request_hash: None,
-            usage: None,
-        })
-    };
-    let (_, ledger) = run_of(&[
-        failed(1, "overloaded"),
-        failed(2, "no such model"),
-        failed(3, "overloaded"),
-    ]);
-    let why = "Every attempt of the turn ended in a provider error. (model: overloaded; model: no such model)";
-    assert_eq!(ledger.why().as_deref(), Some(why));
 }
 
 #[test]

@@ -176,6 +176,7 @@ fn drafts(contract: &ExecutionContract, run_id: &RunId) -> Vec<EntryDraft> {
             blank: false,
             bytes: 12,
             hash: Digest::of(BLOBS[2]),
+            report_bytes: None,
         });
         EventKind::InferenceReturned(Box::new(InferenceReturned {
             gate_breached: false,

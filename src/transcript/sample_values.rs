@@ -27,6 +27,7 @@ pub(crate) fn every_event() -> Vec<Event> {
     let usage = Usage {
         cache_read: 1,
         cache_write: 1,
+        cost_fault: true,
         cost_micro_usd: Some(2),
         estimated: true,
         input: 3,
@@ -60,6 +61,7 @@ pub(crate) fn every_event() -> Vec<Event> {
             blank: true,
             bytes: 1,
             hash: digest,
+            report_bytes: Some(1),
         }),
         ..verdict(message.clone())
     };

@@ -135,6 +135,24 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
         .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
         .said();
     assert!(told.contains("monolith resume r1"), "{told}");
+    // Nobody has taken it yet: the same answer again says so, and another one is not put in its place unasked.
+    let again = desk
+        .ends(&["approve", "r1", "--yes", "--arguments", &hash], 0)
+        .said();
+    assert!(again.starts_with("already allowed: call 1"), "{again}");
+    let deny = ["approve", "r1", "--deny", "--yes", "--arguments", &hash];
+    let other = desk.ends(&deny, 4).said();
+    assert!(
+        other.contains("its call was allowed before") && other.contains("--replace"),
+        "{other}"
+    );
+    let other = desk.ends(&[&deny[..], &["--replace"]].concat(), 0).said();
+    assert!(
+        other.contains("in the place of the answer before"),
+        "{other}"
+    );
+    let back = ["approve", "r1", "--yes", "--replace", "--arguments", &hash];
+    desk.ends(&back, 0);
     let output = desk.run(&["resume", "r1"]);
     assert_eq!((output.code, output.out.as_str()), (0, "said\n"));
     desk.ends(&["replay", "r1"], 0);

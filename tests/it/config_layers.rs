@@ -119,6 +119,80 @@ fn contract_show_and_check_tell_which_file_each_value_is_from() {
     );
 }
 
+/// The file of configuration is found again by its recorded path, and what stands in it is not recorded beside the run.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun_with() {
+    let server = model("k-of-file").await;
+    let desk = desk();
+    let with = |turns: u32| {
+        let terms = json!({"type": "openai", "baseUrl": server.uri(), "apiKey": "${CLOUD_KEY}"});
+        let config = json!({"providers": {"cloud": terms}, "defaults": {"maxTurns": turns}});
+        desk.write("conf/x.json", &config.to_string());
+    };
+    with(3);
+    desk.write("conf/.ai-agent.env", "CLOUD_KEY=k-of-file\n");
+    let named = ["--config", "conf/x.json"];
+    let begun = ["run", "prompts/c.yaml", "--run-id", "r"];
+    let output = desk.at_home(&[&begun[..], &named[..]].concat());
+    assert_eq!(output.code, 0, "{}", output.err);
+    assert_eq!(desk.at_home(&["export", "r", "-o", "r.jsonl"]).code, 0);
+    let file = std::fs::read_to_string(desk.path("r.jsonl")).unwrap();
+    assert!(file.contains("\"max_turns\":3"), "{file}");
+    // `--live` reads the contract file anew, as a resume does.
+    let live = ["replay", "r", "--live", "inference"];
+    let again = desk.at_home(&live);
+    assert_eq!(again.code, 0, "{}", again.err);
+    with(4);
+    let changed = desk.at_home(&live);
+    assert_eq!(changed.code, 4);
+    let expect = "the file gives another contract: /max_inferences is 13";
+    assert!(changed.err.contains(expect), "{}", changed.err);
+    std::fs::remove_file(desk.path("conf/x.json")).unwrap();
+    let gone = desk.at_home(&live);
+    assert_eq!(gone.code, 4);
+    let expect = "failed to use configuration /conf/x.json: there is no such file";
+    assert!(gone.err.contains(expect), "{}", gone.err);
+    let store = std::fs::read(desk.path("home/runs.db")).unwrap();
+    let holds = |text: &str| {
+        store
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    assert!(holds("--config=") && !holds("k-of-file"));
+}
+
+#[test]
+fn an_address_that_shows_a_key_gives_no_contract_and_no_message_shows_it() {
+    let desk = desk();
+    let check = |address: &str, expect: &str| {
+        let terms = json!({"type": "openai", "baseUrl": address});
+        let config = json!({"providers": {"cloud": terms}});
+        desk.write(".ai-agent.json", &config.to_string());
+        let left = desk.at_home(&["contract", "show", "prompts/c.yaml"]);
+        assert_eq!(left.code, 4, "{}", left.said());
+        assert!(left.err.contains(expect), "{}", left.err);
+        assert!(!left.said().contains("abcdefghij"), "{}", left.said());
+    };
+    check(
+        "https://gate.example/sk-abcdefghij0123456789/v1",
+        "what providers.cloud.base_url gives stands at \"/providers/cloud/base_url\"",
+    );
+    // The name of a host may look like anything.
+    let host = json!({"type": "openai", "baseUrl": "https://sk-abcdefghij-northeurope.example/v1"});
+    let config = json!({"providers": {"cloud": host}});
+    desk.write(".ai-agent.json", &config.to_string());
+    assert_eq!(
+        desk.at_home(&["contract", "show", "prompts/c.yaml"]).code,
+        0
+    );
+    let file = "task: hi\ntargets: [{provider: p, model: m}]\nproviders: {p: {type: openai, base_url: \"ftp://x/sk-abcdefghij0123456789\"}}\n";
+    desk.write("prompts/c.yaml", file);
+    check(
+        "http://here/v1",
+        "expected an address that begins with https:// or http://",
+    );
+}
+
 /// 000/7.placeholders.3
 #[test]
 fn a_variable_that_is_missing_names_its_layer_and_its_key() {
@@ -138,7 +212,7 @@ fn a_variable_that_is_missing_names_its_layer_and_its_key() {
     );
     let told = output.err;
     assert!(
-        told.contains("configuration /no.json: there is no such file"),
+        told.contains("failed to use configuration /no.json: there is no such file"),
         "{told}"
     );
 }

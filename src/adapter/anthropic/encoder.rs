@@ -131,7 +131,7 @@ fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
     let mut out = Elements::default();
     match message.role {
         Role::System | Role::User => {
-            if !message.is_blank() {
+            if !message.content.trim().is_empty() {
                 out.add(&Block::Text {
                     text: &message.content,
                 });

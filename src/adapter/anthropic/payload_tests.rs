@@ -283,6 +283,7 @@ fn usage_is_the_last_of_every_number() {
     let expect = Usage {
         cache_read: 100,
         cache_write: 5,
+        cost_fault: false,
         cost_micro_usd: None,
         estimated: false,
         input: 15,

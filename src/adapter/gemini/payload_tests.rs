@@ -230,6 +230,7 @@ fn usage_counts_thoughts_and_what_the_cache_gave() {
     let expect = Usage {
         cache_read: 4,
         cache_write: 0,
+        cost_fault: false,
         cost_micro_usd: None,
         estimated: false,
         input: 6,

@@ -31,6 +31,7 @@ impl fold::Fold for Fold {
                 self.progress.usage = Some(Usage {
                     cache_read: 0,
                     cache_write: 0,
+                    cost_fault: false,
                     cost_micro_usd: None,
                     estimated: false,
                     input: usage.input,

@@ -70,13 +70,17 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     let completion = count(wire.completion_tokens).unwrap_or(0);
     let total = count(wire.total_tokens).unwrap_or(0);
     let output = completion.max(total.saturating_sub(read));
-    let cost_micro_usd = cost(wire.cost);
+    let (cost_micro_usd, cost_fault) = match cost(wire.cost) {
+        Ok(cost) => (cost, false),
+        Err(NoAmount) => (None, true),
+    };
     if input == 0 && output == 0 && cached == 0 && cost_micro_usd.is_none_or(|cost| cost == 0) {
         return None;
     }
     Some(Usage {
         cache_read: cached,
         cache_write: 0,
+        cost_fault,
         cost_micro_usd,
         estimated: false,
         input,
@@ -84,17 +88,25 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     })
 }
 
-/// Dollars, as a number or as `{total_cost}`, in millionths; a positive cost is at least one of them.
-fn cost(raw: Raw<'_>) -> Option<u64> {
-    let text = raw?.get();
-    let total: Option<WireCost<'_>> = object(text);
-    let text = match total {
-        Some(total) => total.total_cost?.get(),
-        None => text,
+/// What a provider calls a cost and is no amount of money.
+struct NoAmount;
+
+/// Dollars, as a number or as `{total_cost}`, in millionths; a positive cost is at least one of them. Null is none.
+fn cost(raw: Raw<'_>) -> Result<Option<u64>, NoAmount> {
+    let Some(given) = raw else {
+        return Ok(None);
     };
-    let dollars: f64 = serde_json::from_str(text).ok()?;
-    let micro = floored((dollars * 1_000_000.0).round())?;
-    Some(micro.max(u64::from(dollars > 0.0)).min(MAX_EXACT))
+    let total: Option<WireCost<'_>> = object(given.get());
+    let text = match total {
+        Some(total) => total.total_cost.ok_or(NoAmount)?.get(),
+        None => given.get(),
+    };
+    if text == "null" {
+        return Ok(None);
+    }
+    let dollars: f64 = serde_json::from_str(text).map_err(|_| NoAmount)?;
+    let micro = floored((dollars * 1_000_000.0).round()).ok_or(NoAmount)?;
+    Ok(Some(micro.max(u64::from(dollars > 0.0)).min(MAX_EXACT)))
 }
 
 #[cfg(test)]
@@ -150,6 +162,35 @@ mod tests {
             Some((MAX_EXACT, 0, 0, None)),
         );
         check(r#"{"prompt_tokens":3,"cost":1e400}"#, Some((3, 0, 0, None)));
+    }
+
+    #[test]
+    fn a_cost_that_is_no_amount_is_a_fault_of_the_report() {
+        let check = |cost: &str, expect: Option<u64>, fault: bool| {
+            let text = format!(r#"{{"prompt_tokens":1,"cost":{cost}}}"#);
+            let raw: &RawValue = serde_json::from_str(&text).unwrap();
+            let got = usage(raw).unwrap();
+            assert_eq!(
+                (got.cost_micro_usd, got.cost_fault),
+                (expect, fault),
+                "{cost}"
+            );
+        };
+        for cost in [
+            "1e400",
+            "-1",
+            "-0.001",
+            "\"0.5\"",
+            "true",
+            "[1]",
+            "{}",
+            r#"{"total_cost":1e400}"#,
+        ] {
+            check(cost, None, true);
+        }
+        check("null", None, false);
+        check("0.5", Some(500_000), false);
+        check("1e300", Some(MAX_EXACT), false);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use crate::message::StopReason;
 
 /// The most opening tags of one text that are read.
 const MAX_TAGS: usize = 128;
-/// How much of a tag must have arrived before the nonce is part of it.
-const BEFORE_NONCE: usize = "</ai-agent-".len();
+/// What of a tag stands before the nonce.
+const BEFORE_NONCE: &str = "ai-agent-";
 
 /// Reads the tags of a text that is whole; `stop` is why the model ended it.
 #[must_use]
@@ -125,7 +125,10 @@ impl XmlScanner {
         if let Some(tag) = rest.strip_prefix(&self.opening) {
             let slot = tag.split(char::is_whitespace).next().unwrap_or_default();
             self.ignore(slot, XmlFlaw::Unclosed);
-        } else if rest.len() < BEFORE_NONCE && !self.muted {
+        } else if rest.contains(BEFORE_NONCE) {
+            // Too short to say whose, and of no use as text.
+            self.ignore("", XmlFlaw::Unclosed);
+        } else if !self.muted {
             self.reading.text.push_str(&rest);
         }
         let text = self.reading.text.get(from..).unwrap_or_default().to_owned();

@@ -181,7 +181,24 @@ fn only_a_final_report_may_be_unclosed_and_only_where_the_model_ended_it() {
     check("<N-0004 tool=\"f\">{}", "\"\" Unclosed(0004)");
     check("<N-0004 tool=\"f", "\"\" Unclosed(0004)");
     check("MIT <N-00", "\"MIT \" Unclosed(00)");
-    check("MIT <ai-agent-0a1b", "\"MIT \"");
+    // The end of the text is the end of a tag that was begun; what only begins like one, and is shorter, is text.
+    for fragment in [
+        "<ai-agent-",
+        "</ai-agent-",
+        "<ai-agent-0a1b",
+        "</ai-agent-0a1b2c3d",
+    ] {
+        check(&format!("MIT {fragment}"), "\"MIT \" Unclosed()");
+    }
+    for text in [
+        "MIT <",
+        "MIT </",
+        "MIT <ai-agent",
+        "MIT </ai-agent",
+        "MIT <ai-agent-f",
+    ] {
+        check(text, &format!("{text:?}"));
+    }
     // A closing tag that was begun, or closes another slot, is no part of the report; what is no tag of ours is.
     for end in [
         "</ai-agent-",
@@ -201,7 +218,7 @@ fn only_a_final_report_may_be_unclosed_and_only_where_the_model_ended_it() {
         &format!("{opening}</N-0004>a"),
         "\"\" report - \"</ai-agent-0a1b2c3d-0004>a\" unclosed",
     );
-    check(&format!("{opening}</N-"), "\"\" Unclosed(FINAL)");
+    check(&format!("{opening}</N-"), "\"\" Unclosed(FINAL) Unclosed()");
     // What comes after an unclosed tag is read, and nobody's text.
     check(
         "a<N-0004 tool=\"f\">{} b <N-0005 tool=\"g\">{}</N-0005> c",

@@ -35,6 +35,30 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         return Ok(Exit::USAGE);
     }
     let approved = !args.deny;
+    let reader = StoreReader::open(&path)?;
+    let given = reader
+        .left_answer(&run_id)
+        .filter(|given| (given.call, given.arguments_hash) == (order.call, order.arguments_hash));
+    match given {
+        Some(given) if given.approved == approved => {
+            let what = said(approved);
+            home.screen.out(&format!(
+                "already {what}: call {} of run {run_id}; the answer has not been taken yet\n",
+                order.call.0
+            ))?;
+            return Ok(Exit::OK);
+        }
+        Some(given) if !args.replace => {
+            let told = format!(
+                "answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
+                said(given.approved)
+            );
+            let help = "give --replace to put this answer in its place".to_owned();
+            home.screen.failure(&told, help);
+            return Ok(Exit::USAGE);
+        }
+        Some(_) | None => {}
+    }
     if !args.yes {
         let what = if approved { "allow" } else { "refuse" };
         let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
@@ -47,7 +71,6 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
-    let reader = StoreReader::open(&path)?;
     reader.leave_answer(
         &run_id,
         &Answer {
@@ -56,7 +79,11 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
             call: order.call,
         },
     )?;
-    let said = if approved { "allowed" } else { "refused" };
+    let replaced = if given.is_some() {
+        ", in the place of the answer before"
+    } else {
+        ""
+    };
     let driven = reader.driver_of(&run_id)?.is_some();
     let when = if driven {
         String::new()
@@ -64,10 +91,15 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         format!("; no process drives the run, so it counts from `monolith resume {run_id}` on")
     };
     home.screen.out(&format!(
-        "{said}: call {} of run {run_id}{when}\n",
+        "{}: call {} of run {run_id}{replaced}{when}\n",
+        said(approved),
         order.call.0
     ))?;
     Ok(Exit::OK)
+}
+
+const fn said(approved: bool) -> &'static str {
+    if approved { "allowed" } else { "refused" }
 }
 
 /// What a run waits with, as a fresh machine finds it from what is stored.

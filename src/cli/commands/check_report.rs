@@ -155,7 +155,7 @@ fn unsent(contract: &ExecutionContract) -> Vec<Unsent> {
 
 /// A text of the file, without what is known to be secret.
 fn shown(text: &str) -> String {
-    known::without_secrets(text).into_owned()
+    known::without_secrets(text)
 }
 
 /// The exit code of a run that fails this check (semantics §3).

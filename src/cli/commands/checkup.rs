@@ -432,7 +432,7 @@ fn contract(home: &Home, file: &Path) -> Vec<Finding> {
     let name = "contract";
     let path = home.cwd.join(file);
     let folder = path.parent().unwrap_or(&home.cwd).to_owned();
-    let preview = read_spec(home, (file, &path), &[], &home.cwd)
+    let preview = read_spec(home, (file, &path), &[], (&home.cwd, home.named_config()))
         .and_then(|spec| preview_of(home, spec, folder, true));
     let preview = match preview {
         Ok(preview) => preview,

@@ -47,7 +47,12 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
 
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
     let path = home.cwd.join(&args.file);
-    let spec = read_spec(home, (&args.file, &path), &args.sets, &home.cwd)?;
+    let spec = read_spec(
+        home,
+        (&args.file, &path),
+        &args.sets,
+        (&home.cwd, home.named_config()),
+    )?;
     let folder = path.parent().unwrap_or(&home.cwd).to_owned();
     preview_of(home, spec, folder, args.start_servers)
 }

@@ -45,7 +45,12 @@ fn run(home: &Home) -> Result<Exit, CliError> {
     let run_id = demo_id()?;
     let folder = folder(home, &run_id)?;
     let contract = folder.join(CONTRACT);
-    let spec = read_spec(home, (Path::new(CONTRACT), &contract), &[], &home.cwd)?;
+    let spec = read_spec(
+        home,
+        (Path::new(CONTRACT), &contract),
+        &[],
+        (&home.cwd, home.named_config()),
+    )?;
     let task = spec.task.clone().unwrap_or_default();
     let job = Job {
         spec,
@@ -55,6 +60,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
         durability: Durability::Full,
         invocation: Some(Invocation {
             base_dir: folder,
+            config: None,
             contract_file: contract,
             sets: Vec::new(),
         }),

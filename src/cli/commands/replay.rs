@@ -71,6 +71,8 @@ pub(super) fn evidence_flaw(home: &Home, asked: &str) -> Result<Option<FirstBad>
 pub(super) struct Origin {
     /// The folder that the workspace is found from.
     pub(super) base_dir: PathBuf,
+    /// The file of configuration that is named, else the one that the run was begun with.
+    pub(super) config: Option<PathBuf>,
     /// The contract file as messages call it.
     pub(super) file: PathBuf,
     /// Where it is.
@@ -92,6 +94,8 @@ impl Origin {
             Source::Run(run_id, reader) => reader.invocation(run_id)?,
             Source::File(_) => None,
         };
+        let config = begun.as_ref().and_then(|begun| begun.config.clone());
+        let config = home.named_config().or(config);
         let (base_dir, recorded, before) = match begun {
             Some(begun) => (begun.base_dir, Some(begun.contract_file), begun.sets),
             None => (home.cwd.clone(), None, Vec::new()),
@@ -107,6 +111,7 @@ impl Origin {
         })?;
         Ok(Self {
             base_dir,
+            config,
             path: home.cwd.join(&file),
             file,
             sets: before
@@ -119,7 +124,12 @@ impl Origin {
     /// What a driver needs to know of it.
     pub(super) fn request(&self, home: &Home) -> Result<RunRequest, CliError> {
         Ok(RunRequest {
-            spec: read_spec(home, (&self.file, &self.path), &self.sets, &self.base_dir)?,
+            spec: read_spec(
+                home,
+                (&self.file, &self.path),
+                &self.sets,
+                (&self.base_dir, self.config.clone()),
+            )?,
             contract_dir: self.path.parent().unwrap_or(&home.cwd).to_owned(),
             base_dir: self.base_dir.clone(),
             environment: home.environment.clone(),

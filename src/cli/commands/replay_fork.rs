@@ -42,6 +42,7 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     request.run_id = args.run_id;
     request.invocation = Some(Invocation {
         base_dir: origin.base_dir,
+        config: origin.config,
         contract_file: origin.path,
         sets: origin.sets.into_iter().filter(|set| is_kept(set)).collect(),
     });

@@ -27,6 +27,9 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
     let store = home.open_store(args.durability.into())?;
     let reopened = driver::reopen(&store, &run_id)?;
     let begun = reopened.invocation().cloned();
+    // The layers are looked for where they were then; a file that is named now comes before the one that was.
+    let config = begun.as_ref().and_then(|begun| begun.config.clone());
+    let config = home.named_config().or(config);
     let (base_dir, recorded, mut sets) = match begun {
         Some(begun) => (begun.base_dir, Some(begun.contract_file), begun.sets),
         None => (home.cwd.clone(), None, Vec::new()),
@@ -35,7 +38,7 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     sets.extend(args.sets);
     let path = home.cwd.join(&file);
-    let spec = read_spec(home, (&file, &path), &sets, &base_dir)?;
+    let spec = read_spec(home, (&file, &path), &sets, (&base_dir, config))?;
     known::learn(&spec, &home.environment);
     let request = RunRequest {
         spec,

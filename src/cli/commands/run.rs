@@ -141,7 +141,12 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
     // The command line has exactly one of them.
     let file = args.contract.or(args.given).unwrap_or_default();
     let path = home.cwd.join(&file);
-    let mut spec = read_spec(home, (&file, &path), &args.sets, &home.cwd)?;
+    let mut spec = read_spec(
+        home,
+        (&file, &path),
+        &args.sets,
+        (&home.cwd, home.named_config()),
+    )?;
     if args.task.is_some() {
         spec.task = args.task;
     }
@@ -149,6 +154,7 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
     let contract_dir = path.parent().unwrap_or(&home.cwd).to_owned();
     let invocation = Invocation {
         base_dir: home.cwd.clone(),
+        config: home.named_config(),
         contract_file: path,
         sets: args.sets.into_iter().filter(|set| is_kept(set)).collect(),
     };
@@ -181,12 +187,12 @@ impl From<DurabilityArg> for Durability {
 }
 
 /// Reads a contract file; `name` is what messages call it. What it names and does not define is taken from the layers of
-/// configuration, as they are for who stands in `base`.
+/// configuration, as they are for who stands in `base` and names that file of configuration.
 pub(super) fn read_spec(
     home: &Home,
     (name, path): (&Path, &Path),
     sets: &[String],
-    base: &Path,
+    (base, config): (&Path, Option<PathBuf>),
 ) -> Result<ContractSpec, CliError> {
     let refuse = |reason: String| ContractFault::Unreadable {
         path: name.to_owned(),
@@ -211,7 +217,7 @@ pub(super) fn read_spec(
             "it is not UTF-8 at line {line}, column {column} (byte {at})"
         ))
     })?;
-    let layers = home.layers(base, path.parent().unwrap_or(base))?;
+    let layers = home.layers((base, config), path.parent().unwrap_or(base))?;
     let name = name.display().to_string();
     Ok(ContractSpec::parse_with(&name, &text, sets, &layers)?)
 }

@@ -18,6 +18,7 @@ impl Advice for StoreError {
             | Self::DiskFull { .. }
             | Self::NotADatabase { .. }
             | Self::Foreign { .. }
+            | Self::Empty { .. }
             | Self::NewerFormat { .. }
             | Self::OlderFormat { .. }
             | Self::UnknownFormat { .. }
@@ -41,6 +42,9 @@ impl Advice for StoreError {
             Self::RunExists { .. } => "give another name, or none",
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
                 "name another file with --store; this one was left as it is"
+            }
+            Self::Empty { .. } => {
+                "name another file with --store, or put this one back from a copy; it was left as it is"
             }
             Self::CannotOpen { .. } => {
                 "the folder must exist and be yours to write; to read a store elsewhere, it must be yours to read"

@@ -174,6 +174,12 @@ impl Place {
     }
 }
 
+/// Whether a path is `known`, or leads below it.
+fn is_at(known: &str, path: &str) -> bool {
+    let below = path.strip_prefix(known);
+    below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// How many errors are reported; a file with more is not helped by the rest.
 const MAX_ERRORS: usize = 100;
 
@@ -187,6 +193,8 @@ pub(super) struct Findings<'a> {
     list: RefCell<Vec<Finding>>,
     /// Paths of values that are not the file's own, and where they are from.
     outside: RefCell<Vec<(String, String)>>,
+    /// Paths of values that may be secrets: those of variables.
+    hidden: RefCell<Vec<String>>,
 }
 
 impl<'a> Findings<'a> {
@@ -196,6 +204,7 @@ impl<'a> Findings<'a> {
             sets,
             list: RefCell::default(),
             outside: RefCell::default(),
+            hidden: RefCell::default(),
         }
     }
 
@@ -208,8 +217,7 @@ impl<'a> Findings<'a> {
     ) {
         let mut rule: String = rule.into();
         let outside = self.outside.borrow();
-        let at = |known: &str| path == known || path.starts_with(&format!("{known}."));
-        if let Some((_, origin)) = outside.iter().find(|(known, _)| at(known)) {
+        if let Some((_, origin)) = outside.iter().find(|(known, _)| is_at(known, path)) {
             rule = format!("{rule} (in {origin})");
         }
         let finding = (place.clone(), path.to_owned(), rule, help);
@@ -220,6 +228,16 @@ impl<'a> Findings<'a> {
     pub(super) fn defined_outside(&self, path: &str, origin: &str) {
         let mut outside = self.outside.borrow_mut();
         outside.push((path.to_owned(), origin.to_owned()));
+    }
+
+    /// What stands at that path, or below it, is not shown from now on.
+    pub(super) fn hide(&self, path: &str) {
+        self.hidden.borrow_mut().push(path.to_owned());
+    }
+
+    /// Whether what stands at that path is never shown.
+    pub(super) fn is_hidden(&self, path: &str) -> bool {
+        self.hidden.borrow().iter().any(|known| is_at(known, path))
     }
 
     /// A place in words: `on line 3`, `in --set max_turns=6`.

@@ -165,10 +165,16 @@ fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
             if asked.is_null() || text == DEFAULT_QUEUE || names.contains(text) {
                 continue;
             }
-            let rule = format!("no queue `{text}` stands under `queues`");
-            let help = suggest(text, names.iter().map(String::as_str));
             let out = file.out.below("tools").below("mcp").below(&server.text);
-            out.below("queue").refuse(&asked, rule, help);
+            let out = out.below("queue");
+            let (missing, help) = if out.findings.is_hidden(&out.path) {
+                ("of the name that a variable holds".to_owned(), None)
+            } else {
+                let help = suggest(text, names.iter().map(String::as_str));
+                (format!("`{text}`"), help)
+            };
+            let rule = format!("no queue {missing} stands under `queues`");
+            out.refuse(&asked, rule, help);
         }
     }
     file.get("queues").unwrap_or_default()

@@ -1,6 +1,6 @@
 //! What a file names and does not define, taken from whoever knows it: providers, tool servers, queues (000 §7).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub(crate) enum Wanted {
 /// A definition from outside the file, in the file's own form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Definition {
+    /// Dotted paths in the definition below which a value holds that of a variable: it may be a secret, and is never shown.
+    pub(crate) expanded: BTreeSet<String>,
     /// Where each value is from, by its dotted path in the definition.
     pub(crate) origins: BTreeMap<String, String>,
     /// For values that are expanded where they are used, what their variables are, by the same paths.
@@ -54,6 +56,13 @@ pub(crate) trait Definitions {
     /// # Errors
     /// Why the definition that there is cannot be used: where, and which rule.
     fn find(&self, wanted: Wanted, name: &str) -> Result<Option<Definition>, String>;
+
+    /// What stands where the file says nothing: keys of the file's own form. `asked` is whether the file took a definition from
+    /// here; none where nothing is to be filled in.
+    ///
+    /// # Errors
+    /// Why what there is cannot be used: where, and which rule.
+    fn defaults(&self, asked: bool) -> Result<Option<Definition>, String>;
 }
 
 /// Nobody knows anything: the file stands alone.
@@ -61,6 +70,10 @@ pub(super) struct Nothing;
 
 impl Definitions for Nothing {
     fn find(&self, _: Wanted, _: &str) -> Result<Option<Definition>, String> {
+        Ok(None)
+    }
+
+    fn defaults(&self, _: bool) -> Result<Option<Definition>, String> {
         Ok(None)
     }
 }
@@ -88,6 +101,7 @@ pub(super) fn fill(root: &mut Node, known: &dyn Definitions, findings: &Findings
     for (name, place) in named_queues(root) {
         filling.take(root, Wanted::Queue, &name, &place);
     }
+    filling.defaults(root);
     filling.filled
 }
 
@@ -145,8 +159,67 @@ impl Filling<'_> {
             self.findings.defined_outside(&below(&key), &origin);
             self.filled.origins.insert(below(&key), origin);
         }
+        for key in &found.expanded {
+            self.findings.hide(&below(key));
+        }
         for (key, scope) in found.scopes {
             self.filled.scopes.insert(below(&key), scope);
+        }
+    }
+}
+
+impl Filling<'_> {
+    /// Fills in what the file says nothing of. Whatever stands in the file counts, also where it is null: that switches a
+    /// parameter off.
+    fn defaults(&mut self, root: &mut Node) {
+        let place = Origin::File.place(0, 0);
+        let found = match self.known.defaults(!self.filled.origins.is_empty()) {
+            Ok(Some(found)) => found,
+            Ok(None) => return,
+            Err(rule) => {
+                self.findings.add(&place, "", rule, None);
+                return;
+            }
+        };
+        let aside = Findings::new(&found.text, &[]);
+        let Some(mut node) = tree::parse(&found.text, Origin::File, &aside) else {
+            return;
+        };
+        put_at(&mut node, &place);
+        let Kind::Map(sections) = node.kind else {
+            return;
+        };
+        for (key, value) in sections {
+            match value.kind {
+                Kind::Map(entries) => {
+                    for (below, value) in entries {
+                        self.default(root, &[&key.text, &below.text], value, &found);
+                    }
+                }
+                Kind::Scalar { .. } | Kind::List(_) => {
+                    self.default(root, &[&key.text], value, &found);
+                }
+            }
+        }
+    }
+
+    fn default(&mut self, root: &mut Node, path: &[&str], value: Node, found: &Definition) {
+        let said = path.iter().try_fold(&*root, |node, key| child(node, key));
+        if said.is_some() {
+            return;
+        }
+        let place = value.place.clone();
+        let Some(slot) = slot(root, path, &place) else {
+            return;
+        };
+        *slot = value;
+        let dotted = path.join(".");
+        if let Some(origin) = found.origins.get(&dotted) {
+            self.findings.defined_outside(&dotted, origin);
+            self.filled.origins.insert(dotted.clone(), origin.clone());
+        }
+        if found.expanded.contains(&dotted) {
+            self.findings.hide(&dotted);
         }
     }
 }

@@ -31,6 +31,9 @@ impl Out<'_> {
     pub(super) fn describe(&self, node: &Node) -> String {
         match node.kind {
             Kind::Scalar { .. } if self.path.split('.').any(is_secret_key) => "text".to_owned(),
+            Kind::Scalar { .. } if self.findings.is_hidden(&self.path) => {
+                "the value of a variable".to_owned()
+            }
             _ => node.describe(),
         }
     }

@@ -6,7 +6,8 @@ use super::Redactor;
 use super::forms::can_be_matched;
 use super::shapes::SCHEMES;
 use crate::contract::{
-    ContractSpec, ExecutionContract, McpTransport, ProviderSpec, placeholders, url_secrets,
+    ContractSpec, ExecutionContract, McpTransport, ProviderSpec, RedactionTerms, placeholders,
+    url_secrets,
 };
 use crate::driver::{DriverError, Environment};
 use crate::inference::Secret;
@@ -198,8 +199,37 @@ impl Secrets {
                 Some(_) => {}
             }
         }
-        Ok(Self(kept))
+        match key_in_an_address(&document) {
+            Some((pointer, place)) => Err(DriverError::SecretInContract { pointer, place }),
+            None => Ok(Self(kept)),
+        }
     }
+}
+
+/// An address of the contract in which a well-known credential stands: its RFC 6901 pointer, and its place in the file.
+fn key_in_an_address(document: &Value) -> Option<(String, String)> {
+    let finder = Redactor::fixed(&Secrets::default(), &RedactionTerms::default());
+    let sections = [
+        ("providers", "base_url", "providers"),
+        ("servers", "url", "tools.mcp"),
+    ];
+    sections.into_iter().find_map(|(section, key, place)| {
+        let all = document.get(section)?.as_object()?;
+        let shown = all.iter().find(|(_, terms)| {
+            let address = terms.get(key).and_then(Value::as_str);
+            // The name of a host may look like anything, and is no secret.
+            let path = address
+                .and_then(|address| address.split_once("://")?.1.split_once('/'))
+                .map(|(_, path)| path);
+            path.is_some_and(|path| finder.text(path) != path)
+        });
+        let (name, _) = shown?;
+        let step = name.replace('~', "~0").replace('/', "~1");
+        Some((
+            format!("/{section}/{step}/{key}"),
+            format!("{place}.{name}.{key}"),
+        ))
+    })
 }
 
 /// Whether a header, variable or parameter of that name is secret by its name.

@@ -198,8 +198,10 @@ impl Oracle {
         let room = limit - head;
         let expected = (super::super::summary::preamble(&envelope.tool, room).len() as u64 + whole)
             .div_ceil(4);
-        let over = self.facts.inferences + 1 > self.terms.max_inferences
-            || self.facts.tokens + expected > self.terms.max_tokens_consumed.0
+        // What the next request needs at least is left to it.
+        let next = self.projected(Wish::Turn) + self.results();
+        let over = self.facts.inferences + 2 > self.terms.max_inferences
+            || self.facts.tokens + expected + next > self.terms.max_tokens_consumed.0
             || expected > self.limit(target);
         if over {
             return self.rest();
@@ -226,7 +228,7 @@ impl Oracle {
             && said.result.status != AdapterStatus::Rejected
             && matches!(said.result.stop, StopReason::End | StopReason::Unknown)
             && message.tool_calls.is_empty()
-            && !message.content.trim().is_empty()
+            && !message.is_blank()
         {
             let text = message.content.trim();
             let head = texts::summary_head(whole, text.len() as u64);
@@ -239,6 +241,15 @@ impl Oracle {
         self.rest()
     }
 
+    /// What the results of the turn weigh so far.
+    fn results(&self) -> u64 {
+        let weigh = |c: &Call| match c.slot {
+            Slot::Result(n) | Slot::Told(_, n, _) => n,
+            _ => 0,
+        };
+        self.facts.batch.iter().map(weigh).sum()
+    }
+
     /// tool_preflight: a result that does not fit is dropped.
     pub(super) fn weigh(&mut self, tokens: u64) -> Slot {
         let smallest = (0..self.targets())
@@ -246,15 +257,8 @@ impl Oracle {
             .min()
             .unwrap_or(0);
         let schema = self.schema(false);
+        let results = self.results();
         let f = &mut self.facts;
-        let results: u64 = f
-            .batch
-            .iter()
-            .map(|c| match c.slot {
-                Slot::Result(n) | Slot::Told(_, n, _) => n,
-                _ => 0,
-            })
-            .sum();
         if f.current + f.pending + results + tokens + schema > smallest {
             f.tripped = true;
             return Slot::Result(estimate(&failed("context window budget exceeded")));

@@ -68,8 +68,7 @@ impl Oracle {
             }
             _ => {}
         }
-        let text =
-            !message.content.trim().is_empty() || r.result.withheld.is_some_and(|w| !w.blank);
+        let text = !message.is_blank() || r.result.withheld.is_some_and(|w| !w.blank);
         let cut = text && r.result.stop == StopReason::Length;
         if violation == Some(Code::ForbiddenCall) {
             self.accept(&r.usage);

@@ -183,6 +183,10 @@ fn files_that_are_no_store_of_this_build_are_refused_by_name() {
     )
     .unwrap();
     assert_eq!(kind(&text), StoreError::NotADatabase { path: text.clone() });
+    let empty = folder.path().join("empty.db");
+    std::fs::write(&empty, "").unwrap();
+    let read = StoreReader::open(&empty).unwrap_err();
+    assert_eq!(read, StoreError::Empty { path: empty });
     let other = folder.path().join("other.db");
     Connection::open(&other)
         .unwrap()

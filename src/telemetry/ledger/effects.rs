@@ -53,6 +53,7 @@ impl Ledger {
                     cost_usd: None,
                     cost_micro_usd: None,
                     cost_source: None,
+                    cost_fault: false,
                     stop_reason: None,
                 });
                 let slot = self.open(line, asked);
