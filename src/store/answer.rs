@@ -31,20 +31,33 @@ impl StoreReader {
         read_answer(&path_of(&self.path, run_id))
     }
 
-    /// Leaves an answer; one that was left before and not taken is replaced.
+    /// Leaves an answer in the place of the one that was found there, of none where none was. False where another one was left
+    /// or taken since that look; nothing is changed then.
     ///
     /// # Errors
     /// [`StoreError`] where the file cannot be written.
-    pub(crate) fn leave_answer(&self, run_id: &RunId, answer: &Answer) -> Result<(), StoreError> {
+    pub(crate) fn leave_answer(
+        &self,
+        run_id: &RunId,
+        answer: &Answer,
+        found: Option<Answer>,
+    ) -> Result<bool, StoreError> {
         let path = path_of(&self.path, run_id);
         let refuse = |fault: io::Error| super::lock::refused(&path, &fault);
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).map_err(refuse)?;
+        // Two people who answer at once do it one after the other, and the second is told. No run is called so.
+        let turn = File::create(folder.join("_turn")).map_err(refuse)?;
+        turn.lock().map_err(refuse)?;
+        if read_answer(&path) != found {
+            return Ok(false);
+        }
         // Whole or not at all: whoever takes it may look at any moment. No run is called so.
         let unfinished = folder.join(format!("_{}", std::process::id()));
         let text = serde_json::to_vec(answer).map_err(|fault| refuse(fault.into()))?;
         fs::write(&unfinished, text).map_err(refuse)?;
-        fs::rename(&unfinished, &path).map_err(refuse)
+        fs::rename(&unfinished, &path).map_err(refuse)?;
+        Ok(true)
     }
 }
 
@@ -70,4 +83,30 @@ fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
     let mut folder = OsString::from(database);
     folder.push(".answers");
     PathBuf::from(folder).join(run_id.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Durability;
+
+    #[test]
+    fn an_answer_that_was_left_since_the_look_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        drop(Store::open(&path, Durability::Normal).unwrap());
+        let reader = StoreReader::open(&path).unwrap();
+        let run = RunId::try_from("r1".to_owned()).unwrap();
+        let answer = |approved| Answer {
+            approved,
+            arguments_hash: Digest::of(b"{}"),
+            call: CallSeq(1),
+        };
+        assert!(reader.leave_answer(&run, &answer(true), None).unwrap());
+        assert!(!reader.leave_answer(&run, &answer(false), None).unwrap());
+        assert_eq!(reader.left_answer(&run), Some(answer(true)));
+        let found = Some(answer(true));
+        assert!(reader.leave_answer(&run, &answer(false), found).unwrap());
+        assert_eq!(reader.left_answer(&run), Some(answer(false)));
+    }
 }

@@ -36,8 +36,8 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
     }
     let approved = !args.deny;
     let reader = StoreReader::open(&path)?;
-    let given = reader
-        .left_answer(&run_id)
+    let found = reader.left_answer(&run_id);
+    let given = found
         .filter(|given| (given.call, given.arguments_hash) == (order.call, order.arguments_hash));
     match given {
         Some(given) if given.approved == approved => {
@@ -71,14 +71,19 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
         }
     }
-    reader.leave_answer(
-        &run_id,
-        &Answer {
-            approved,
-            arguments_hash: order.arguments_hash,
-            call: order.call,
-        },
-    )?;
+    let answer = Answer {
+        approved,
+        arguments_hash: order.arguments_hash,
+        call: order.call,
+    };
+    if !reader.leave_answer(&run_id, &answer, found)? {
+        let told = format!(
+            "answer for run {run_id}: somebody else answered meanwhile, or the run went on"
+        );
+        home.screen
+            .failure(&told, home.hint(&format!("show {run_id}")));
+        return Ok(Exit::USAGE);
+    }
     let replaced = if given.is_some() {
         ", in the place of the answer before"
     } else {
