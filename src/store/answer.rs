@@ -46,9 +46,8 @@ impl StoreReader {
         let refuse = |fault: io::Error| super::lock::refused(&path, &fault);
         let folder = path.parent().unwrap_or(&path);
         fs::create_dir_all(folder).map_err(refuse)?;
-        // Two people who answer at once do it one after the other, and the second is told. No run is called so.
-        let turn = File::create(folder.join("_turn")).map_err(refuse)?;
-        turn.lock().map_err(refuse)?;
+        // Of two people who answer at once the second is told.
+        let _turn = turn_in(folder).map_err(refuse)?;
         if read_answer(&path) != found {
             return Ok(false);
         }
@@ -65,11 +64,23 @@ impl Store {
     /// Takes what was left for a run; none where there is nothing that can be read as an answer.
     pub(crate) fn take_answer(&self, run_id: &RunId) -> Option<Answer> {
         let path = path_of(self.path(), run_id);
+        if !path.exists() {
+            return None;
+        }
+        // An answer that is being put in another's place is not lost between the look and the removal.
+        let _turn = turn_in(path.parent()?).ok()?;
         let answer = read_answer(&path);
         // What cannot be read as one is nobody's answer, and must not be looked at again and again.
         fs::remove_file(&path).ok()?;
         answer
     }
+}
+
+/// The turn of whoever changes answers: they do it one after the other. No run is called so.
+fn turn_in(folder: &Path) -> io::Result<File> {
+    let turn = File::create(folder.join("_turn"))?;
+    turn.lock()?;
+    Ok(turn)
 }
 
 fn read_answer(path: &Path) -> Option<Answer> {

@@ -15,10 +15,12 @@ use crate::cli::home::{Home, LOCAL_KEY};
 use crate::cli::numbers::{counted, grouped};
 use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
-use crate::inference::{
-    BuiltInTokenizers, KNOWN_MODELS, ModelStore, engine_features, free_bytes, lacking_features,
-};
+use crate::inference::free_bytes;
 use crate::store::{RunFilter, StoreError};
+
+mod embedded;
+
+use embedded::{build_tools, engine, models, tokenizers};
 
 /// Less free room than this ends runs before long.
 const LITTLE_ROOM: u64 = 256 << 20;
@@ -88,7 +90,7 @@ pub(super) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, Cl
         found.push(build_tools());
     }
     found.push(tokenizers());
-    found.extend(models(&folder));
+    found.extend(models(home, &folder)?);
     let servers = runtime()?.block_on(running(&args.places, &home.environment));
     for server in &servers {
         let count = counted(server.models.len(), "model");
@@ -256,116 +258,6 @@ fn terminal() -> Finding {
             kind(tells)
         ),
     )
-}
-
-fn engine() -> Finding {
-    let name = "embedded engine";
-    let lacking = lacking_features();
-    let needed = engine_features().join(", ");
-    if !lacking.is_empty() {
-        let detail = format!("this processor lacks {}", lacking.join(", "));
-        let fix = "use a model server instead: monolith init finds one";
-        return if cfg!(feature = "local") {
-            wrong(name, detail, fix)
-        } else {
-            missing(name, detail, fix)
-        };
-    }
-    if cfg!(feature = "local") {
-        return ok(name, format!("built in; this processor has {needed}"));
-    }
-    missing(
-        name,
-        "this build has none",
-        "cargo build --release --features local",
-    )
-}
-
-/// The encoders that tokens can be estimated with: without one, bytes / 4.
-fn tokenizers() -> Finding {
-    let name = "tokenizers";
-    match BuiltInTokenizers::IDS {
-        [] => missing(
-            name,
-            "this build has none: tokens are estimated as bytes / 4",
-            "cargo build --release --features tokenizers",
-        ),
-        ids => ok(name, ids.join(", ")),
-    }
-}
-
-/// What building the engine takes, told only where it is not built in.
-fn build_tools() -> Finding {
-    let name = "to build it";
-    let mut lacking = Vec::new();
-    for tool in ["cmake", "c++"] {
-        if version_of(tool).is_none() {
-            lacking.push(tool);
-        }
-    }
-    if !has_libclang() {
-        lacking.push("libclang");
-    }
-    if lacking.is_empty() {
-        return ok(name, "cmake, a C++ compiler and libclang are here");
-    }
-    missing(
-        name,
-        format!("this machine lacks {}", lacking.join(", ")),
-        "Debian, Ubuntu: apt-get install --no-install-recommends cmake g++ libclang1-14 libclang-common-14-dev (or the version \
-         that it has); elsewhere the packages of those names",
-    )
-}
-
-fn has_libclang() -> bool {
-    if std::env::var_os("LIBCLANG_PATH").is_some() {
-        return true;
-    }
-    let mut folders: Vec<std::path::PathBuf> = Vec::new();
-    for (parent, inner) in [("/usr/lib", ""), ("/usr/lib", "lib"), ("/usr/local", "lib")] {
-        let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
-        folders.extend(entries.map(|entry| entry.path().join(inner)));
-    }
-    folders.extend(["/usr/lib64", "/usr/local/lib", "/opt/homebrew/opt/llvm/lib"].map(Into::into));
-    folders.push("/Library/Developer/CommandLineTools/usr/lib".into());
-    folders.iter().any(|folder| {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        entries
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .any(|name| name.starts_with("libclang.") || name.starts_with("libclang-"))
-    })
-}
-
-fn models(folder: &Path) -> Vec<Finding> {
-    let name = "model";
-    let store = ModelStore::new(folder.to_owned());
-    let known = KNOWN_MODELS.map(|known| known.name).join(", ");
-    match store.list() {
-        Err(fault) => vec![wrong(name, fault.to_string(), "remove that file")],
-        Ok(models) if models.is_empty() => vec![missing(
-            name,
-            "none is stored",
-            format!("monolith model pull {known}"),
-        )],
-        Ok(models) => models
-            .iter()
-            .map(|model| match store.verify(&model.name, &mut |_| true) {
-                Ok(_) => ok(
-                    name,
-                    format!(
-                        "{}: {} MiB, its hash is right",
-                        model.name,
-                        model.bytes.saturating_add(1 << 19) >> 20
-                    ),
-                ),
-                Err(fault) => wrong(
-                    name,
-                    fault.to_string(),
-                    format!("monolith model remove {}, and get it again", model.name),
-                ),
-            })
-            .collect(),
-    }
 }
 
 /// The usual keys, by their names alone.
