@@ -64,8 +64,8 @@ impl Replayer {
                     }
                 }
             }
-            EventKind::RunStarted(_)
-            | EventKind::Probed(_)
+            EventKind::RunStarted(started) => self.check_opening(entry, started),
+            EventKind::Probed(_)
             | EventKind::TimerFired
             | EventKind::StopRequested
             | EventKind::Interrupted(_)
