@@ -146,7 +146,8 @@ async fn found(
         targets: sources.capabilities(spec),
     };
     let tokenizer = spec.tokenizer_id();
-    let tokenizers = Tokenizers::ready(tokenizer, &sources, spec, &request.environment).await;
+    let environment = &request.environment;
+    let tokenizers = Tokenizers::ready(tokenizer, &sources, spec, environment, cancel).await?;
     let contract = ContractFactory.make_counting(spec, &manifest, None, &tokenizers)?;
     guard.check(&contract)?;
     let preview = Preview {

@@ -2,6 +2,12 @@
 
 use super::tests::{Watcher, call, end, replay, run, say};
 
+const EMBEDDED: &str = r"
+task: Which licence?
+tokenizer: model
+targets: [{provider: m, model: smollm2-135m}]
+providers: {m: {type: local, file: m.gguf}}
+";
 const O200K: &str = "tokenizer=gpt-4o";
 
 fn script() -> [String; 2] {
@@ -70,6 +76,88 @@ async fn going_on_with_a_run_takes_the_encoder_that_it_was_begun_with() {
     );
     assert!(said.contains("--features tokenizers"), "{said}");
     assert_eq!(stored(&to).len(), before);
+}
+
+#[tokio::test]
+async fn why_a_tokenizer_is_missing_is_recorded_without_secrets() {
+    use tokio_util::sync::CancellationToken;
+
+    use super::bring_up::Start;
+    use super::tests_resume::request;
+    use super::{Environment, prepare};
+    use crate::contract::ContractSpec;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("of-hunter2");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut asked = request(&folder, &[]);
+    let of_the_model = EMBEDDED.replace("m.gguf", "no.gguf");
+    asked.spec = ContractSpec::parse("c.yaml", &of_the_model, &[]).expect("a contract");
+    asked.spec.redact.env = vec!["WORD".to_owned()];
+    asked.environment = Environment::new(|name| (name == "WORD").then(|| "hunter2".to_owned()));
+    let prepared = prepare(asked, &CancellationToken::new()).await;
+    let prepared = prepared.expect("prepared");
+    let Start::New { started, .. } = &prepared.start else {
+        unreachable!("it is a new run");
+    };
+    let fault = started.tokenizer_fault.as_deref().expect("a fault");
+    assert!(fault.contains("/no.gguf: it cannot be read"), "{fault}");
+    assert!(fault.contains("/of-"), "{fault}");
+    assert!(!fault.contains("hunter2"), "{fault}");
+    prepared.close().await;
+}
+
+/// The stand-in says through a pipe that it tries the model, and holds the pipe open for as long as it lives.
+#[cfg(all(feature = "local", unix))]
+#[tokio::test]
+async fn whoever_cancels_while_a_model_is_tried_gets_no_run_and_the_trial_ends() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::{Duration, Instant};
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::{DriverError, Environment, preview, prepare};
+    use super::tests_resume::request;
+    use crate::contract::ContractSpec;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let header = [&b"GGUF\x03\0\0\0"[..], &[0; 16]].concat();
+    std::fs::write(folder.join("m.gguf"), header).expect("written");
+    let pipe = folder.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    let program = folder.join("stand-in");
+    let script = format!("#!/bin/sh\nexec 3>'{}'\necho up >&3\nexec sleep 60\n", pipe.display());
+    std::fs::write(&program, script).expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).expect("set");
+    for previewed in [false, true] {
+        let mut asked = request(folder, &[]);
+        asked.spec = ContractSpec::parse("c.yaml", EMBEDDED, &[]).expect("a contract");
+        asked.environment = Environment::new(|_| None).with_program(program.clone());
+        let cancel = CancellationToken::new();
+        let (pipe, cancelled) = (pipe.clone(), cancel.clone());
+        let watched = std::thread::spawn(move || {
+            let mut pipe = BufReader::new(std::fs::File::open(pipe).expect("a pipe"));
+            let mut said = String::new();
+            pipe.read_line(&mut said).expect("read");
+            let began = Instant::now();
+            cancelled.cancel();
+            pipe.read_to_string(&mut said).expect("read");
+            (said, began.elapsed())
+        });
+        let refused = if previewed {
+            let all = super::ServersToStart::All;
+            preview(&asked, all, &cancel).await.map(drop)
+        } else {
+            prepare(asked, &cancel).await.map(drop)
+        };
+        assert!(matches!(refused, Err(DriverError::Cancelled)), "{refused:?}");
+        let (said, lived) = watched.join().expect("watched");
+        assert_eq!(said, "up\n");
+        assert!(lived < Duration::from_secs(50), "{lived:?}");
+    }
 }
 
 #[cfg(feature = "tokenizers")]

@@ -38,7 +38,7 @@ pub use local::{EngineCost, LocalBackend, LocalOptions};
 #[cfg(feature = "local")]
 pub(crate) use local::{
     LocalVocabulary, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer,
-    engine_identity, template_process, trial_process,
+    TrialEnd, engine_identity, template_process, trial_process,
 };
 #[cfg(feature = "local")]
 pub(crate) use model_file::FileChanged;
