@@ -139,7 +139,8 @@ impl LocalModel {
             program: environment.program(),
             window: window_of(provider, spec, contract),
         };
-        engine::vocabulary(&tried, end).map_err(|fault| format!("{}: {fault}", file.path().display()))
+        engine::vocabulary(&tried, end)
+            .map_err(|fault| format!("{}: {fault}", file.path().display()))
     }
 
     /// The engine for this model, or why there is none.
@@ -376,10 +377,7 @@ mod engine {
         pub(in crate::driver) const fn end(&self) {}
     }
 
-    pub(super) fn vocabulary(
-        _: &Tried<'_>,
-        _: &TrialEnd,
-    ) -> Result<Arc<dyn TokenCounter>, String> {
+    pub(super) fn vocabulary(_: &Tried<'_>, _: &TrialEnd) -> Result<Arc<dyn TokenCounter>, String> {
         Err(super::NO_ENGINE.to_owned())
     }
 

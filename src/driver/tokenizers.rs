@@ -10,8 +10,8 @@ use crate::inference::BuiltInTokenizers;
 use crate::message::{TokenCounter, TokenCounters};
 
 /// The one tokenizer that a run counts with: looked for before anything is begun, and kept for as long as it lasts.
-#[derive(Debug, Default)]
-pub(super) struct Tokenizers(Option<(String, Found)>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokenizers(Option<(String, Found)>);
 
 /// Somebody waits for the trial of a model; it ends where nobody does any more.
 #[derive(Default)]

@@ -37,8 +37,8 @@ pub(crate) use http::{HttpBackend, HttpTarget};
 pub use local::{EngineCost, LocalBackend, LocalOptions};
 #[cfg(feature = "local")]
 pub(crate) use local::{
-    LocalVocabulary, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer,
-    TrialEnd, engine_identity, template_process, trial_process,
+    LocalVocabulary, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer, TrialEnd,
+    engine_identity, template_process, trial_process,
 };
 #[cfg(feature = "local")]
 pub(crate) use model_file::FileChanged;
