@@ -394,3 +394,25 @@ fn a_file_that_the_caller_names_must_be_there() {
         "configuration /no/such.json: there is no such file"
     );
 }
+
+#[test]
+fn a_contract_can_do_without_the_tokenizer_of_a_layer() {
+    let desk = Desk::new();
+    let models = json!({"m": {"tokenizer": "anthropic"}});
+    let layer = json!({"providers": {"cloud": {"type": "openai", "models": models}}});
+    desk.write("cwd/.ai-agent.json", &layer);
+    let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
+    let check = |more: &str, expect: Option<&str>| {
+        let spec = desk.spec(&format!("{asks}{more}\n")).unwrap();
+        assert_eq!(spec.tokenizer_id().as_deref(), expect, "{more}");
+    };
+    check("", Some("anthropic"));
+    check("tokenizer: null", None);
+    check("tokenizer: gpt-4o", Some("o200k_base/1"));
+    check("providers: {cloud: {models: {m: {tokenizer: null}}}}", None);
+    check(
+        "providers: {cloud: {models: {m: {tokenizer: gpt-4o}}}}",
+        Some("o200k_base/1"),
+    );
+    check("providers: {cloud: {models: {m: null}}}", Some("anthropic"));
+}

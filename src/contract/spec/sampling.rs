@@ -124,7 +124,7 @@ impl Read for ModelSpec {
             context_window: section.nullable("context_window"),
             overrides: section.get("overrides").unwrap_or_default(),
             reasoning: section.get("reasoning"),
-            tokenizer: section.nullable("tokenizer"),
+            tokenizer: section.or_off("tokenizer"),
         })
     }
 }
