@@ -121,10 +121,12 @@ impl Machine {
         let prompts = self.batch.results_in_summary();
         let prompts = prompts.map(|envelope| self.room_and_prompt(envelope).1);
         // One and the same model is asked for all of them; each has its own price, since a price is rounded.
-        let (prompts, least) = prompts.chain([prompt]).fold((0, 0), |(tokens, cost), prompt| {
-            let least = terms.least_cost_micro_usd(target, prompt);
-            (exact_sum(tokens, prompt), exact_sum(cost, least))
-        });
+        let (prompts, least) = prompts
+            .chain([prompt])
+            .fold((0, 0), |(tokens, cost), prompt| {
+                let least = terms.least_cost_micro_usd(target, prompt);
+                (exact_sum(tokens, prompt), exact_sum(cost, least))
+            });
         let next_least = terms.least_cost_micro_usd(self.next_target(Next::Turn), next);
         let inferences = self.counters.inferences.saturating_add(2);
         let tokens = exact_sum(exact_sum(self.counters.tokens(), prompts), next);

@@ -225,7 +225,8 @@ impl Oracle {
     /// A summary came, or none did.
     pub(super) fn told(&mut self, inference: u64, said: Option<&InferenceReturned>) -> Reaction {
         let mut waiting = self.facts.batch.iter_mut();
-        let waiting = waiting.find(|c| matches!(c.slot, Slot::Told { inference: n, .. } if n == inference));
+        let waiting =
+            waiting.find(|c| matches!(c.slot, Slot::Told { inference: n, .. } if n == inference));
         let Some(call) = waiting.filter(|_| self.facts.place == Place::Tools) else {
             return Reaction::Ignored;
         };
