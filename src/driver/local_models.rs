@@ -106,15 +106,37 @@ impl LocalModel {
         contract: &ExecutionContract,
         environment: &Environment,
     ) -> Backend {
-        let made = match (&self.fault, &self.file) {
-            (Some(reason), _) => Err(reason.clone()),
-            (None, Some(file)) => self.embedded(file, provider, spec, contract, environment),
-            (None, None) => Err("its file was never opened".to_owned()),
-        };
+        let made = self.engine_under(provider, spec, contract, environment);
         made.unwrap_or_else(|reason| {
             let reason = format!("provider `{provider}`: {reason}");
             Backend::Unavailable(UnavailableBackend { reason })
         })
+    }
+
+    /// Why nothing could answer with this model, as far as that is known without loading it.
+    pub(super) fn fault_under(
+        &self,
+        provider: &str,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+    ) -> Option<String> {
+        let made = self.engine_under(provider, spec, contract, environment);
+        made.err()
+    }
+
+    fn engine_under(
+        &self,
+        provider: &str,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+    ) -> Result<Backend, String> {
+        match (&self.fault, &self.file) {
+            (Some(reason), _) => Err(reason.clone()),
+            (None, Some(file)) => self.embedded(file, provider, spec, contract, environment),
+            (None, None) => Err("its file was never opened".to_owned()),
+        }
     }
 
     /// What counts with this model's own vocabulary, or why nothing does. Reads the file.

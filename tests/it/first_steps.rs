@@ -95,6 +95,22 @@ fn write_404(mut stream: &TcpStream) {
     drop(stream.write_all(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
 }
 
+/// A server that answers everything with 404 and hands on the head of each request.
+fn keeping_heads(heads: mpsc::Sender<String>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut head = String::new();
+            let mut reader = BufReader::new(&stream);
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap_or(0) > 0 {}
+            write_404(&stream);
+            drop(heads.send(head));
+        }
+    });
+    address
+}
+
 fn ollama() -> String {
     serving(|path, _, stream| match path {
         "GET /api/tags" => write_json(&stream, &json!({"models": [{"name": "qwen3:8b"}]})),
@@ -239,6 +255,14 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
         "{written}"
     );
     assert!(!told.contains("very-secret") && !written.contains("very-secret"));
+    // The doctor sees whether anybody answers, and sends no key to find out.
+    let (asked, heads) = mpsc::channel();
+    let hosted = keeping_heads(asked);
+    let here = written.replace(
+        "type: anthropic,",
+        &format!("type: anthropic, base_url: \"{hosted}\","),
+    );
+    fs::write(folder.path().join("agent.yaml"), here).unwrap();
     let mut command = monolith(&folder);
     command
         .args(["doctor", "--contract", "agent.yaml", "--ollama", NOBODY])
@@ -248,7 +272,40 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
     assert_eq!(code, 0, "{told}");
     assert!(told.contains("ANTHROPIC_API_KEY set"), "{told}");
     assert!(told.contains("it passes monolith contract check"), "{told}");
+    assert!(told.contains("anthropic: its server answers"), "{told}");
     assert!(!told.contains("very-secret"), "{told}");
+    let head = heads.recv().unwrap();
+    assert!(head.starts_with("GET /"), "{head}");
+    assert!(!head.contains("very-secret"), "{head}");
+}
+
+#[test]
+fn the_doctor_looks_at_what_a_contract_is_to_be_answered_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |provider: &str, code: i32, expect: &str| {
+        let contract = format!(
+            "task: t\ntargets: [{{provider: p, model: mymodl, context_window: 9000}}]\nproviders: {{p: {{{provider}}}}}\n\
+             tools: {{builtin: [echo]}}\n"
+        );
+        fs::write(folder.path().join("c.yaml"), contract).unwrap();
+        let mut command = monolith(&folder);
+        command.args(["doctor", "--contract", "c.yaml", "--ollama", NOBODY]);
+        command.args(["--llama-server", NOBODY, "--lm-studio", NOBODY]);
+        let (got, told) = said(&mut command);
+        assert_eq!(got, code, "{told}");
+        assert!(told.contains(expect), "{told}");
+        assert!(told.contains("tool server builtin: 1 tool\n"), "{told}");
+    };
+    let at = |address: &str| format!("type: openai, base_url: \"{address}/v1\"");
+    check(&at(&llama_server()), 0, "provider p: its server answers");
+    let nobody = "provider p: no answer: http://127.0.0.1:1/v1: connection refused";
+    check(&at(NOBODY), 1, nobody);
+    let engine = if cfg!(feature = "local") {
+        "provider p: no model `mymodl` is stored here"
+    } else {
+        "provider p: this build has no embedded model"
+    };
+    check("type: local", 1, engine);
 }
 
 #[test]
@@ -282,7 +339,7 @@ fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
     fs::write(folder.path().join("state/runs.db"), "no database at all").unwrap();
     fs::write(
         folder.path().join("c.yaml"),
-        "task: t\ntargets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n\
+        "task: t\ntargets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai, base_url: \"http://127.0.0.1:1\"}}\n\
          tools: {mcp: {fs: {command: no-such-command-here}}}\n",
     )
     .unwrap();
