@@ -64,8 +64,14 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
         let typed = ask::answer(home, &question)?;
         if typed.is_none() {
+            let deny = if approved { "" } else { " --deny" };
+            let command = format!("approve {run_id}{deny} --yes --arguments {hash}");
             home.screen
                 .write_err(&format!("run {run_id}: {}", shown(&order)));
+            let told = format!("answer for run {run_id}: nobody confirmed it");
+            let help = format!("`{}` {what}s it", home.hint(&command));
+            home.screen.failure(&told, help);
+            return Ok(Exit::USAGE);
         }
         if !typed.is_some_and(|typed| said_yes(&typed)) {
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
