@@ -102,12 +102,17 @@ pub(super) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, Cl
             ok("model server", detail)
         });
     }
-    if servers.is_empty() {
-        found.push(missing(
+    for (kind, address) in args.places.unanswered(&servers) {
+        let detail = format!("no {} answers at {address}", kind.name());
+        found.push(wrong(
             "model server",
-            "no Ollama, llama-server or LM Studio answers on this machine",
-            ways_out(),
+            detail,
+            "start it, or mend the address",
         ));
+    }
+    if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
+        let asked = args.places.told(&home.environment);
+        found.push(missing("model server", asked, ways_out()));
     }
     found.push(keys(home));
     found.extend(python());
