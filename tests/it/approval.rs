@@ -170,11 +170,18 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
 fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
     let check = |timeout_ms: u32, deny: bool, call: &str, run: &str| {
         let desk = Desk::new();
+        // A call inside a container is told like any other.
+        let asked = if deny {
+            calls("echo", ARGUMENTS)
+        } else {
+            let parts = "{\"calls\":[{\"tool\":\"echo\",\"arguments\":{\"text\":\"x\"}}]}";
+            calls("agent__batch", parts)
+        };
         desk.script(
             &format!(
-                "tool_policy: required\ntools: {{builtin: [echo]}}\nrequire_approval: [echo]\napproval_timeout_ms: {timeout_ms}\n"
+                "tool_policy: required\nbatch: true\ntools: {{builtin: [echo]}}\nrequire_approval: [echo]\napproval_timeout_ms: {timeout_ms}\n"
             ),
-            &[&calls("echo", ARGUMENTS), &says("said"), &says("said")],
+            &[&asked, &says("said"), &says("said")],
         );
         let args = ["run", "c.yaml", "--run-id", "r1"];
         let left = if deny {

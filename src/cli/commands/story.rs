@@ -172,9 +172,8 @@ impl Teller {
             Some(EventKind::InferenceReturned(returned)) if action.from != State::Execute => {
                 let message = returned.result.canonical_message.into_iter();
                 let asked = message.flat_map(|message| message.tool_calls);
-                self.arguments = asked
-                    .map(|call| (call.id, call.arguments.to_string()))
-                    .collect();
+                let asked = asked.flat_map(|call| asked_of(&call));
+                self.arguments = asked.map(|asked| (asked.id, asked.arguments)).collect();
             }
             Some(EventKind::ToolReturned(returned)) => {
                 if let Some(call) = self.calls.get_mut(&returned.call) {
@@ -202,10 +201,11 @@ impl Teller {
     }
 }
 
-/// A call of a message, as it would wait for a person.
+/// A call of a message, be it in a container.
 struct Asked {
     arguments: String,
     hash: Digest,
+    id: String,
     name: String,
 }
 
@@ -223,20 +223,25 @@ struct Part {
 
 /// A call, or those that a container holds. What cannot be read was never going to wait.
 fn asked_of(call: &ToolInvocation) -> Vec<Asked> {
-    let one = |name: String, arguments: &ObjectText| Asked {
+    let one = |id: String, name: String, arguments: &ObjectText| Asked {
         arguments: arguments.to_string(),
         hash: Digest::of(arguments.as_str().as_bytes()),
+        id,
         name,
     };
+    let id = &call.id;
     if call.name != BATCH {
-        return vec![one(call.name.clone(), &call.arguments)];
+        return vec![one(id.clone(), call.name.clone(), &call.arguments)];
     }
     let container: Result<Container, _> = serde_json::from_str(call.arguments.as_str());
     let parts = container.map_or_else(|_| Vec::new(), |container| container.calls);
-    let parts = parts.into_iter().filter_map(|part| {
-        let arguments = ObjectText::parse(part.arguments.get()).ok()?;
-        Some(one(part.tool, &arguments))
-    });
+    let parts = parts
+        .into_iter()
+        .zip(1_usize..)
+        .filter_map(|(part, number)| {
+            let arguments = ObjectText::parse(part.arguments.get()).ok()?;
+            Some(one(format!("{id}/{number}"), part.tool, &arguments))
+        });
     parts.collect()
 }
 

@@ -25,7 +25,7 @@ pub(in crate::cli) enum ModelFault {
     #[error("show the model profile {got:?}: this build has {known}")]
     NoProfile { got: String, known: String },
     /// The operator: nothing here could answer.
-    #[error("find something that answers: {asked}, no stored model, no usual key")]
+    #[error("find something that answers: {asked}, {}, no usual key", if cfg!(feature = "local") { "no stored model" } else { "no embedded engine" })]
     NothingToUse { asked: String },
     /// The caller or the operator: the way that is asked for is none.
     #[error(transparent)]

@@ -15,6 +15,12 @@ use crate::inference::{Probe, knock};
 /// How long a model's server may take to answer a knock.
 const PATIENCE: Duration = Duration::from_secs(3);
 const NAME: &str = "contract";
+/// What to do about an embedded model that is not there.
+const LOCAL_FIX: &str = if cfg!(feature = "local") {
+    "monolith model list names what is stored and what can be pulled"
+} else {
+    "or let a model server answer it: monolith init finds one"
+};
 
 /// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
 pub(super) fn needed(home: &Home, file: &Path) -> Result<Vec<Finding>, CliError> {
@@ -103,11 +109,7 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
         if terms.provider_type == ProviderType::Local {
             found.push(match preview.model_faults.get(provider) {
                 None => ok(NAME, format!("provider {provider}: its model is there")),
-                Some(fault) => wrong(
-                    NAME,
-                    format!("provider {provider}: {fault}"),
-                    "monolith model list names what is stored and what can be pulled",
-                ),
+                Some(fault) => wrong(NAME, format!("provider {provider}: {fault}"), LOCAL_FIX),
             });
         }
         let Some(address) = &terms.base_url else {
