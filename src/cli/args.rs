@@ -157,7 +157,7 @@ pub(super) struct ApproveArgs {
     /// Do not ask; --arguments says which call is meant
     #[arg(long, requires = "arguments")]
     pub(super) yes: bool,
-    /// Answer only where the call's arguments have this hash, or one that begins so
+    /// Answer only where the call's arguments have this hash, or one that begins so: 8 digits at least
     #[arg(long, value_name = "HASH")]
     pub(super) arguments: Option<String>,
     /// Put this answer in the place of another one that was given before and has not been taken yet

@@ -113,6 +113,21 @@ impl Sources {
             .collect()
     }
 
+    /// Why the model of a local provider cannot be used, where it cannot, by provider. No model is loaded.
+    pub(super) fn model_faults(
+        &self,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+    ) -> BTreeMap<String, String> {
+        let environment = &environment.over(spec);
+        let faults = self.models.iter().filter_map(|(name, model)| {
+            let fault = model.fault_under(name, spec, contract, environment)?;
+            Some((name.clone(), fault))
+        });
+        faults.collect()
+    }
+
     /// What reads the vocabulary of the first target that is an embedded model; none where there is no such target, or no contract
     /// can be made that says how it is run. What tries the file first is ended by `end`.
     pub(super) fn vocabulary(

@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::Environment;
 use crate::contract::{CALL_OPEN, ContractSpec, ExecutionContract, PromptLayout, ProviderType};
 use crate::inference::{
-    Backend, ModelFile, ModelHash, ModelStore, ModelStoreError, UnavailableBackend,
+    Backend, KNOWN_MODELS, ModelFile, ModelHash, ModelStore, ModelStoreError, StoredModel,
+    UnavailableBackend,
 };
 use crate::message::{Digest, TokenCounter};
 
 /// The window that a run has where nobody states one and the file allows more: memory grows with it.
 const USUAL_WINDOW: u64 = 32_768;
+
+/// How many stored models are named where another is asked for.
+const MOST_NAMED: usize = 8;
 
 /// The longest template that is run.
 const MAX_TEMPLATE_BYTES: usize = 1 << 18;
@@ -106,15 +110,37 @@ impl LocalModel {
         contract: &ExecutionContract,
         environment: &Environment,
     ) -> Backend {
-        let made = match (&self.fault, &self.file) {
-            (Some(reason), _) => Err(reason.clone()),
-            (None, Some(file)) => self.embedded(file, provider, spec, contract, environment),
-            (None, None) => Err("its file was never opened".to_owned()),
-        };
+        let made = self.engine_under(provider, spec, contract, environment);
         made.unwrap_or_else(|reason| {
             let reason = format!("provider `{provider}`: {reason}");
             Backend::Unavailable(UnavailableBackend { reason })
         })
+    }
+
+    /// Why nothing could answer with this model, as far as that is known without loading it.
+    pub(super) fn fault_under(
+        &self,
+        provider: &str,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+    ) -> Option<String> {
+        let made = self.engine_under(provider, spec, contract, environment);
+        made.err()
+    }
+
+    fn engine_under(
+        &self,
+        provider: &str,
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+    ) -> Result<Backend, String> {
+        match (&self.fault, &self.file) {
+            (Some(reason), _) => Err(reason.clone()),
+            (None, Some(file)) => self.embedded(file, provider, spec, contract, environment),
+            (None, None) => Err("its file was never opened".to_owned()),
+        }
     }
 
     /// What counts with this model's own vocabulary, or why nothing does. Reads the file, after a trial that `end` ends.
@@ -234,23 +260,46 @@ pub(super) fn file_of(
     if let Some(file) = file {
         return Ok(folder.join(file));
     }
-    let missing = || {
-        if !cfg!(feature = "local") {
-            return format!(
-                "{NO_ENGINE}; `monolith model pull {model}` then fetches the model, where that one is known"
-            );
-        }
-        format!(
-            "no model `{model}` is stored here: `monolith model pull {model}` fetches one that is known, `monolith model add` \
-             stores a file, `file:` names one"
-        )
-    };
+    let stored = |models: &Path| ModelStore::new(models.to_owned()).list();
+    let stored = environment.models().map(stored).and_then(Result::ok);
+    let missing = || not_stored(model, stored.as_deref().unwrap_or_default());
     let models = environment.models().ok_or_else(missing)?;
     match ModelStore::new(models.to_owned()).find(model) {
         Ok(path) => Ok(path),
         Err(ModelStoreError::Unknown(_)) => Err(missing()),
         Err(fault) => Err(fault.to_string()),
     }
+}
+
+/// What to do about a model that is not stored: what can be pulled is told only of known models, and of what is stored first what
+/// is called most alike.
+fn not_stored(model: &str, stored: &[StoredModel]) -> String {
+    let is_known = KNOWN_MODELS.iter().any(|known| known.name == model);
+    if !cfg!(feature = "local") {
+        return if is_known {
+            format!("{NO_ENGINE}; `monolith model pull {model}` then fetches the model")
+        } else {
+            NO_ENGINE.to_owned()
+        };
+    }
+    let mut ways = Vec::new();
+    if is_known {
+        ways.push(format!("`monolith model pull {model}` fetches it"));
+    }
+    if !stored.is_empty() {
+        let mut names: Vec<&str> = stored.iter().map(|stored| stored.name.as_str()).collect();
+        names.sort_by_cached_key(|name| strsim::osa_distance(model, name));
+        let more = names.len().saturating_sub(MOST_NAMED);
+        names.truncate(MOST_NAMED);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        ways.push(format!("there are {}{more}", names.join(", ")));
+    }
+    ways.push("`monolith model add` stores a file, `file:` names one".to_owned());
+    format!("no model `{model}` is stored here: {}", ways.join("; "))
 }
 
 /// What builds without the engine say.

@@ -31,6 +31,8 @@ pub(crate) struct Preview {
     pub contract: ExecutionContract,
     /// What did not come up; sorted by server.
     pub faults: Vec<BringUpFault>,
+    /// Why the embedded model of a provider cannot be used, where it cannot, by provider; it is not loaded to see.
+    pub(crate) model_faults: BTreeMap<String, String>,
     /// Secrets that are too short to be told from ordinary text, and so are not taken out.
     pub unmatched: Vec<Unmatched>,
     /// Which file each value is from that the contract's own does not hold, by its dotted path.
@@ -164,6 +166,7 @@ async fn found(
     guard.check(&contract)?;
     let preview = Preview {
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
+        model_faults: sources.model_faults(spec, &contract, &request.environment),
         contract,
         unmatched: guard.unmatched(),
         faults,

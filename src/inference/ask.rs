@@ -1,6 +1,10 @@
 use std::time::Duration;
 
 use reqwest::Url;
+use tokio_util::sync::CancellationToken;
+
+use super::backend::{Patience, Probe};
+use super::{HttpBackend, HttpTarget};
 
 /// The most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 4 << 20;
@@ -44,4 +48,34 @@ pub(crate) async fn ask_json(
         }
     }
     serde_json::from_slice(&bytes).ok()
+}
+
+/// Whether anything answers at an address, asked as a run's probe does, but without a key, a header of the contract, a user or a
+/// query.
+pub(crate) async fn knock(address: &str, patience: Duration) -> Probe {
+    let bare = Url::parse(address).map(|mut url| {
+        url.set_query(None);
+        // An address that can have no user has none to take away.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        String::from(url)
+    });
+    let target = HttpTarget {
+        base_url: bare.unwrap_or_else(|_| address.to_owned()),
+        headers: Vec::new(),
+        key: None,
+    };
+    match HttpBackend::new(&target) {
+        Ok(backend) => {
+            let patience = Patience {
+                cancel: CancellationToken::new(),
+                idle: patience,
+            };
+            backend.probe(&patience).await
+        }
+        Err(fault) => Probe {
+            detail: fault.to_string(),
+            responsive: false,
+        },
+    }
 }

@@ -25,7 +25,7 @@ mod secret;
 mod tokenizers;
 mod unavailable;
 
-pub(crate) use ask::ask_json;
+pub(crate) use ask::{ask_json, knock};
 #[cfg(test)]
 pub(crate) use backend::Reply;
 pub use backend::{Backend, Patience};

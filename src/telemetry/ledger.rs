@@ -16,6 +16,7 @@ use crate::message::{
 /// Holds one line for each request and each call; nothing else of what it has seen grows.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
+    approvals: Approvals,
     at_ms: u64,
     /// Indices of the lines that are final, in the order in which they became so.
     closed: Vec<usize>,
@@ -60,9 +61,17 @@ struct Slot {
     target: Option<usize>,
 }
 
+mod approvals;
 mod effects;
 
+pub(crate) use approvals::Approvals;
+
 impl Ledger {
+    /// What became of the calls that waited for a person.
+    pub(crate) const fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
     /// A ledger before entry 0.
     #[must_use]
     pub fn new() -> Self {
@@ -90,6 +99,7 @@ impl Ledger {
                 _ => {}
             }
         }
+        self.approvals.take(action, event);
         self.report_settled(action);
         for effect in &action.effects {
             self.effect(contract, action, effect);

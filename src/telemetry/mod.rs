@@ -31,6 +31,7 @@ pub(crate) use accounting::{CallSource, Purpose};
 pub(crate) use atif::AtifTrajectory;
 pub(crate) use billing::{BillingFault, BillingFile};
 pub use exit_tag::ExitTag;
+pub(crate) use ledger::Approvals;
 pub use ledger::Ledger;
 pub(crate) use reason::sentence;
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};

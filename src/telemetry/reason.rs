@@ -12,7 +12,10 @@ impl Ledger {
         let code = self.outcome()?.code;
         let (said, cause) = match code {
             OutcomeCode::NoCallResponse if self.requested() > 0 => {
-                (self.not_executed(), self.failed_calls())
+                let causes = [self.approvals().denied(), self.failed_calls()];
+                let causes: Vec<String> = causes.into_iter().flatten().collect();
+                let cause = (!causes.is_empty()).then(|| causes.join("; "));
+                (self.not_executed(), cause)
             }
             OutcomeCode::AttemptsExhausted => (sentence(code).to_owned(), self.failed_attempts()),
             OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), self.failed_calls()),

@@ -64,10 +64,16 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     let desk = desk();
     let (run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
     let told = desk.ends(&["approve", "r1"], 4).said();
-    assert!(
-        told.contains("nobody confirmed it") && told.contains(&hash),
-        "{told}"
-    );
+    assert!(told.contains("nobody confirmed it"), "{told}");
+    let command = format!("monolith approve r1 --yes --arguments {hash}");
+    assert!(told.contains(&command), "{told}");
+    // What waits is told wherever somebody looks at the run.
+    let told = desk.ok(&["show", "r1"]);
+    for expect in ["echo {\"text\"", &hash, "Answer it: monolith approve r1"] {
+        assert!(told.contains(expect), "{expect}: {told}");
+    }
+    let told = desk.ok(&["list", "--open"]);
+    assert!(told.contains(", waits for an approval"), "{told}");
     desk.ends(&["approve", "r1", "--yes"], 4);
     let told = desk
         .ends(&["approve", "r1", "--yes", "--arguments", "00000000"], 4)
@@ -79,6 +85,8 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
     assert_eq!(told, "allowed: call 1 of run r1\n");
     let output = Left::from(run.wait_with_output().unwrap());
     assert_eq!((output.code, output.out.as_str()), (0, "said\n"));
+    let told = desk.ok(&["show", "r1"]);
+    assert!(told.contains("\n1 call, 0 failed\n"), "{told}");
     let given = |event: &EventKind| matches!(event, EventKind::ApprovalGiven(_));
     assert_eq!(
         desk.events_of_r1()
@@ -156,4 +164,48 @@ fn a_run_whose_process_died_while_it_waited_can_still_be_answered() {
     let output = desk.run(&["resume", "r1"]);
     assert_eq!((output.code, output.out.as_str()), (0, "said\n"));
     desk.ends(&["replay", "r1"], 0);
+}
+
+#[test]
+fn a_call_that_nobody_allows_is_shown_and_why_the_run_has_no_proof() {
+    let check = |timeout_ms: u32, deny: bool, call: &str, run: &str| {
+        let desk = Desk::new();
+        // A call inside a container is told like any other.
+        let asked = if deny {
+            calls("echo", ARGUMENTS)
+        } else {
+            let parts = "{\"calls\":[{\"tool\":\"echo\",\"arguments\":{\"text\":\"x\"}}]}";
+            calls("agent__batch", parts)
+        };
+        desk.script(
+            &format!(
+                "tool_policy: required\nbatch: true\ntools: {{builtin: [echo]}}\nrequire_approval: [echo]\napproval_timeout_ms: {timeout_ms}\n"
+            ),
+            &[&asked, &says("said"), &says("said")],
+        );
+        let args = ["run", "c.yaml", "--run-id", "r1"];
+        let left = if deny {
+            let (process, hash) = desk.waiting(&args);
+            let answer = ["approve", "r1", "--deny", "--yes", "--arguments", &hash];
+            desk.ends(&answer, 0);
+            process.wait_with_output().unwrap().into()
+        } else {
+            desk.run(&args)
+        };
+        assert_eq!(left.code, 1, "{}", left.said());
+        let told = desk.ok(&["show", "r1"]);
+        for expect in [
+            "1 call, 0 failed, 1 not started",
+            "  echo {\"text\"",
+            call,
+            run,
+        ] {
+            assert!(told.contains(expect), "{expect}: {told}");
+        }
+        assert!(!told.contains("Answer it"), "{told}");
+    };
+    let refused = "denied: approval, a person refused it";
+    check(86_400_000, true, refused, "a person refused the approval");
+    let late = "nobody answered in time whether to allow it";
+    check(1, false, "denied: approval, nobody answered in time", late);
 }

@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 /// Where nothing listens.
 const NOBODY: &str = "http://127.0.0.1:1";
+/// Not to be looked for.
+const NONE: &str = "none";
 const KEYS: [&str; 5] = [
     "ANTHROPIC_API_KEY",
     "OPENAI_API_KEY",
@@ -95,6 +97,22 @@ fn write_404(mut stream: &TcpStream) {
     drop(stream.write_all(b"HTTP/1.1 404 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"));
 }
 
+/// A server that answers everything with 404 and hands on the head of each request.
+fn keeping_heads(heads: mpsc::Sender<String>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut head = String::new();
+            let mut reader = BufReader::new(&stream);
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).unwrap_or(0) > 0 {}
+            write_404(&stream);
+            drop(heads.send(head));
+        }
+    });
+    address
+}
+
 fn ollama() -> String {
     serving(|path, _, stream| match path {
         "GET /api/tags" => write_json(&stream, &json!({"models": [{"name": "qwen3:8b"}]})),
@@ -125,14 +143,14 @@ fn llama_server() -> String {
 fn init(folder: &TempDir, ollama: &str, llama: &str, more: &[&str]) -> (i32, String) {
     let mut command = monolith(folder);
     command.args(["init", "--ollama", ollama, "--llama-server", llama]);
-    command.args(["--lm-studio", NOBODY]).args(more);
+    command.args(["--lm-studio", NONE]).args(more);
     said(&mut command)
 }
 
 #[test]
 fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, told) = init(&folder, &ollama(), NOBODY, &[]);
+    let (code, told) = init(&folder, &ollama(), NONE, &[]);
     assert_eq!(code, 0, "{told}");
     assert!(
         told.contains("written for Ollama at http://127.0.0.1:"),
@@ -146,14 +164,14 @@ fn init_writes_a_contract_for_the_server_that_runs_here_and_it_passes_the_check(
     assert_eq!(code, 0, "{told}");
 
     // What is there is never replaced unless that is wanted.
-    let (code, told) = init(&folder, NOBODY, &llama_server(), &[]);
+    let (code, told) = init(&folder, NONE, &llama_server(), &[]);
     assert_eq!(code, 4, "{told}");
     assert!(told.contains("--force replaces it"), "{told}");
     assert_eq!(
         fs::read_to_string(folder.path().join("agent.yaml")).unwrap(),
         written
     );
-    let (code, told) = init(&folder, NOBODY, &llama_server(), &["--force"]);
+    let (code, told) = init(&folder, NONE, &llama_server(), &["--force"]);
     assert_eq!(code, 0, "{told}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     assert!(written.contains("/v1\"}"), "{written}");
@@ -176,7 +194,7 @@ fn a_server_whose_template_knows_no_tools_is_asked_in_text_and_under_a_grammar()
         }
         _ => write_404(&stream),
     });
-    let (code, told) = init(&folder, NOBODY, &llama, &[]);
+    let (code, told) = init(&folder, NONE, &llama, &[]);
     assert_eq!(code, 0, "{told}");
     let written = fs::read_to_string(folder.path().join("agent.yaml")).unwrap();
     for expect in ["text_profile: hermes", "grammar_profile: gbnf/1"] {
@@ -206,8 +224,8 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
     check(&["--use", "ollama", "--model", "other"], 3, expect);
     check(
         &["--use", "lm-studio"],
-        3,
-        "no LM Studio answers at http://127.0.0.1:1",
+        4,
+        "take lm-studio: --lm-studio none says not to look for it",
     );
     check(&["--use", "openai"], 3, "OPENAI_API_KEY is not set");
     let expect = "(there are tiny.gguf, qwen3:8b), and no usual key is set";
@@ -215,7 +233,7 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
     assert!(!folder.path().join("agent.yaml").exists());
     check(&["--yes"], 0, "llama-server at ");
     check(&["--use", "ollama", "b.yaml"], 0, "Ollama at ");
-    let (code, told) = init(&folder, NOBODY, NOBODY, &["c.yaml"]);
+    let (code, told) = init(&folder, NONE, NONE, &["c.yaml"]);
     assert_eq!(code, 3, "{told}");
     assert!(
         told.contains("start Ollama, llama-server or LM Studio"),
@@ -224,12 +242,53 @@ fn where_there_are_several_ways_somebody_says_which_and_where_there_is_none_it_i
 }
 
 #[test]
+fn an_address_that_is_given_is_the_one_that_answers_or_the_command_says_that_nobody_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |llama: &str, code: i32, expect: &str| {
+        let (got, told) = init(&folder, NONE, llama, &["--force"]);
+        assert_eq!(got, code, "{told}");
+        assert!(told.contains(expect), "{told}");
+    };
+    let nobody = "use llama-server at http://127.0.0.1:1: no llama-server answers there";
+    check(NOBODY, 3, nobody);
+    check("127.0.0.1:1", 3, nobody);
+    check("http://127.0.0.1:1/v1/", 3, nobody);
+    check("ftp://127.0.0.1", 4, "it begins with http:// or https://");
+    assert!(!folder.path().join("agent.yaml").exists());
+    check(NONE, 3, "no server was looked for");
+    let llama = llama_server();
+    check(llama.trim_start_matches("http://"), 0, &llama);
+    check(&format!("{llama}/v1"), 0, &llama);
+
+    let mut doctor = monolith(&folder);
+    doctor.args(["doctor", "--lm-studio", NONE, "--llama-server", NONE]);
+    let (code, told) = said(doctor.args(["--ollama", NOBODY]));
+    assert_eq!(code, 1, "{told}");
+    assert!(
+        told.contains("no Ollama answers at http://127.0.0.1:1"),
+        "{told}"
+    );
+    let mut command = monolith(&folder);
+    command.args([
+        "init",
+        "--lm-studio",
+        NONE,
+        "--llama-server",
+        NONE,
+        "b.yaml",
+    ]);
+    let (code, told) = said(command.env("OLLAMA_HOST", "127.0.0.1:1"));
+    assert_eq!(code, 3, "{told}");
+    assert!(told.contains("no Ollama at http://127.0.0.1:1"), "{told}");
+}
+
+#[test]
 fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = monolith(&folder);
     command
-        .args(["init", "--ollama", NOBODY, "--llama-server", NOBODY])
-        .args(["--lm-studio", NOBODY, "--task", "Say: \"hello\""])
+        .args(["init", "--ollama", NONE, "--llama-server", NONE])
+        .args(["--lm-studio", NONE, "--task", "Say: \"hello\""])
         .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
     let (code, told) = said(&mut command);
     assert_eq!(code, 0, "{told}");
@@ -239,16 +298,57 @@ fn a_key_is_found_by_its_name_and_its_value_is_written_and_shown_nowhere() {
         "{written}"
     );
     assert!(!told.contains("very-secret") && !written.contains("very-secret"));
+    // The doctor sees whether anybody answers, and sends no key to find out.
+    let (asked, heads) = mpsc::channel();
+    let hosted = keeping_heads(asked);
+    let here = written.replace(
+        "type: anthropic,",
+        &format!("type: anthropic, base_url: \"{hosted}\","),
+    );
+    fs::write(folder.path().join("agent.yaml"), here).unwrap();
     let mut command = monolith(&folder);
     command
-        .args(["doctor", "--contract", "agent.yaml", "--ollama", NOBODY])
-        .args(["--llama-server", NOBODY, "--lm-studio", NOBODY])
+        .args(["doctor", "--contract", "agent.yaml", "--ollama", NONE])
+        .args(["--llama-server", NONE, "--lm-studio", NONE])
         .env("ANTHROPIC_API_KEY", "sk-ant-very-secret-value");
     let (code, told) = said(&mut command);
     assert_eq!(code, 0, "{told}");
     assert!(told.contains("ANTHROPIC_API_KEY set"), "{told}");
     assert!(told.contains("it passes monolith contract check"), "{told}");
+    assert!(told.contains("anthropic: its server answers"), "{told}");
     assert!(!told.contains("very-secret"), "{told}");
+    let head = heads.recv().unwrap();
+    assert!(head.starts_with("GET /"), "{head}");
+    assert!(!head.contains("very-secret"), "{head}");
+}
+
+#[test]
+fn the_doctor_looks_at_what_a_contract_is_to_be_answered_by() {
+    let folder = tempfile::tempdir().unwrap();
+    let check = |provider: &str, code: i32, expect: &str| {
+        let contract = format!(
+            "task: t\ntargets: [{{provider: p, model: mymodl, context_window: 9000}}]\nproviders: {{p: {{{provider}}}}}\n\
+             tools: {{builtin: [echo]}}\n"
+        );
+        fs::write(folder.path().join("c.yaml"), contract).unwrap();
+        let mut command = monolith(&folder);
+        command.args(["doctor", "--contract", "c.yaml", "--ollama", NONE]);
+        command.args(["--llama-server", NONE, "--lm-studio", NONE]);
+        let (got, told) = said(&mut command);
+        assert_eq!(got, code, "{told}");
+        assert!(told.contains(expect), "{told}");
+        assert!(told.contains("tool server builtin: 1 tool\n"), "{told}");
+    };
+    let at = |address: &str| format!("type: openai, base_url: \"{address}/v1\"");
+    check(&at(&llama_server()), 0, "provider p: its server answers");
+    let nobody = "provider p: no answer: http://127.0.0.1:1/v1: connection refused";
+    check(&at(NOBODY), 1, nobody);
+    let engine = if cfg!(feature = "local") {
+        "provider p: no model `mymodl` is stored here"
+    } else {
+        "provider p: this build has no embedded model"
+    };
+    check("type: local", 1, engine);
 }
 
 #[test]
@@ -256,8 +356,8 @@ fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
     let folder = tempfile::tempdir().unwrap();
     let doctor = |more: &[&str]| {
         let mut command = monolith(&folder);
-        command.args(["doctor", "--json", "--ollama", NOBODY]);
-        command.args(["--llama-server", NOBODY, "--lm-studio", NOBODY]);
+        command.args(["doctor", "--json", "--ollama", NONE]);
+        command.args(["--llama-server", NONE, "--lm-studio", NONE]);
         let output = command.args(more).output().unwrap();
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         let checks = document["checks"].as_array().unwrap().clone();
@@ -276,13 +376,14 @@ fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
     fs::write(folder.path().join("m.gguf"), model).unwrap();
     let (code, told) = said(monolith(&folder).args(["model", "add", "mine", "m.gguf"]));
     assert_eq!(code, 0, "{told}");
+    assert!(told.contains("its profile: unknown"), "{told}");
     let blobs = folder.path().join("state/models/blobs");
     let blob = fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
     fs::write(blob, "other").unwrap();
     fs::write(folder.path().join("state/runs.db"), "no database at all").unwrap();
     fs::write(
         folder.path().join("c.yaml"),
-        "task: t\ntargets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n\
+        "task: t\ntargets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai, base_url: \"http://127.0.0.1:1\"}}\n\
          tools: {mcp: {fs: {command: no-such-command-here}}}\n",
     )
     .unwrap();

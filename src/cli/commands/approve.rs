@@ -11,6 +11,9 @@ use crate::message::RunId;
 use crate::replay::Replayer;
 use crate::store::{Answer, StoreError, StoreReader};
 
+/// Fewer digits of a hash could be another one's, too.
+const LEAST_DIGITS: usize = 8;
+
 /// `monolith approve`: shows the call that a run waits with, and leaves the answer for the process that drives the run.
 pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, CliError> {
     let Source::Run(run_id, reader) = home.run(&args.run)? else {
@@ -19,17 +22,21 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
     };
     let path = home.store_path()?;
     let Some(order) = awaited(run_id.clone(), reader)? else {
-        let told = format!("answer for run {run_id}: none of its calls waits for an approval");
+        let told =
+            format!("failed to answer for run {run_id}: none of its calls waits for an approval");
         home.screen.failure(&told, home.hint("list --open"));
         return Ok(Exit::USAGE);
     };
     let hash = order.arguments_hash.to_string();
     if let Some(meant) = &args.arguments
-        && (meant.len() < 8 || !hash.starts_with(&meant.to_ascii_lowercase()))
+        && (meant.len() < LEAST_DIGITS || !hash.starts_with(&meant.to_ascii_lowercase()))
     {
-        let told = format!(
-            "answer for run {run_id}: the arguments of the call that waits have another hash"
-        );
+        let why = if meant.len() < LEAST_DIGITS {
+            format!("--arguments takes {LEAST_DIGITS} digits of the hash at least")
+        } else {
+            "the arguments of the call that waits have another hash".to_owned()
+        };
+        let told = format!("failed to answer for run {run_id}: {why}");
         home.screen
             .failure(&told, home.hint(&format!("approve {run_id}")));
         return Ok(Exit::USAGE);
@@ -50,7 +57,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         }
         Some(given) if !args.replace => {
             let told = format!(
-                "answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
+                "failed to answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
                 said(given.approved)
             );
             let help = "give --replace to put this answer in its place".to_owned();
@@ -64,8 +71,14 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
         let typed = ask::answer(home, &question)?;
         if typed.is_none() {
+            let deny = if approved { "" } else { " --deny" };
+            let command = format!("approve {run_id}{deny} --yes --arguments {hash}");
             home.screen
                 .write_err(&format!("run {run_id}: {}", shown(&order)));
+            let told = format!("failed to answer for run {run_id}: nobody confirmed it");
+            let help = format!("`{}` {what}s it", home.hint(&command));
+            home.screen.failure(&told, help);
+            return Ok(Exit::USAGE);
         }
         if !typed.is_some_and(|typed| said_yes(&typed)) {
             return Err(SystemFault::NotConfirmed { what: "answer" }.into());
@@ -78,7 +91,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
     };
     if !reader.leave_answer(&run_id, &answer, found)? {
         let told = format!(
-            "answer for run {run_id}: somebody else answered meanwhile, or the run went on"
+            "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
         );
         home.screen
             .failure(&told, home.hint(&format!("show {run_id}")));

@@ -5,10 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::contract::{failures, preview_of};
 use super::doctor::DoctorArgs;
 use super::init::ways_out;
-use super::run::{read_spec, runtime};
+use super::run::runtime;
 use crate::cli::error::{CliError, HomeFault};
 use crate::cli::found::running;
 use crate::cli::home::{Home, LOCAL_KEY};
@@ -19,8 +18,10 @@ use crate::inference::free_bytes;
 use crate::store::{RunFilter, StoreError};
 
 mod embedded;
+mod needed;
 
 use embedded::{build_tools, engine, models, tokenizers};
+use needed::needed;
 
 /// Less free room than this ends runs before long.
 const LITTLE_ROOM: u64 = 256 << 20;
@@ -101,17 +102,22 @@ pub(super) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, Cl
             ok("model server", detail)
         });
     }
-    if servers.is_empty() {
-        found.push(missing(
+    for (kind, address) in args.places.unanswered(&servers) {
+        let detail = format!("no {} answers at {address}", kind.name());
+        found.push(wrong(
             "model server",
-            "no Ollama, llama-server or LM Studio answers on this machine",
-            ways_out(),
+            detail,
+            "start it, or mend the address",
         ));
+    }
+    if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
+        let asked = args.places.told(&home.environment);
+        found.push(missing("model server", asked, ways_out()));
     }
     found.push(keys(home));
     found.extend(python());
     if let Some(file) = &args.contract {
-        found.extend(contract(home, file));
+        found.extend(needed(home, file)?);
     }
     Ok(found)
 }
@@ -317,61 +323,4 @@ fn ran(tool: &str, arguments: &[&str]) -> Option<String> {
         .ok()
         .filter(|output| output.status.success())?;
     String::from_utf8(output.stdout).ok()
-}
-
-/// What a contract needs: its own checks, its tool servers, its keys.
-fn contract(home: &Home, file: &Path) -> Vec<Finding> {
-    let name = "contract";
-    let path = home.cwd.join(file);
-    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
-    let preview = read_spec(home, (file, &path), &[], (&home.cwd, home.named_config()))
-        .and_then(|spec| preview_of(home, spec, folder, true));
-    let preview = match preview {
-        Ok(preview) => preview,
-        Err(fault) => {
-            return vec![wrong(
-                name,
-                fault.summary(),
-                "monolith contract check says where",
-            )];
-        }
-    };
-    let mut found = Vec::new();
-    for (server, terms) in &preview.contract.servers {
-        let detail = format!("tool server {server}");
-        if terms.available {
-            let tools = preview.contract.tools.iter();
-            let own = tools.filter(|tool| tool.origin == *server).count();
-            found.push(ok(name, format!("{detail}: {}", counted(own, "tool"))));
-            continue;
-        }
-        let fault = preview.faults.iter().find(|fault| fault.server == *server);
-        let why = fault.map_or(String::new(), |fault| format!(": {}", fault.detail));
-        found.push(wrong(
-            name,
-            format!("{detail} did not come up{why}"),
-            "install what its command names, or mend its address",
-        ));
-    }
-    for (provider, terms) in &preview.contract.providers {
-        let Some(variable) = &terms.api_key_env else {
-            continue;
-        };
-        found.push(if home.environment.get(variable).is_some() {
-            ok(name, format!("provider {provider}: {variable} is set"))
-        } else {
-            missing(
-                name,
-                format!("provider {provider}: {variable} is not set"),
-                format!("export {variable}, unless the server wants no key"),
-            )
-        });
-    }
-    for (_, why) in failures(&preview) {
-        found.push(wrong(name, why, "monolith contract check says more"));
-    }
-    if found.iter().all(|finding| finding.status != Status::Wrong) {
-        found.push(ok(name, "it passes monolith contract check"));
-    }
-    found
 }

@@ -10,7 +10,7 @@ use super::run::runtime;
 use crate::cli::error::{CliError, ModelFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
-use crate::cli::found::{Calling, Choice, Looked, NoWay, Places, choices, running};
+use crate::cli::found::{Calling, Choice, Looked, NoWay, Places, choices, other_profile, running};
 use crate::cli::home::Home;
 use crate::contract::{ContractSpec, ModelProfile, ProviderType, TextProfile};
 use crate::inference::{KNOWN_MODELS, ModelStore};
@@ -60,7 +60,12 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
         .into());
     }
     let servers = runtime()?.block_on(running(&args.places, &home.environment));
-    let stored = ModelStore::new(home.models_folder()?).list()?;
+    if let Some((kind, address)) = args.places.unanswered(&servers).next() {
+        let (address, name) = (address.to_owned(), kind.name());
+        return Err(ModelFault::NoWay(NoWay::Unanswered { address, name }).into());
+    }
+    let store = ModelStore::new(home.models_folder()?);
+    let stored = store.list()?;
     let mut ways = choices(&servers, &stored, &home.environment);
     let empty: Vec<&str> = servers
         .iter()
@@ -92,7 +97,11 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
             return Err(ModelFault::NoWay(none).into());
         }
     }
-    let way = choose(home, args, ways)?;
+    let mut way = choose(home, args, ways)?;
+    if way.provider == ProviderType::Local {
+        let own = stored.iter().find(|model| model.name == way.model);
+        way.profile = own.and_then(|model| other_profile(&store, model));
+    }
     let text = contract_text(&way, args.task.as_deref());
     let name = args.file.display().to_string();
     // What is written is what was judged: a contract that does not hold is never left behind.
@@ -139,7 +148,8 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
 fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
     if ways.is_empty() {
-        return Err(ModelFault::NothingToUse.into());
+        let asked = args.places.told(&home.environment);
+        return Err(ModelFault::NothingToUse { asked }.into());
     }
     if ways.len() == 1 || args.yes {
         return Ok(ways.swap_remove(0));
@@ -172,6 +182,10 @@ fn quoted(text: &str) -> String {
 fn contract_text(way: &Choice, task: Option<&str>) -> String {
     let mut profile = ModelProfile::describing(way.provider, &way.model);
     let mut profile_key = String::new();
+    if let Some(id) = way.profile {
+        profile = ModelProfile::by_id(id);
+        profile_key = format!(", model_profile_id: {id}");
+    }
     // A family of which no calls in the text are known may be asked in the usual form all the same.
     if way.calling != Calling::Wire && profile.is_some_and(|own| own.text_profiles.is_empty()) {
         profile = ModelProfile::by_id(ANY_MODEL);
@@ -294,7 +308,7 @@ pub(in crate::cli) fn ways_out() -> String {
         format!("cargo build --release --features local, then monolith model pull {known}")
     };
     format!(
-        "start Ollama, llama-server or LM Studio; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
+        "start Ollama, llama-server or LM Studio, elsewhere with --ollama, --llama-server or --lm-studio URL; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
          OPENROUTER_API_KEY. monolith demo needs none of them"
     )
 }
@@ -312,6 +326,7 @@ mod tests {
             address: None,
             calling: Wire,
             model: model.to_owned(),
+            profile: None,
             provider,
             word: "w",
             what: "a test".to_owned(),
@@ -340,6 +355,9 @@ mod tests {
             "api_key_env: ANTHROPIC_API_KEY",
         );
         check(&way(ProviderType::Local, "smollm2-135m"), "type: local");
+        let mut own = way(ProviderType::Local, "mine");
+        own.profile = Some("smollm2-135m");
+        check(&own, "model_profile_id: smollm2-135m");
     }
 
     #[test]

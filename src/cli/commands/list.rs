@@ -8,10 +8,15 @@ use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::{grouped, utc};
+use crate::cli::recorded::Recorded;
 use crate::cli::standing::Standing;
 use crate::message::{Digest, RunId};
 use crate::store::{DamagedRow, Lineage, RunFilter, RunRow, StoreReader};
+use crate::telemetry::Approvals;
 use crate::transcript::ParentFound;
+
+/// How many entries may follow the one that asked: those of processes that went on with the run.
+const TAIL: u64 = 16;
 
 #[derive(Serialize)]
 struct Listing {
@@ -32,6 +37,8 @@ struct Found {
     row: RunRow,
     lineage: Option<Lineage>,
     standing: Option<Standing>,
+    /// Whether a call of it waits for a person.
+    waits: bool,
 }
 
 #[derive(Serialize)]
@@ -45,6 +52,8 @@ struct Listed {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    waits_for_approval: bool,
     owner: String,
     imported: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,13 +144,30 @@ fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
             None => reader.read_run(&row.run_id)?.row().clone(),
         };
         let lineage = reader.lineage(&row.run_id)?;
+        let waits = standing.is_some() && waits(reader, &row);
         Ok(Found {
             row,
             lineage,
             standing,
+            waits,
         })
     };
     look().map_err(|fault| DamagedRow { run, fault })
+}
+
+/// Whether the last entries leave a call waiting for a person. One that cannot be read is `verify`'s to tell.
+fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
+    let mut approvals = Approvals::default();
+    let Ok(run) = reader.read_run(&row.run_id) else {
+        return false;
+    };
+    let tail = run.starting_at(row.length.saturating_sub(TAIL));
+    for entry in tail.filter_map(Result::ok) {
+        if let Ok((action, event)) = Recorded::decode(&entry) {
+            approvals.take(&action, event.as_ref());
+        }
+    }
+    approvals.awaited().is_some()
 }
 
 fn told(home: &Home, rows: &[Found]) -> String {
@@ -155,6 +181,7 @@ fn told(home: &Home, rows: &[Found]) -> String {
         row,
         lineage,
         standing,
+        waits,
     } in rows
     {
         let outcome = match (&row.outcome, standing) {
@@ -168,6 +195,11 @@ fn told(home: &Home, rows: &[Found]) -> String {
                 format!("interrupted ({})", home.hint(&format!("resume {name}")))
             }
             (None, Some(Standing::Elsewhere) | None) => "unfinished".to_owned(),
+        };
+        let outcome = if *waits {
+            format!("{outcome}, waits for an approval")
+        } else {
+            outcome
         };
         let forked = lineage
             .as_ref()
@@ -201,6 +233,7 @@ impl From<Found> for Listed {
             row,
             lineage,
             standing,
+            waits,
         } = found;
         let (state, pid) = match (&row.outcome, standing) {
             (Some(_), _) => ("ended", None),
@@ -226,6 +259,7 @@ impl From<Found> for Listed {
             imported,
             state,
             pid,
+            waits_for_approval: waits,
             owner: row.owner,
             outcome: row
                 .outcome

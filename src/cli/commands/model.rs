@@ -11,8 +11,10 @@ use super::run::runtime;
 use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
+use crate::cli::found::other_profile;
 use crate::cli::home::Home;
 use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
+use crate::contract::{ModelProfile, ProviderType};
 use crate::driver::embedded_model;
 use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, NewModel, StoredModel};
 
@@ -110,7 +112,8 @@ pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit,
             let added = reading(home, line(&args.name), total, |reading| {
                 store.add(&file, model, reading)
             });
-            said("stored", &added??)
+            let added = added??;
+            said("stored", &added) + &profile_of(&store, &added)
         }
         ModelCommand::Remove(args) => said("removed", &store.remove(&args.name)?),
         ModelCommand::Verify(args) => {
@@ -133,6 +136,18 @@ fn said(what: &str, model: &StoredModel) -> String {
         ..
     } = model;
     format!("{what}: {} {bytes} bytes, blake3 {blake3}\n", line(name))
+}
+
+/// What contracts have to say of a model whose name tells no profile.
+fn profile_of(store: &ModelStore, model: &StoredModel) -> String {
+    let by_name = ModelProfile::describing(ProviderType::Local, &model.name);
+    match (other_profile(store, model), by_name) {
+        (Some(id), _) => format!("its name does not tell; contracts name its profile: model_profile_id: {id}\n"),
+        (None, Some(profile)) if profile.id != "unknown" => format!("its profile: {}\n", profile.id),
+        (None, _) => "its profile: unknown, for neither its name nor its file tells a family; monolith profile list names those that \
+                      contracts can give as model_profile_id\n"
+            .to_owned(),
+    }
 }
 
 fn listed(models: &[StoredModel]) -> String {

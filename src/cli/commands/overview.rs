@@ -32,8 +32,12 @@ pub(super) fn overview(screen: Screen, story: &Story, verified: &str) -> String 
     } else {
         "no result"
     };
+    let awaited = story.ledger.approvals().awaited().filter(|_| is_open);
     for (call, told) in &story.calls {
-        let ended = told.ended.as_deref().unwrap_or(none);
+        let waits = awaited.filter(|(waiting, _)| waiting == call);
+        let waits =
+            waits.map(|(_, hash)| format!("waits for an approval of its arguments, blake3 {hash}"));
+        let ended = told.ended.as_deref().or(waits.as_deref()).unwrap_or(none);
         let arguments = brief(&told.arguments, 200);
         let _ = writeln!(out, "  {call}  {} {arguments}", line(&told.name));
         let _ = writeln!(out, "     {ended}");
@@ -46,12 +50,17 @@ pub(super) fn overview(screen: Screen, story: &Story, verified: &str) -> String 
 /// How many calls there were; one that still runs has not failed.
 fn calls(story: &Story) -> String {
     let is_open = story.ledger.outcome().is_none();
-    let unanswered = story.calls.values().filter(|call| call.ended.is_none());
+    let unanswered = story.calls.values();
+    let unanswered = unanswered.filter(|call| call.started && call.ended.is_none());
     let running = if is_open { unanswered.count() } else { 0 };
     let failed = story.ledger.failed_calls_count().saturating_sub(running);
     let mut out = format!("{}, {failed} failed", counted(story.calls.len(), "call"));
     if running > 0 {
         let _ = write!(out, ", {running} without a result yet");
+    }
+    let kept_back = story.calls.values().filter(|call| !call.started).count();
+    if kept_back > 0 {
+        let _ = write!(out, ", {kept_back} not started");
     }
     out
 }

@@ -118,6 +118,11 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
     if let (true, None, Some(run_id)) = (stored, outcome, &story.run_id) {
         let hint =
             |command: &str| home.hint(&format!("{command} {}", home.brief_name(run_id.as_str())));
+        let awaits = story.ledger.approvals().awaited().is_some();
+        if awaits && story.standing != Some(Standing::Elsewhere) {
+            home.screen
+                .out(&format!("Answer it: {}\n", hint("approve")))?;
+        }
         let text = match story.standing {
             Some(Standing::Interrupted) => format!("Go on with it: {}\n", hint("resume")),
             Some(Standing::Running { .. }) => {

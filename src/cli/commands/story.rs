@@ -1,6 +1,9 @@
 //! A run as people are told it: one row for each entry, the calls, and what it all adds up to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -9,13 +12,13 @@ use crate::cli::numbers::{grouped, seconds};
 use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::{Screen, Style};
 use crate::cli::standing::Standing;
-use crate::contract::ExecutionContract;
+use crate::contract::{BATCH, ExecutionContract};
 use crate::kernel::{
     Action, EffectRecord, EntryKind, Event, EventKind, LostEffect, RunStarted, State,
 };
-use crate::message::{CallSeq, Digest, RunId};
+use crate::message::{CallSeq, Digest, ObjectText, RunId, ToolInvocation};
 use crate::store::Lineage;
-use crate::telemetry::Ledger;
+use crate::telemetry::{Approvals, Ledger};
 use crate::transcript::SealedEntry;
 
 /// What happened in one entry, as one line.
@@ -29,11 +32,12 @@ pub(super) struct Row {
     took_ms: u64,
 }
 
-/// A call that was started.
+/// A call that was started, or waits for a person, or did.
 pub(super) struct Call {
     pub(super) arguments: String,
     pub(super) ended: Option<String>,
     pub(super) name: String,
+    pub(super) started: bool,
 }
 
 /// A whole run, without the texts of its entries.
@@ -54,7 +58,10 @@ pub(super) struct Story {
 /// Takes entries in order and tells each.
 #[derive(Default)]
 pub(super) struct Teller {
+    approvals: Approvals,
     arguments: BTreeMap<String, String>,
+    /// The calls of the last message that may have to wait for a person, in its order.
+    asked: VecDeque<Asked>,
     calls: BTreeMap<CallSeq, Call>,
     ledger: Ledger,
     narrator: Narrator,
@@ -98,6 +105,7 @@ impl Teller {
         self.ledger
             .take(contract, &action, event.as_ref(), entry.hash);
         let told = self.narrator.take(contract, &action, event.as_ref());
+        self.wait(contract, &action, event.as_ref());
         self.follow(&action, event);
         let (at_ms, tokens) = (self.narrator.at_ms(), action.counters.tokens());
         let row = Row {
@@ -117,6 +125,46 @@ impl Teller {
         &self.ledger
     }
 
+    /// Follows the calls that wait for a person: what is recorded of one is its number and the hash of its arguments.
+    fn wait(&mut self, contract: &ExecutionContract, action: &Action, event: Option<&Event>) {
+        let message = match event.map(|event| &event.event) {
+            Some(EventKind::InferenceReturned(returned)) if action.from != State::Execute => {
+                returned.result.canonical_message.as_ref()
+            }
+            _ => None,
+        };
+        if let Some(message) = message {
+            let asked = message.tool_calls.iter().flat_map(asked_of);
+            self.asked = asked
+                .filter(|asked| contract.require_approval.contains(&asked.name))
+                .collect();
+        }
+        if let Some((call, answered)) = self.approvals.take(action, event)
+            && let Some(told) = self.calls.get_mut(&call)
+        {
+            told.ended = answered.words().map(str::to_owned);
+        }
+        let Some((call, hash)) = self.approvals.awaited() else {
+            return;
+        };
+        if self.calls.contains_key(&call) {
+            return;
+        }
+        let at = self.asked.iter().position(|asked| asked.hash == hash);
+        let asked = at.and_then(|at| self.asked.remove(at));
+        let (name, arguments) = asked.map_or_else(
+            || ("a call".to_owned(), String::new()),
+            |asked| (asked.name, asked.arguments),
+        );
+        let waiting = Call {
+            arguments,
+            ended: None,
+            name,
+            started: false,
+        };
+        self.calls.insert(call, waiting);
+    }
+
     fn follow(&mut self, action: &Action, event: Option<Event>) {
         match event.map(|event| event.event) {
             Some(EventKind::RunStarted(started)) => self.started = Some(*started),
@@ -124,9 +172,8 @@ impl Teller {
             Some(EventKind::InferenceReturned(returned)) if action.from != State::Execute => {
                 let message = returned.result.canonical_message.into_iter();
                 let asked = message.flat_map(|message| message.tool_calls);
-                self.arguments = asked
-                    .map(|call| (call.id, call.arguments.to_string()))
-                    .collect();
+                let asked = asked.flat_map(|call| asked_of(&call));
+                self.arguments = asked.map(|asked| (asked.id, asked.arguments)).collect();
             }
             Some(EventKind::ToolReturned(returned)) => {
                 if let Some(call) = self.calls.get_mut(&returned.call) {
@@ -146,11 +193,56 @@ impl Teller {
                     arguments: self.arguments.get(id).cloned().unwrap_or_default(),
                     ended: None,
                     name: name.clone(),
+                    started: true,
                 };
                 self.calls.insert(*call, call_told);
             }
         }
     }
+}
+
+/// A call of a message, be it in a container.
+struct Asked {
+    arguments: String,
+    hash: Digest,
+    id: String,
+    name: String,
+}
+
+/// What a container of calls holds.
+#[derive(Deserialize)]
+struct Container {
+    calls: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    arguments: Box<RawValue>,
+    tool: String,
+}
+
+/// A call, or those that a container holds. What cannot be read was never going to wait.
+fn asked_of(call: &ToolInvocation) -> Vec<Asked> {
+    let one = |id: String, name: String, arguments: &ObjectText| Asked {
+        arguments: arguments.to_string(),
+        hash: Digest::of(arguments.as_str().as_bytes()),
+        id,
+        name,
+    };
+    let id = &call.id;
+    if call.name != BATCH {
+        return vec![one(id.clone(), call.name.clone(), &call.arguments)];
+    }
+    let container: Result<Container, _> = serde_json::from_str(call.arguments.as_str());
+    let parts = container.map_or_else(|_| Vec::new(), |container| container.calls);
+    let parts = parts
+        .into_iter()
+        .zip(1_usize..)
+        .filter_map(|(part, number)| {
+            let arguments = ObjectText::parse(part.arguments.get()).ok()?;
+            Some(one(format!("{id}/{number}"), part.tool, &arguments))
+        });
+    parts.collect()
 }
 
 /// What there is to say of an entry that is no transition.

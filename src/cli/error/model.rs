@@ -25,8 +25,8 @@ pub(in crate::cli) enum ModelFault {
     #[error("show the model profile {got:?}: this build has {known}")]
     NoProfile { got: String, known: String },
     /// The operator: nothing here could answer.
-    #[error("find something that answers")]
-    NothingToUse,
+    #[error("find something that answers: {asked}, {}, no usual key", if cfg!(feature = "local") { "no stored model" } else { "no embedded engine" })]
+    NothingToUse { asked: String },
     /// The caller or the operator: the way that is asked for is none.
     #[error(transparent)]
     NoWay(#[from] NoWay),
@@ -50,9 +50,10 @@ impl Advice for ModelFault {
         match self {
             Self::ContractOfInit { exit, .. } => *exit,
             Self::NoWay(none) if none.is_usage() => Exit::USAGE,
-            Self::Unavailable { .. } | Self::Pull { .. } | Self::NothingToUse | Self::NoWay(_) => {
-                Exit::SETUP
-            }
+            Self::Unavailable { .. }
+            | Self::Pull { .. }
+            | Self::NothingToUse { .. }
+            | Self::NoWay(_) => Exit::SETUP,
             Self::Trial { .. }
             | Self::NoKnownModel { .. }
             | Self::NoProfile { .. }
@@ -66,7 +67,7 @@ impl Advice for ModelFault {
             Self::NoKnownModel { .. } => {
                 "monolith model pull hf:OWNER/REPO/FILE.gguf fetches another, monolith model add NAME FILE takes any GGUF file"
             }
-            Self::NothingToUse => return Some(ways_out()),
+            Self::NothingToUse { .. } => return Some(ways_out()),
             Self::NoWay(none) => none.help()?,
             Self::NoneToProve { .. } => "monolith model list names what is stored",
             Self::NobodyChose => "--yes takes the first, --use WAY and --model NAME say which",

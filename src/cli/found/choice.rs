@@ -10,6 +10,8 @@ pub(in crate::cli) struct Choice {
     pub(in crate::cli) address: Option<String>,
     pub(in crate::cli) calling: Calling,
     pub(in crate::cli) model: String,
+    /// The profile that fits, where the model's name does not tell it.
+    pub(in crate::cli) profile: Option<&'static str>,
     pub(in crate::cli) provider: ProviderType,
     /// What it is called on the command line and in the contract.
     pub(in crate::cli) word: &'static str,
@@ -44,6 +46,7 @@ pub(in crate::cli) fn choices(
                 }),
                 calling: model.calling,
                 model: model.name.clone(),
+                profile: None,
                 provider: match server.kind {
                     ServerKind::Ollama => ProviderType::Ollama,
                     ServerKind::LlamaServer | ServerKind::LmStudio => ProviderType::Openai,
@@ -59,6 +62,7 @@ pub(in crate::cli) fn choices(
             address: None,
             calling: Calling::Wire,
             model: model.name.clone(),
+            profile: None,
             provider: ProviderType::Local,
             word: "embedded",
             what: format!("the embedded model {}", model.name),
@@ -72,6 +76,7 @@ pub(in crate::cli) fn choices(
                 address: None,
                 calling: Calling::Wire,
                 model: model.to_owned(),
+                profile: None,
                 provider,
                 word,
                 what: format!("{word} with the key in {variable}: {model}"),

@@ -4,9 +4,11 @@
 //! key anywhere and never looks at a key's value but to see whether there is one.
 
 mod choice;
+mod fitting;
 mod no_way;
 mod servers;
 
 pub(super) use choice::{Choice, choices};
+pub(super) use fitting::other_profile;
 pub(super) use no_way::{Looked, NoWay};
 pub(super) use servers::{Calling, Places, running};

@@ -5,11 +5,6 @@ use crate::inference::StoredModel;
 
 /// How many names of models are told.
 const MOST_TOLD: usize = 12;
-const SERVERS: [ServerKind; 3] = [
-    ServerKind::LlamaServer,
-    ServerKind::LmStudio,
-    ServerKind::Ollama,
-];
 const EMBEDDED: &str = "embedded";
 
 /// Why the way that the caller names is none.
@@ -25,6 +20,12 @@ pub(in crate::cli) enum NoWay {
         name: &'static str,
         word: &'static str,
     },
+    /// An address is given, and no such server is there.
+    #[error("use {name} at {address}: no {name} answers there")]
+    Unanswered { address: String, name: &'static str },
+    /// The caller said not to look for it.
+    #[error("take {word}: --{word} none says not to look for it")]
+    NotLookedFor { word: &'static str },
     /// The server answers, and has nothing to answer with.
     #[error("take {word}: {name} runs at {address}, but holds no model")]
     Empty {
@@ -69,9 +70,11 @@ pub(in crate::cli) struct Looked<'a> {
 impl NoWay {
     /// Why nothing is left of the ways where that one is asked for.
     pub(in crate::cli) fn of_way(word: &str, looked: &Looked<'_>) -> Option<Self> {
-        if let Some(kind) = SERVERS.into_iter().find(|kind| kind.word() == word) {
+        if let Some(kind) = ServerKind::ALL.into_iter().find(|kind| kind.word() == word) {
             let (name, word) = (kind.name(), kind.word());
-            let address = looked.places.of(kind, looked.environment);
+            let Some(address) = looked.places.of(kind, looked.environment) else {
+                return Some(Self::NotLookedFor { word });
+            };
             let runs = looked.servers.iter().find(|server| server.kind == kind);
             return match runs {
                 None => Some(Self::NotRunning {
@@ -99,7 +102,7 @@ impl NoWay {
             let set = looked.environment.get(variable).is_some();
             return (!set).then_some(Self::NoKey { variable, word });
         }
-        let near = SERVERS.into_iter().map(ServerKind::word);
+        let near = ServerKind::ALL.into_iter().map(ServerKind::word);
         let far = HOSTED.into_iter().map(|(_, word, _)| word);
         let known: Vec<&str> = near.chain([EMBEDDED]).chain(far).collect();
         Some(Self::Unknown {
@@ -144,13 +147,19 @@ impl NoWay {
             ),
             Self::NoEngine => Some("cargo build --release --features local makes one that has"),
             Self::NoKey { .. } => Some("export it; its value is never read into the contract"),
-            Self::Unknown { .. } | Self::NoModel { .. } | Self::NoSuchModel { .. } => None,
+            Self::Unanswered { .. } => {
+                Some("start it, or mend the address; without the option its usual place is asked")
+            }
+            Self::NotLookedFor { .. }
+            | Self::Unknown { .. }
+            | Self::NoModel { .. }
+            | Self::NoSuchModel { .. } => None,
         }
     }
 
     /// Whether the caller was wrong, and not what is here.
     pub(in crate::cli) const fn is_usage(&self) -> bool {
-        matches!(self, Self::Unknown { .. })
+        matches!(self, Self::Unknown { .. } | Self::NotLookedFor { .. })
     }
 }
 

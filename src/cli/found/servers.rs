@@ -15,17 +15,20 @@ const MAX_ASKED: usize = 16;
 /// The longest name of a model that is taken from a server.
 const MAX_NAME_CHARS: usize = 200;
 
+/// What is given for the address of a server that is not to be looked for.
+const NOWHERE: &str = "none";
+
 /// Where servers are looked for.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct Places {
-    /// Where Ollama may be, instead of OLLAMA_HOST or http://127.0.0.1:11434
-    #[arg(long, value_name = "URL")]
+    /// Where Ollama is, instead of OLLAMA_HOST or http://127.0.0.1:11434; `none` looks for none
+    #[arg(long, value_name = "URL", value_parser = address_of)]
     pub(in crate::cli) ollama: Option<String>,
-    /// Where llama-server may be, instead of http://127.0.0.1:8080
-    #[arg(long, value_name = "URL")]
+    /// Where llama-server is, instead of http://127.0.0.1:8080; `none` looks for none
+    #[arg(long, value_name = "URL", value_parser = address_of)]
     pub(in crate::cli) llama_server: Option<String>,
-    /// Where LM Studio may be, instead of http://127.0.0.1:1234
-    #[arg(long, value_name = "URL")]
+    /// Where LM Studio is, instead of http://127.0.0.1:1234; `none` looks for none
+    #[arg(long, value_name = "URL", value_parser = address_of)]
     pub(in crate::cli) lm_studio: Option<String>,
 }
 
@@ -67,6 +70,8 @@ pub(in crate::cli) struct ServedModel {
 }
 
 impl ServerKind {
+    pub(in crate::cli) const ALL: [Self; 3] = [Self::LlamaServer, Self::LmStudio, Self::Ollama];
+
     pub(in crate::cli) const fn name(self) -> &'static str {
         match self {
             Self::LlamaServer => "llama-server",
@@ -86,20 +91,80 @@ impl ServerKind {
 }
 
 impl Places {
-    /// Where a server of that kind is looked for.
-    pub(in crate::cli) fn of(&self, kind: ServerKind, environment: &Environment) -> String {
-        let (given, usual) = match kind {
-            ServerKind::LlamaServer => (self.llama_server.clone(), "http://127.0.0.1:8080"),
-            ServerKind::LmStudio => (self.lm_studio.clone(), "http://127.0.0.1:1234"),
-            ServerKind::Ollama => {
-                let own = environment.get("OLLAMA_HOST");
-                let own = own.map(|host| ollama_address(&host));
-                (self.ollama.clone().or(own), "http://127.0.0.1:11434")
-            }
+    /// Where a server of that kind is looked for; none where it is not.
+    pub(in crate::cli) fn of(&self, kind: ServerKind, environment: &Environment) -> Option<String> {
+        let usual = match kind {
+            ServerKind::LlamaServer => "http://127.0.0.1:8080".to_owned(),
+            ServerKind::LmStudio => "http://127.0.0.1:1234".to_owned(),
+            ServerKind::Ollama => environment.get("OLLAMA_HOST").map_or_else(
+                || "http://127.0.0.1:11434".to_owned(),
+                |host| ollama_address(&host).trim_end_matches('/').to_owned(),
+            ),
         };
-        let address = given.unwrap_or_else(|| usual.to_owned());
-        address.trim_end_matches('/').to_owned()
+        match self.named(kind) {
+            Some(NOWHERE) => None,
+            Some(address) => Some(address.to_owned()),
+            None => Some(usual),
+        }
     }
+
+    /// Where the caller says that a server of that kind is.
+    fn named(&self, kind: ServerKind) -> Option<&str> {
+        match kind {
+            ServerKind::LlamaServer => self.llama_server.as_deref(),
+            ServerKind::LmStudio => self.lm_studio.as_deref(),
+            ServerKind::Ollama => self.ollama.as_deref(),
+        }
+    }
+
+    /// The kinds of which the caller gave an address where none of those servers is.
+    pub(in crate::cli) fn unanswered<'p>(
+        &'p self,
+        servers: &[Server],
+    ) -> impl Iterator<Item = (ServerKind, &'p str)> {
+        let named = ServerKind::ALL.into_iter().filter_map(|kind| {
+            let address = self.named(kind).filter(|address| *address != NOWHERE)?;
+            Some((kind, address))
+        });
+        named.filter(|(kind, _)| servers.iter().all(|server| server.kind != *kind))
+    }
+
+    /// Every place that is asked, in words.
+    pub(in crate::cli) fn told(&self, environment: &Environment) -> String {
+        let asked = ServerKind::ALL.into_iter().filter_map(|kind| {
+            let address = self.of(kind, environment)?;
+            Some(format!("no {} at {address}", kind.name()))
+        });
+        let asked: Vec<String> = asked.collect();
+        if asked.is_empty() {
+            "no server was looked for".to_owned()
+        } else {
+            asked.join(", ")
+        }
+    }
+}
+
+/// What is given for a server's address, without the path below which every client asks; a scheme is added where none stands.
+fn address_of(given: &str) -> Result<String, String> {
+    let given = given.trim();
+    if given == NOWHERE {
+        return Ok(NOWHERE.to_owned());
+    }
+    let whole = if given.contains("://") {
+        given.to_owned()
+    } else {
+        format!("http://{given}")
+    };
+    let host = whole
+        .strip_prefix("http://")
+        .or_else(|| whole.strip_prefix("https://"))
+        .ok_or("it begins with http:// or https://")?;
+    if host.is_empty() || host.starts_with(['/', ':', '?', '#']) {
+        return Err("it names no host".to_owned());
+    }
+    let address = whole.trim_end_matches('/');
+    let address = address.strip_suffix("/v1").unwrap_or(address);
+    Ok(address.trim_end_matches('/').to_owned())
 }
 
 /// What OLLAMA_HOST means for a client: it may be a host, a host and a port, or an address.
@@ -117,11 +182,18 @@ fn ollama_address(host: &str) -> String {
 
 /// Every server that answers, asked beside each other.
 pub(in crate::cli) async fn running(places: &Places, environment: &Environment) -> Vec<Server> {
-    let at = |kind| places.of(kind, environment);
+    let ask = async |kind| {
+        let address = places.of(kind, environment)?;
+        match kind {
+            ServerKind::LlamaServer => llama_server(address).await,
+            ServerKind::LmStudio => lm_studio(address).await,
+            ServerKind::Ollama => ollama(address).await,
+        }
+    };
     let (llama, studio, ollama) = tokio::join!(
-        llama_server(at(ServerKind::LlamaServer)),
-        lm_studio(at(ServerKind::LmStudio)),
-        ollama(at(ServerKind::Ollama)),
+        ask(ServerKind::LlamaServer),
+        ask(ServerKind::LmStudio),
+        ask(ServerKind::Ollama),
     );
     [llama, studio, ollama].into_iter().flatten().collect()
 }
@@ -257,9 +329,9 @@ mod tests {
         server
     }
 
-    /// Places where nothing listens.
+    /// Places that are not looked at.
     fn nowhere() -> Places {
-        let closed = Some("http://127.0.0.1:1".to_owned());
+        let closed = Some(NOWHERE.to_owned());
         Places {
             ollama: closed.clone(),
             llama_server: closed.clone(),
@@ -305,7 +377,7 @@ mod tests {
         .await;
         let places = Places {
             ollama: Some(ollama.uri()),
-            llama_server: Some(format!("{}/", llama.uri())),
+            llama_server: Some(llama.uri()),
             lm_studio: Some(studio.uri()),
         };
         let found = running(&places, &environment()).await;
@@ -385,6 +457,21 @@ mod tests {
         };
         assert_eq!(places(&["completion", "tools"]).await, Calling::Wire);
         assert_eq!(places(&["completion"]).await, Calling::Text);
+    }
+
+    #[test]
+    fn an_address_may_lack_its_scheme_and_may_end_in_what_every_client_adds() {
+        let check = |given: &str, expect: Result<&str, &str>| {
+            let got = address_of(given);
+            assert_eq!(got.as_deref().map_err(String::as_str), expect, "{given}");
+        };
+        check("127.0.0.1:18555", Ok("http://127.0.0.1:18555"));
+        check("https://box/models/v1/", Ok("https://box/models"));
+        check("http://box:1//", Ok("http://box:1"));
+        check("none", Ok("none"));
+        check("ftp://box", Err("it begins with http:// or https://"));
+        check("http:///v1", Err("it names no host"));
+        check("", Err("it names no host"));
     }
 
     #[test]

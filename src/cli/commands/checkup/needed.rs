@@ -1,0 +1,130 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Finding, missing, ok, wrong};
+use crate::cli::commands::contract::{failures, preview_of};
+use crate::cli::commands::run::{read_spec, runtime};
+use crate::cli::error::CliError;
+use crate::cli::home::Home;
+use crate::cli::numbers::counted;
+use crate::contract::{CapabilityManifest, ProviderType, ServerCapability};
+use crate::driver::Preview;
+use crate::inference::{Probe, knock};
+
+/// How long a model's server may take to answer a knock.
+const PATIENCE: Duration = Duration::from_secs(3);
+const NAME: &str = "contract";
+/// What to do about an embedded model that is not there.
+const LOCAL_FIX: &str = if cfg!(feature = "local") {
+    "monolith model list names what is stored and what can be pulled"
+} else {
+    "or let a model server answer it: monolith init finds one"
+};
+
+/// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
+pub(super) fn needed(home: &Home, file: &Path) -> Result<Vec<Finding>, CliError> {
+    let path = home.cwd.join(file);
+    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
+    let preview = read_spec(home, (file, &path), &[], (&home.cwd, home.named_config()))
+        .and_then(|spec| preview_of(home, spec, folder, true));
+    let preview = match preview {
+        Ok(preview) => preview,
+        Err(fault) => {
+            return Ok(vec![wrong(
+                NAME,
+                fault.summary(),
+                "monolith contract check says where",
+            )]);
+        }
+    };
+    let mut found = tool_servers(&preview);
+    found.extend(keys(home, &preview));
+    found.extend(answering(&preview)?);
+    let failed = failures(&preview);
+    let passes = failed.is_empty();
+    for (_, why) in failed {
+        found.push(wrong(NAME, why, "monolith contract check says more"));
+    }
+    if passes {
+        found.push(ok(NAME, "it passes monolith contract check"));
+    }
+    Ok(found)
+}
+
+fn tool_servers(preview: &Preview) -> Vec<Finding> {
+    let offered = CapabilityManifest::recorded_in(&preview.contract).servers;
+    let one = |(server, terms): (&String, &ServerCapability)| {
+        let detail = format!("tool server {server}");
+        if terms.available {
+            return ok(
+                NAME,
+                format!("{detail}: {}", counted(terms.tools.len(), "tool")),
+            );
+        }
+        let fault = preview.faults.iter().find(|fault| fault.server == *server);
+        let why = fault.map_or(String::new(), |fault| format!(": {}", fault.detail));
+        wrong(
+            NAME,
+            format!("{detail} did not come up{why}"),
+            "install what its command names, or mend its address",
+        )
+    };
+    offered.iter().map(one).collect()
+}
+
+fn keys(home: &Home, preview: &Preview) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (provider, terms) in &preview.contract.providers {
+        let Some(variable) = &terms.api_key_env else {
+            continue;
+        };
+        found.push(if home.environment.get(variable).is_some() {
+            ok(NAME, format!("provider {provider}: {variable} is set"))
+        } else {
+            missing(
+                NAME,
+                format!("provider {provider}: {variable} is not set"),
+                format!("export {variable}, unless the server wants no key"),
+            )
+        });
+    }
+    found
+}
+
+/// Whether what the targets name is there: the file of an embedded model, the server behind an address. No key is sent, and no
+/// model is asked or loaded.
+fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
+    let contract = &preview.contract;
+    let named: BTreeSet<&str> = contract
+        .targets
+        .iter()
+        .map(|target| target.provider.as_str())
+        .collect();
+    let mut found = Vec::new();
+    for provider in named {
+        let Some(terms) = contract.providers.get(provider) else {
+            continue;
+        };
+        if terms.provider_type == ProviderType::Local {
+            found.push(match preview.model_faults.get(provider) {
+                None => ok(NAME, format!("provider {provider}: its model is there")),
+                Some(fault) => wrong(NAME, format!("provider {provider}: {fault}"), LOCAL_FIX),
+            });
+        }
+        let Some(address) = &terms.base_url else {
+            continue;
+        };
+        let Probe { detail, responsive } = runtime()?.block_on(knock(address, PATIENCE));
+        found.push(if responsive {
+            ok(NAME, format!("provider {provider}: its server answers"))
+        } else {
+            wrong(
+                NAME,
+                format!("provider {provider}: no answer: {detail}"),
+                "start the server, or mend its base_url",
+            )
+        });
+    }
+    Ok(found)
+}
