@@ -14,7 +14,7 @@ use super::commands::init::InitArgs;
 use super::commands::model::ModelCommand;
 use super::commands::profile::ProfileCommand;
 use super::home::LOCAL_KEY;
-use super::version::LONG_VERSION;
+use super::version::{AFTER_HELP, LONG_VERSION};
 use crate::message::RunId;
 
 /// The hidden command that is a tool server.
@@ -28,7 +28,7 @@ pub(super) const SLOW_TOOL: &str = "__slow-tool";
     long_version = LONG_VERSION.as_str(),
     about = "Runs LLM agents as an explicit state machine under an immutable contract, and leaves a transcript that \
              anyone can verify and replay.",
-    after_help = "New here? `monolith demo` needs no key and no network.",
+    after_help = AFTER_HELP,
     max_term_width = 100,
     arg_required_else_help = true
 )]
