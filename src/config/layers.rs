@@ -116,7 +116,7 @@ impl Layers {
             };
             let lower = Merged::of(index, value);
             match &mut found {
-                Some(higher) => higher.over(lower),
+                Some(higher) => higher.over(lower, translate::term),
                 None => found = Some(lower),
             }
         }
@@ -130,7 +130,7 @@ impl Layers {
             if let Some(value) = layer.value.get(DEFAULTS) {
                 let lower = Merged::of(index, value);
                 match &mut found {
-                    Some(higher) => higher.over(lower),
+                    Some(higher) => higher.over(lower, translate::default_term),
                     None => found = Some(lower),
                 }
             }

@@ -1,5 +1,19 @@
 use serde_json::{Map, Value};
 
+/// The one name of a key that may be written in several ways.
+pub(super) type OneName = fn(&str) -> &str;
+
+/// Sections whose keys are nobody's here: each is what it is.
+const FREE: [&str; 3] = ["custom", "env", "headers"];
+
+fn below(key: &str, one_name: OneName) -> OneName {
+    if FREE.contains(&key) {
+        |key| key
+    } else {
+        one_name
+    }
+}
+
 /// Values of several layers as one: where both have a mapping they are laid over each other key by key, else the higher counts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Merged {
@@ -27,12 +41,17 @@ impl Merged {
         }
     }
 
-    /// Lays a lower layer below this one.
-    pub(super) fn over(&mut self, lower: Self) {
+    /// Lays a lower layer below this one. `one_name` gives the name of a key that may be written in several ways: what a layer says
+    /// by one of them counts before what a lower one says by another.
+    pub(super) fn over(&mut self, lower: Self, one_name: OneName) {
         if let (Self::Map(own), Self::Map(lower)) = (self, lower) {
+            let spoken: Vec<String> = own.iter().map(|(key, _)| key.clone()).collect();
             for (key, value) in lower {
+                let by_another_name =
+                    |known: &String| *known != key && one_name(known) == one_name(&key);
                 match own.iter_mut().find(|(known, _)| *known == key) {
-                    Some((_, known)) => known.over(value),
+                    Some((_, known)) => known.over(value, below(&key, one_name)),
+                    None if spoken.iter().any(by_another_name) => {}
                     None => own.push((key, value)),
                 }
             }

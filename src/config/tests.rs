@@ -299,6 +299,70 @@ fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
 }
 
 #[test]
+fn a_higher_layer_counts_by_whatever_name_it_says_it() {
+    let check = |high: Value, low: Value, expect: u32| {
+        let desk = Desk::new();
+        desk.write("me/.ai-agent/ai-agent.json", &json!({"defaults": low}));
+        let cloud = json!({"cloud": {"type": "openai"}});
+        let high = json!({"providers": cloud, "defaults": high});
+        desk.write("cwd/.ai-agent.json", &high);
+        let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
+        let spec = desk.spec(asks).unwrap();
+        assert_eq!(spec.max_turns, Some(expect), "{high}");
+        let origin = desk.shown(&spec.origins["max_turns"]);
+        assert_eq!(origin, "/cwd/.ai-agent.json");
+    };
+    check(json!({"maxTurns": 9}), json!({"maxToolTurns": 4}), 9);
+    check(json!({"maxToolTurns": 9}), json!({"maxTurns": 4}), 9);
+    // What is overruled is nobody's fault any more.
+    let both = json!({"maxTurns": 4, "maxToolTurns": 5});
+    check(json!({"maxTurns": 9}), both, 9);
+
+    let check = |high: Value, low: Value, path: &str, expect: Value| {
+        let desk = Desk::new();
+        let low = json!({"providers": {"cloud": low}});
+        desk.write("me/.ai-agent/ai-agent.json", &low);
+        let high = json!({"providers": {"cloud": high}});
+        desk.write("cwd/.ai-agent.json", &high);
+        let layers = desk.layers(None);
+        let found = layers.find(Wanted::Provider, "cloud").unwrap().unwrap();
+        let made: Value = serde_json::from_str(&found.text).unwrap();
+        assert_eq!(made.pointer(path), Some(&expect), "{made}");
+    };
+    check(
+        json!({"type": "openai", "baseUrl": "http://high"}),
+        json!({"base_url": "http://low"}),
+        "/base_url",
+        json!("http://high"),
+    );
+    check(
+        json!({"type": "openai", "api_key_env": "HIGH"}),
+        json!({"apiKey": "${LOW}"}),
+        "/api_key_env",
+        json!("HIGH"),
+    );
+    check(
+        json!({"models": {"m": {"context_window": 9}}}),
+        json!({"models": {"m": {"contextWindow": 4}}}),
+        "/models/m/context_window",
+        json!(9),
+    );
+    check(
+        json!({"overrides": {"top_p": 0.9}}),
+        json!({"overrides": {"topP": 0.4}}),
+        "/overrides",
+        json!({"top_p": 0.9}),
+    );
+    // Names that are nobody's here are what they are.
+    check(
+        json!({"headers": {"baseUrl": "a"}}),
+        json!({"headers": {"base_url": "b"}}),
+        "/headers",
+        json!({"baseUrl": "a", "base_url": "b"}),
+    );
+}
+
+#[test]
 fn a_default_that_cannot_stand_in_a_contract_is_refused_by_its_name() {
     let check = |defaults: Value, expect: &str| {
         let desk = Desk::new();
@@ -393,4 +457,26 @@ fn a_file_that_the_caller_names_must_be_there() {
         fault.to_string(),
         "configuration /no/such.json: there is no such file"
     );
+}
+
+#[test]
+fn a_contract_can_do_without_the_tokenizer_of_a_layer() {
+    let desk = Desk::new();
+    let models = json!({"m": {"tokenizer": "anthropic"}});
+    let layer = json!({"providers": {"cloud": {"type": "openai", "models": models}}});
+    desk.write("cwd/.ai-agent.json", &layer);
+    let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
+    let check = |more: &str, expect: Option<&str>| {
+        let spec = desk.spec(&format!("{asks}{more}\n")).unwrap();
+        assert_eq!(spec.tokenizer_id().as_deref(), expect, "{more}");
+    };
+    check("", Some("anthropic"));
+    check("tokenizer: null", None);
+    check("tokenizer: gpt-4o", Some("o200k_base/1"));
+    check("providers: {cloud: {models: {m: {tokenizer: null}}}}", None);
+    check(
+        "providers: {cloud: {models: {m: {tokenizer: gpt-4o}}}}",
+        Some("o200k_base/1"),
+    );
+    check("providers: {cloud: {models: {m: null}}}", Some("anthropic"));
 }

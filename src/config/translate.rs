@@ -25,6 +25,9 @@ const PARAMETERS: [(&str, &str); 5] = [
     ("contextWindow", "context_window"),
 ];
 
+/// Other keys of a definition that may be written in two ways.
+const KEYS: [(&str, &str); 2] = [("apiKey", "api_key_env"), ("baseUrl", "base_url")];
+
 /// What `defaults` may say, and where it stands in a contract file.
 const DEFAULTS: [(&str, &str); 17] = [
     ("caching", "sampling.caching"),
@@ -58,6 +61,22 @@ const OF_OTHERS: [&str; 7] = [
     "traceTools",
     "verbose",
 ];
+
+/// The one name of a key of a definition.
+pub(super) fn term(key: &str) -> &str {
+    let mut known = PARAMETERS.iter().chain(&KEYS);
+    known
+        .find(|(written, _)| *written == key)
+        .map_or(key, |(_, name)| name)
+}
+
+/// The one name of a key of `defaults`.
+pub(super) fn default_term(key: &str) -> &str {
+    let mut known = DEFAULTS.iter();
+    known
+        .find(|(written, _)| *written == key)
+        .map_or(key, |(_, path)| path)
+}
 
 /// The defaults in the form of a contract file.
 pub(super) fn defaults(layers: &Layers, merged: &Merged) -> Result<Definition, Fault> {

@@ -154,7 +154,7 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "abort", "beside_a_running_call", "by_a_target", "does_not_fit", "errors_are_cut", "last_inference",
         "last_inference_but_one", "next_call_waits", "no_blank", "no_budget", "no_by_length", "no_calls", "no_lost",
         "no_provider_error", "no_refused", "no_zero_width", "probe", "spends_the_tokens", "step_timeout", "stop",
-        "stop_before", "told", "too_long", "unknown",
+        "stop_before", "told", "too_long", "two_in_flight", "two_in_flight_cost", "unknown",
     ],
     "synthesis": [
         "closing_turn_blank", "closing_turn_provider_errors", "context_closing_turn_spent",

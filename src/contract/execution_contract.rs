@@ -2,7 +2,7 @@ use std::ops::Deref;
 
 use serde_json::Value;
 
-use super::Terms;
+use super::{Terms, ToolTerms};
 use crate::message::Digest;
 
 /// The immutable contract of a run (002 §4.1). Made only by the factory, or read back from its own canonical text.
@@ -37,6 +37,28 @@ impl ExecutionContract {
             contract_id,
             terms,
         }
+    }
+
+    /// The same contract, with what a recorded one says of the tokens of definitions that are in both, where both are counted alike:
+    /// whoever lacks the tokenizer has only that.
+    #[must_use]
+    pub(crate) fn counted_as(self, recorded: &Self) -> Self {
+        if self.tokenizer.is_none() || !self.counting().is_like(&recorded.counting()) {
+            return self;
+        }
+        let mut terms = self.terms;
+        for tool in terms.tools.iter_mut().chain(&mut terms.session_tools) {
+            if let Some(was) = recorded.defined_as(tool) {
+                tool.schema_tokens = was.schema_tokens;
+            }
+        }
+        Self::seal(terms)
+    }
+
+    /// The tool of this contract that has the same definition.
+    pub(crate) fn defined_as(&self, tool: &ToolTerms) -> Option<&ToolTerms> {
+        let mut tools = self.tools.iter().chain(&self.session_tools);
+        tools.find(|known| known.name == tool.name && known.pin == tool.pin)
     }
 
     /// Seals terms as they are, for tests of other rooms.

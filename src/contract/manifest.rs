@@ -98,12 +98,17 @@ impl ToolCapability {
     /// What a request says of it, as text whose tokens can be counted: the same for what a server offers and for what a contract
     /// recorded of it.
     pub(super) fn definition(&self) -> String {
-        canonical(&json!({
-            "description": self.description,
-            "name": self.name,
-            "parameters": self.input_schema,
-        }))
+        definition(&self.name, &self.description, &self.input_schema)
     }
+}
+
+/// What a request says of a tool that its server calls so.
+pub(super) fn definition(name: &str, description: &str, input_schema: &Value) -> String {
+    canonical(&json!({
+        "description": description,
+        "name": name,
+        "parameters": input_schema,
+    }))
 }
 
 /// What is known of one target's model.

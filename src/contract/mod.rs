@@ -80,7 +80,7 @@ pub(crate) use terms::{
     Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use text_profile::TextProfile;
-pub(crate) use tokenizer::Tokenizer;
+pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
 pub(crate) use wire_versions::WireVersions;

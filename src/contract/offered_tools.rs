@@ -3,9 +3,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::execution_contract::canonical;
+use super::manifest::definition;
+use super::session_tools::weight_of_session_tool;
 use super::{
-    BATCH, CapabilityManifest, ContractSpec, FINAL_REPORT, FactoryError, PROGRESS_REPORT,
-    ServerCapability, ToolCapability, ToolPin, ToolTerms,
+    BATCH, CapabilityManifest, ContractSpec, ExecutionContract, FINAL_REPORT, FactoryError,
+    PROGRESS_REPORT, ServerCapability, ToolCapability, ToolPin, ToolTerms,
 };
 use crate::message::{MAX_EXACT, TokenCounter};
 
@@ -91,6 +93,34 @@ pub(super) fn tools(
         }
     }
     Ok(tools.into_values().collect())
+}
+
+impl ExecutionContract {
+    /// What `counter` counts the definitions of tools at, those of the session included, each with the place of its count: what the
+    /// factory wrote there, where it counted with that.
+    pub(crate) fn definitions_counted(
+        &self,
+        counter: &dyn TokenCounter,
+    ) -> Vec<(String, &ToolTerms, u64)> {
+        let offered = self.tools.iter().enumerate().map(|(index, tool)| {
+            let server = tool.origin.strip_prefix("mcp:");
+            let own = server.and_then(|server| tool.name.strip_prefix(&format!("{server}__")));
+            let own = own.unwrap_or(&tool.name);
+            let text = definition(own, &tool.description, &tool.input_schema);
+            let pointer = format!("/contract/tools/{index}/schema_tokens");
+            (pointer, tool, MAX_EXACT.min(counter.count(&text)))
+        });
+        let session = self.session_tools.iter().enumerate().map(|(index, tool)| {
+            let pointer = format!("/contract/session_tools/{index}/schema_tokens");
+            let schema = canonical(&tool.input_schema);
+            (
+                pointer,
+                tool,
+                weight_of_session_tool(&tool.name, &tool.description, &schema, counter),
+            )
+        });
+        offered.chain(session).collect()
+    }
 }
 
 /// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the

@@ -178,8 +178,7 @@ fn define(
     counter: &dyn TokenCounter,
 ) -> ToolTerms {
     let schema = canonical(input_schema);
-    let parts = [name, description, &schema];
-    let tokens = parts.iter().map(|part| counter.count(part)).sum();
+    let tokens = weight_of_session_tool(name, description, &schema, counter);
     let described = ToolCapability {
         annotations: Value::Null,
         description: description.to_owned(),
@@ -197,6 +196,17 @@ fn define(
         origin: ORIGIN.to_owned(),
         schema_tokens: tokens,
     }
+}
+
+/// What a definition of the session's own counts, its schema as its canonical text says it.
+pub(super) fn weight_of_session_tool(
+    name: &str,
+    description: &str,
+    schema: &str,
+    counter: &dyn TokenCounter,
+) -> u64 {
+    let parts = [name, description, schema];
+    parts.iter().map(|part| counter.count(part)).sum()
 }
 
 /// The schema of the arguments of a final report: the content by format, the format by `const`.

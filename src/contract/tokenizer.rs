@@ -81,6 +81,38 @@ impl Tokenizer {
     }
 }
 
+/// What counts the tokens of a contract's texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counting {
+    tokenizer: Option<String>,
+    /// The model's file, where its vocabulary counts and the file is known.
+    vocabulary: Option<String>,
+}
+
+impl Counting {
+    /// Whether a text has as many tokens with the one as with the other. A file that is not known is no other one.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let other_file = self.vocabulary.is_some()
+            && other.vocabulary.is_some()
+            && self.vocabulary != other.vocabulary;
+        self.tokenizer == other.tokenizer && !other_file
+    }
+}
+
+impl Terms {
+    /// What counts the tokens of this contract's texts.
+    pub(crate) fn counting(&self) -> Counting {
+        let of_file = self.tokenizer.as_deref() == Some(Tokenizer::Model.id());
+        let prints = self.targets.iter().map(|target| &target.model_fingerprint);
+        // Behind the file stands the engine, whose version changes nothing of a vocabulary.
+        let mut files = prints.filter_map(|print| print.strip_prefix("gguf:")?.split(';').next());
+        Counting {
+            tokenizer: self.tokenizer.clone(),
+            vocabulary: files.next().filter(|_| of_file).map(str::to_owned),
+        }
+    }
+}
+
 /// Why nothing can be counted with a contract's tokenizer, whatever the build.
 pub(super) fn tokenizer_fault(terms: &Terms, some_local: bool) -> Option<String> {
     let name = terms.tokenizer.as_deref()?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::local_models::{LocalModel, file_of, is_local};
+use super::local_models::{LocalModel, TrialEnd, file_of, is_local};
 use super::{DriverError, Environment};
 use crate::adapter::{Adapter, Script};
 use crate::contract::{
@@ -129,11 +129,12 @@ impl Sources {
     }
 
     /// What reads the vocabulary of the first target that is an embedded model; none where there is no such target, or no contract
-    /// can be made that says how it is run.
+    /// can be made that says how it is run. What tries the file first is ended by `end`.
     pub(super) fn vocabulary(
         &self,
         spec: &ContractSpec,
         environment: &Environment,
+        end: TrialEnd,
     ) -> Option<impl FnOnce() -> Result<Arc<dyn TokenCounter>, String> + Send + 'static> {
         let found = |name: &str| self.models.get(name).cloned();
         let mut local = spec.targets.iter().filter_map(|target| {
@@ -148,7 +149,7 @@ impl Sources {
         let contract = ContractFactory.make(spec, &manifest, None).ok()?;
         let (spec, environment) = (spec.clone(), environment.clone());
         Some(move || {
-            let read = model.vocabulary(&provider, &spec, &contract, &environment);
+            let read = model.vocabulary(&provider, &spec, &contract, &environment, &end);
             read.map_err(|fault| format!("provider `{provider}`: {fault}"))
         })
     }

@@ -136,14 +136,20 @@ pub(super) async fn prepare_after(
         servers: capabilities,
         targets: sources.capabilities(spec),
     };
-    let tokenizers =
-        Tokenizers::ready(spec.tokenizer_id(), &sources, spec, &request.environment).await;
+    let environment = &request.environment;
+    let tokenizer = spec.tokenizer_id();
+    let tokenizers = match Tokenizers::ready(tokenizer, &sources, spec, environment, cancel).await {
+        Ok(tokenizers) => tokenizers,
+        Err(fault) => {
+            servers.close().await;
+            return Err(fault);
+        }
+    };
     let made = ContractFactory
         .make_counting(spec, &manifest, None, &tokenizers)
         .map_err(DriverError::from)
         .and_then(|contract| {
             guard.check(&contract)?;
-            let environment = &request.environment;
             let backends = backends(
                 spec,
                 &contract,
@@ -164,7 +170,10 @@ pub(super) async fn prepare_after(
     let validators = Arc::new(Validators::compile(&contract));
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
-        Err(fault) => (QuarterBytes::counter(), Some(fault)),
+        Err(fault) => {
+            // It may name a file, and says what llama.cpp says.
+            (QuarterBytes::counter(), Some(redactor.cut_text(&fault)))
+        }
     };
     let started = Box::new(RunStarted {
         bring_up: faults,

@@ -3,7 +3,7 @@ use tokio_util::sync::CancellationToken;
 use super::DriverError;
 use super::ancestry::by_target;
 use super::bring_up::{Prepared, RunRequest, Start, prepare_after};
-use crate::kernel::ParentRun;
+use crate::kernel::{ParentRun, RunStarted};
 use crate::replay::ForkPoint;
 
 /// Brings up a run that begins with the conversation of another one. It has budgets of its own, its counters begin at zero, and
@@ -24,12 +24,12 @@ pub(crate) async fn prepare_fork(
     let answered = by_target(&request.spec.targets, point.answered.clone());
     let mut prepared = prepare_after(request, &answered, cancel).await?;
     if let Start::New { started, .. } = &mut prepared.start {
-        let opening = point.opening(
-            &prepared.contract.system,
-            task.as_deref(),
-            prepared.counter.as_ref(),
-        );
-        started.messages = prepared.redactor.clean_opening(opening);
+        let (contract, counter) = (&prepared.contract, prepared.counter.as_ref());
+        let opening = point.opening(&contract.system, task.as_deref(), counter);
+        started.messages = prepared.redactor.clean_opening(opening, counter);
+        if !point.counting.is_like(&contract.counting()) {
+            RunStarted::recount(&mut started.messages, counter);
+        }
         started.parent = Some(ParentRun {
             head: point.head,
             run_id: point.run_id,

@@ -143,13 +143,14 @@ impl LocalModel {
         }
     }
 
-    /// What counts with this model's own vocabulary, or why nothing does. Reads the file.
+    /// What counts with this model's own vocabulary, or why nothing does. Reads the file, after a trial that `end` ends.
     pub(super) fn vocabulary(
         &self,
         provider: &str,
         spec: &ContractSpec,
         contract: &ExecutionContract,
         environment: &Environment,
+        end: &TrialEnd,
     ) -> Result<Arc<dyn TokenCounter>, String> {
         let (file, hash) = match (&self.fault, &self.file) {
             (Some(reason), _) => return Err(reason.clone()),
@@ -164,7 +165,8 @@ impl LocalModel {
             program: environment.program(),
             window: window_of(provider, spec, contract),
         };
-        engine::vocabulary(&tried).map_err(|fault| format!("{}: {fault}", file.path().display()))
+        engine::vocabulary(&tried, end)
+            .map_err(|fault| format!("{}: {fault}", file.path().display()))
     }
 
     /// The engine for this model, or why there is none.
@@ -319,6 +321,8 @@ pub(super) const fn is_local(provider_type: ProviderType) -> bool {
     matches!(provider_type, ProviderType::Local)
 }
 
+pub(super) use engine::TrialEnd;
+
 /// How a model is run, beside what its contract says.
 #[cfg_attr(
     not(feature = "local"),
@@ -362,14 +366,18 @@ mod engine {
     };
     use crate::message::TokenCounter;
 
+    pub(in crate::driver) use crate::inference::TrialEnd;
     pub(super) use crate::inference::engine_identity as identity;
 
-    pub(super) fn vocabulary(tried: &Tried<'_>) -> Result<Arc<dyn TokenCounter>, String> {
+    pub(super) fn vocabulary(
+        tried: &Tried<'_>,
+        end: &TrialEnd,
+    ) -> Result<Arc<dyn TokenCounter>, String> {
         let window = u32::try_from(tried.window).unwrap_or(u32::MAX);
         let trial = tried
             .program
             .map(|program| ModelTrial::of(program.to_owned(), tried.hash, window, tried.notes));
-        let vocabulary = LocalVocabulary::read(tried.file, trial.as_ref(), window)?;
+        let vocabulary = LocalVocabulary::read(tried.file, trial.as_ref(), window, end)?;
         Ok(Arc::new(vocabulary))
     }
 
@@ -409,7 +417,16 @@ mod engine {
     use crate::inference::Backend;
     use crate::message::TokenCounter;
 
-    pub(super) fn vocabulary(_: &Tried<'_>) -> Result<Arc<dyn TokenCounter>, String> {
+    /// Nothing is tried here.
+    #[derive(Clone, Debug, Default)]
+    pub(in crate::driver) struct TrialEnd;
+
+    impl TrialEnd {
+        #[expect(clippy::unused_self, reason = "there is no trial to end")]
+        pub(in crate::driver) const fn end(&self) {}
+    }
+
+    pub(super) fn vocabulary(_: &Tried<'_>, _: &TrialEnd) -> Result<Arc<dyn TokenCounter>, String> {
         Err(super::NO_ENGINE.to_owned())
     }
 

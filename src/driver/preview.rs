@@ -40,8 +40,20 @@ pub(crate) struct Preview {
     /// Why this build cannot count with the contract's tokenizer, where it cannot: the contract is then not the one that it would
     /// be elsewhere.
     pub tokenizer_fault: Option<String>,
+    /// What the contract's tokens are counted with.
+    pub(crate) tokenizers: Tokenizers,
     /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
     pub not_started: Vec<String>,
+}
+
+impl Preview {
+    /// The same, with what a recorded contract says of the tokens of definitions that are in both.
+    pub(crate) fn counted_as(self, recorded: &ExecutionContract) -> Self {
+        Self {
+            contract: self.contract.counted_as(recorded),
+            ..self
+        }
+    }
 }
 
 /// Makes the contract of a request without a task, keys or a run. Servers that are started are stopped again.
@@ -68,7 +80,7 @@ pub(crate) async fn preview_recorded(
     cancel: &CancellationToken,
 ) -> Result<Preview, DriverError> {
     let builtin = ServersToStart::Builtin;
-    let (mut preview, mut manifest, tokenizers) = found(request, builtin, cancel).await?;
+    let (mut preview, mut manifest) = found(request, builtin, cancel).await?;
     let known = CapabilityManifest::recorded_in(recorded);
     for (name, capability) in &mut manifest.servers {
         let Some(was) = known.servers.get(name) else {
@@ -90,8 +102,8 @@ pub(crate) async fn preview_recorded(
     }
     let parent = recorded.parent_contract_hash;
     preview.contract =
-        ContractFactory.make_counting(&request.spec, &manifest, parent, &tokenizers)?;
-    Ok(preview)
+        ContractFactory.make_counting(&request.spec, &manifest, parent, &preview.tokenizers)?;
+    Ok(preview.counted_as(recorded))
 }
 
 /// Whether two contracts reach a server in the same way: what it offered when one was made, it offers under the other.
@@ -110,7 +122,7 @@ async fn found(
     request: &RunRequest,
     servers: ServersToStart,
     cancel: &CancellationToken,
-) -> Result<(Preview, CapabilityManifest, Tokenizers), DriverError> {
+) -> Result<(Preview, CapabilityManifest), DriverError> {
     let spec = &request.spec;
     let mut started = spec.clone();
     if servers == ServersToStart::Builtin {
@@ -148,7 +160,8 @@ async fn found(
         targets: sources.capabilities(spec),
     };
     let tokenizer = spec.tokenizer_id();
-    let tokenizers = Tokenizers::ready(tokenizer, &sources, spec, &request.environment).await;
+    let environment = &request.environment;
+    let tokenizers = Tokenizers::ready(tokenizer, &sources, spec, environment, cancel).await?;
     let contract = ContractFactory.make_counting(spec, &manifest, None, &tokenizers)?;
     guard.check(&contract)?;
     let preview = Preview {
@@ -159,6 +172,7 @@ async fn found(
         faults,
         not_started,
         origins: spec.origins.clone(),
+        tokenizers,
     };
-    Ok((preview, manifest, tokenizers))
+    Ok((preview, manifest))
 }

@@ -140,8 +140,9 @@ impl World {
             &sources,
             &spec,
             &request.environment,
+            cancel,
         )
-        .await;
+        .await?;
         let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
         let counter = counter.map_err(refuse)?;
         let other = other_terms(contract, &spec, &sources, &tokenizers)?;

@@ -243,8 +243,9 @@ pub(crate) async fn prepare_resume(
         &sources,
         &spec,
         environment,
+        cancel,
     )
-    .await;
+    .await?;
     let counter = tokenizers.counter_of(reopened.contract.tokenizer.as_deref());
     let counter = counter.map_err(|reason| DriverError::NoTokenizer {
         reason,

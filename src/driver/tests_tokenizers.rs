@@ -1,7 +1,25 @@
 //! Runs whose contract names a tokenizer: with the encoder they count with it, without it they do not begin.
 
-use super::tests::{Watcher, call, end, replay, run, say};
+use std::path::Path;
 
+use tokio_util::sync::CancellationToken;
+
+use super::bring_up::Start;
+use super::fork::prepare_fork;
+use super::tests::{Blobs, Watcher, call, end, replay, run, say};
+use super::tests_resume::{request, run_id};
+use super::{Environment, RunRequest, prepare};
+use crate::contract::ContractSpec;
+use crate::message::{AgentMessage, estimate_tokens};
+use crate::replay::Fork;
+use crate::store::StoreReader;
+
+const EMBEDDED: &str = r"
+task: Which licence?
+tokenizer: model
+targets: [{provider: m, model: smollm2-135m}]
+providers: {m: {type: local, file: m.gguf}}
+";
 const O200K: &str = "tokenizer=gpt-4o";
 
 fn script() -> [String; 2] {
@@ -26,13 +44,10 @@ async fn a_build_without_the_encoder_says_how_to_get_it_and_begins_nothing() {
 #[cfg(not(feature = "tokenizers"))]
 #[tokio::test]
 async fn going_on_with_a_run_takes_the_encoder_that_it_was_begun_with() {
-    use tokio::sync::mpsc;
-    use tokio_util::sync::CancellationToken;
-
-    use super::bring_up::Start;
-    use super::tests_resume::{batches, cut, request, resume, run_id, stored};
-    use super::{DriverError, drive, prepare};
+    use super::tests_resume::{batches, cut, resume, stored};
+    use super::{DriverError, drive};
     use crate::store::{Durability, Store};
+    use tokio::sync::mpsc;
 
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
@@ -72,18 +87,128 @@ async fn going_on_with_a_run_takes_the_encoder_that_it_was_begun_with() {
     assert_eq!(stored(&to).len(), before);
 }
 
+#[tokio::test]
+async fn why_a_tokenizer_is_missing_is_recorded_without_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().join("of-hunter2");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mut asked = request(&folder, &[]);
+    let of_the_model = EMBEDDED.replace("m.gguf", "no.gguf");
+    asked.spec = ContractSpec::parse("c.yaml", &of_the_model, &[]).expect("a contract");
+    asked.spec.redact.env = vec!["WORD".to_owned()];
+    asked.environment = Environment::new(|name| (name == "WORD").then(|| "hunter2".to_owned()));
+    let prepared = prepare(asked, &CancellationToken::new()).await;
+    let prepared = prepared.expect("prepared");
+    let Start::New { started, .. } = &prepared.start else {
+        unreachable!("it is a new run");
+    };
+    let fault = started.tokenizer_fault.as_deref().expect("a fault");
+    assert!(fault.contains("/no.gguf: it cannot be read"), "{fault}");
+    assert!(fault.contains("/of-"), "{fault}");
+    assert!(!fault.contains("hunter2"), "{fault}");
+    prepared.close().await;
+}
+
+/// What a fork of the run `r1` after its last entry but one is begun with.
+async fn forked(folder: &Path, asked: RunRequest) -> Vec<AgentMessage> {
+    let path = folder.join("runs.db");
+    let blobs = Blobs(StoreReader::open(&path).expect("a reader"));
+    let mut reader = StoreReader::open(&path).expect("a reader");
+    let stored = reader.read_run(&run_id()).expect("the run");
+    let mut fork = Fork::new(stored.contract().expect("a contract"), run_id(), 6);
+    for entry in stored {
+        fork.take(&entry.expect("an entry"), &blobs);
+    }
+    let point = fork.finish().expect("a point");
+    let prepared = prepare_fork(point, None, asked, &CancellationToken::new()).await;
+    let prepared = prepared.expect("prepared");
+    let Start::New { started, .. } = &prepared.start else {
+        unreachable!("it is a new run");
+    };
+    let messages = started.messages.clone();
+    prepared.close().await;
+    messages
+}
+
+#[tokio::test]
+async fn what_is_a_secret_only_in_a_fork_is_counted_as_what_is_left_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let text = "hunter2-".repeat(100);
+    std::fs::write(folder.join("text.txt"), &text).expect("written");
+    run(folder, &script(), &[], Watcher::default()).await;
+    let mut asked = request(folder, &["redact.env=[WORD]"]);
+    asked.environment = Environment::new(move |name| (name == "WORD").then(|| text.clone()));
+    let messages = forked(folder, asked).await;
+    let result = &messages[2];
+    assert!(!result.content.contains("hunter2"), "{result:?}");
+    assert_eq!(result.tokens, estimate_tokens(&result.content));
+}
+
+/// The stand-in says through a pipe that it tries the model, and holds the pipe open for as long as it lives.
+#[cfg(all(feature = "local", unix))]
+#[tokio::test]
+async fn whoever_cancels_while_a_model_is_tried_gets_no_run_and_the_trial_ends() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::{Duration, Instant};
+
+    use super::{DriverError, preview};
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let header = [&b"GGUF\x03\0\0\0"[..], &[0; 16]].concat();
+    std::fs::write(folder.join("m.gguf"), header).expect("written");
+    let pipe = folder.join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo").success());
+    let program = folder.join("stand-in");
+    let script = format!(
+        "#!/bin/sh\nexec 3>'{}'\necho up >&3\nexec sleep 60\n",
+        pipe.display()
+    );
+    std::fs::write(&program, script).expect("written");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o700)).expect("set");
+    for previewed in [false, true] {
+        let mut asked = request(folder, &[]);
+        asked.spec = ContractSpec::parse("c.yaml", EMBEDDED, &[]).expect("a contract");
+        asked.environment = Environment::new(|_| None).with_program(program.clone());
+        let cancel = CancellationToken::new();
+        let (pipe, cancelled) = (pipe.clone(), cancel.clone());
+        let watched = std::thread::spawn(move || {
+            let mut pipe = BufReader::new(std::fs::File::open(pipe).expect("a pipe"));
+            let mut said = String::new();
+            pipe.read_line(&mut said).expect("read");
+            let began = Instant::now();
+            cancelled.cancel();
+            pipe.read_to_string(&mut said).expect("read");
+            (said, began.elapsed())
+        });
+        let refused = if previewed {
+            let all = super::ServersToStart::All;
+            preview(&asked, all, &cancel).await.map(drop)
+        } else {
+            prepare(asked, &cancel).await.map(drop)
+        };
+        assert!(
+            matches!(refused, Err(DriverError::Cancelled)),
+            "{refused:?}"
+        );
+        let (said, lived) = watched.join().expect("watched");
+        assert_eq!(said, "up\n");
+        assert!(lived < Duration::from_secs(50), "{lived:?}");
+    }
+}
+
 #[cfg(feature = "tokenizers")]
 mod counted {
-    use std::path::Path;
-
-    use super::super::tests::{Blobs, chat};
-    use super::super::tests_resume::{batches, cut, request, resume, stored};
+    use super::super::tests::chat;
+    use super::super::tests_resume::{batches, cut, resume, stored};
     use super::*;
     use crate::driver::Finished;
     use crate::inference::BuiltInTokenizers;
-    use crate::message::{AgentMessage, TokenCounters as _};
+    use crate::message::TokenCounters as _;
     use crate::replay::{ReplayReport, Replayer};
-    use crate::store::StoreReader;
 
     /// Of which an encoder makes far fewer tokens than bytes / 4.
     const TEXT: &str = "internationalization internationalization";
@@ -194,6 +319,19 @@ mod counted {
         assert_eq!(observed(limit).await.0, TEXT);
         assert_eq!(observed(limit - 1).await.0, OVERFLOW);
         drop(folder);
+    }
+
+    #[tokio::test]
+    async fn a_fork_counts_with_its_own_tokenizer_what_it_is_begun_with() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        told(folder, &[]).await;
+        let messages = forked(folder, request(folder, &[O200K])).await;
+        assert_eq!(messages[2].content, TEXT);
+        for place in [0, 2] {
+            let message = &messages[place];
+            assert_eq!(message.tokens, count(&message.content), "{place}");
+        }
     }
 
     #[tokio::test]

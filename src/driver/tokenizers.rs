@@ -1,42 +1,65 @@
 use std::sync::Arc;
 
-use super::Environment;
+use tokio_util::sync::CancellationToken;
+
 use super::backends::Sources;
+use super::local_models::TrialEnd;
+use super::{DriverError, Environment};
 use crate::contract::{ContractSpec, Tokenizer};
 use crate::inference::BuiltInTokenizers;
 use crate::message::{TokenCounter, TokenCounters};
 
 /// The one tokenizer that a run counts with: looked for before anything is begun, and kept for as long as it lasts.
-#[derive(Debug, Default)]
-pub(super) struct Tokenizers(Option<(String, Found)>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokenizers(Option<(String, Found)>);
+
+/// Somebody waits for the trial of a model; it ends where nobody does any more.
+#[derive(Default)]
+struct Waiting(TrialEnd);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
 
 type Found = Result<Arc<dyn TokenCounter>, String>;
 
 impl Tokenizers {
     /// Gets the tokenizer of that name ready; nothing is to get ready without one.
+    ///
+    /// # Errors
+    /// [`DriverError::Cancelled`]; what tries the model's file is ended then.
     pub(super) async fn ready(
         tokenizer: Option<String>,
         sources: &Sources,
         spec: &ContractSpec,
         environment: &Environment,
-    ) -> Self {
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
         let Some(name) = tokenizer else {
-            return Self::default();
+            return Ok(Self::default());
         };
         let asked = name.clone();
+        let waiting = Waiting::default();
         // A vocabulary is built when it is first asked for, and that takes a while.
         let found = if name == Tokenizer::Model.id() {
-            let Some(read) = sources.vocabulary(spec, environment) else {
+            let Some(read) = sources.vocabulary(spec, environment, waiting.0.clone()) else {
                 let fault = format!("tokenizer {name}: no target is an embedded model");
-                return Self(Some((name, Err(fault))));
+                return Ok(Self(Some((name, Err(fault)))));
             };
             let told = move |fault| format!("tokenizer {asked}: {fault}");
             tokio::task::spawn_blocking(move || read().map_err(told))
         } else {
             tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&asked))
         };
-        let found = found.await.unwrap_or_else(|fault| Err(fault.to_string()));
-        Self(Some((name, found)))
+        let found = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(DriverError::Cancelled),
+            found = found => found.unwrap_or_else(|fault| Err(fault.to_string())),
+        };
+        drop(waiting);
+        Ok(Self(Some((name, found))))
     }
 
     /// What counts under a contract that was made with these.

@@ -37,7 +37,7 @@ pub(crate) use http::{HttpBackend, HttpTarget};
 pub use local::{EngineCost, LocalBackend, LocalOptions};
 #[cfg(feature = "local")]
 pub(crate) use local::{
-    LocalVocabulary, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer,
+    LocalVocabulary, ModelTrial, TEMPLATE_COMMAND, TRIAL_COMMAND, TemplateRenderer, TrialEnd,
     engine_identity, template_process, trial_process,
 };
 #[cfg(feature = "local")]

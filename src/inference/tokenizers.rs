@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::contract::Tokenizer;
 use crate::message::{TokenCounter, TokenCounters};
 
 /// The encoders that this build holds: those of the feature `tokenizers`, with their vocabularies.
@@ -14,10 +15,12 @@ impl BuiltInTokenizers {
 impl TokenCounters for BuiltInTokenizers {
     fn counter(&self, tokenizer: &str) -> Result<Arc<dyn TokenCounter>, String> {
         encoders::counter(tokenizer).ok_or_else(|| {
-            let way = if cfg!(feature = "tokenizers") {
-                ""
-            } else {
+            let known = Tokenizer::by_id(tokenizer);
+            let elsewhere = !cfg!(feature = "tokenizers") && known != Some(Tokenizer::Model) && known.is_some();
+            let way = if elsewhere {
                 "; `cargo build --release --features tokenizers` makes one that has the encoders of OpenAI"
+            } else {
+                ""
             };
             format!("tokenizer {tokenizer}: this build cannot count with it{way}")
         })
@@ -76,7 +79,6 @@ mod encoders {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Tokenizer;
 
     #[test]
     fn what_is_built_in_is_what_contracts_can_name() {
@@ -84,14 +86,19 @@ mod tests {
             assert!(Tokenizer::by_id(id).is_some(), "{id}");
             assert!(BuiltInTokenizers.counter(id).is_ok(), "{id}");
         }
-        let missing = BuiltInTokenizers.counter("x").unwrap_err();
-        assert!(
-            missing.starts_with("tokenizer x: this build cannot count with it"),
-            "{missing}"
-        );
-        assert!(!missing.contains('\n'), "{missing}");
-        let way = missing.contains("--features tokenizers");
-        assert_eq!(way, BuiltInTokenizers::IDS.is_empty(), "{missing}");
+        let check = |id: &str, way: bool| {
+            let missing = BuiltInTokenizers.counter(id).unwrap_err();
+            let begins = format!("tokenizer {id}: this build cannot count with it");
+            assert!(missing.starts_with(&begins), "{missing}");
+            assert!(!missing.contains('\n'), "{missing}");
+            assert_eq!(missing.contains("--features tokenizers"), way, "{missing}");
+        };
+        // What no build knows is not to be had by another build.
+        check("x", false);
+        check("model/1", false);
+        if BuiltInTokenizers::IDS.is_empty() {
+            check("o200k_base/1", true);
+        }
     }
 
     /// From OpenAI's own examples (its cookbook, `How_to_count_tokens_with_tiktoken`), but for the last.

@@ -112,6 +112,15 @@ impl RunStarted {
         (!said.is_empty()).then(|| said.join("\n"))
     }
 
+    /// Counts a conversation again, but for what the model said: that was never estimated.
+    pub(crate) fn recount(messages: &mut [AgentMessage], counter: &dyn TokenCounter) {
+        for message in messages {
+            if message.role != Role::Assistant {
+                message.tokens = counter.count(&message.content);
+            }
+        }
+    }
+
     /// A conversation with the system prompt of another contract in the place of its own, `was`, counted by `counter`; the rest
     /// stays.
     #[must_use]

@@ -1,6 +1,8 @@
 //! EXECUTE: rests until every started call has ended. Nothing starts after a deadline, a stop, a malformed envelope or a
 //! result that did not fit the context.
 
+use std::borrow::Cow;
+
 use super::batch::Slot;
 use super::context::{account, schema_tokens, smallest_limit};
 use super::edges::{FromExecute, Reply};
@@ -75,22 +77,9 @@ impl Machine {
         let Some(call) = self.batch.running_call(returned.call) else {
             return Reply::Defer;
         };
-        let outcome = match &returned.outcome {
-            ToolOutcome::Returned(envelope) => {
-                match envelope_fault(envelope, &call.invocation.id, &call.invocation.name) {
-                    None => returned.outcome.clone(),
-                    Some(detail) => ToolOutcome::Malformed {
-                        detail,
-                        raw_hash: None,
-                    },
-                }
-            }
-            other @ (ToolOutcome::Malformed { .. }
-            | ToolOutcome::ConnectionLost { .. }
-            | ToolOutcome::TimedOut
-            | ToolOutcome::Cancelled
-            | ToolOutcome::ToolChanged) => other.clone(),
-        };
+        let invocation = &call.invocation;
+        let outcome =
+            judged_outcome(&returned.outcome, &invocation.id, &invocation.name).into_owned();
         let malformed = matches!(outcome, ToolOutcome::Malformed { .. });
         // Only a result can overflow; what monolith answers for a failed call is counted when it is observed.
         let result = if let ToolOutcome::Returned(envelope) = &outcome {
@@ -291,6 +280,28 @@ impl Machine {
         let smallest = targets.min_by_key(|target| super::context::limit(&self.contract, *target));
         super::context::target_name(&self.contract, smallest.unwrap_or(0))
     }
+}
+
+/// What a call came to: an envelope that does not fit the call of that id and name is malformed.
+pub(crate) fn judged_outcome<'o>(
+    outcome: &'o ToolOutcome,
+    id: &str,
+    name: &str,
+) -> Cow<'o, ToolOutcome> {
+    let fault = match outcome {
+        ToolOutcome::Returned(envelope) => envelope_fault(envelope, id, name),
+        ToolOutcome::Malformed { .. }
+        | ToolOutcome::ConnectionLost { .. }
+        | ToolOutcome::TimedOut
+        | ToolOutcome::Cancelled
+        | ToolOutcome::ToolChanged => None,
+    };
+    fault.map_or(Cow::Borrowed(outcome), |detail| {
+        Cow::Owned(ToolOutcome::Malformed {
+            detail,
+            raw_hash: None,
+        })
+    })
 }
 
 /// What makes an envelope unfit for the call that it answers.

@@ -90,6 +90,7 @@ pub(crate) use event::{
 pub use event::{
     Event, EventKind, InferenceReturned, Probed, ProbedTarget, RunStarted, ToolReturned,
 };
+pub(crate) use execute::judged_outcome;
 #[cfg(test)]
 pub(crate) use guard::{Guard, mutation::without};
 pub(crate) use observe::observation_text;

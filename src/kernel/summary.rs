@@ -69,12 +69,7 @@ impl Machine {
         if envelope.status != EnvelopeStatus::Ok || self.nothing_starts() {
             return;
         }
-        let most = terms.tool_output_budget.max_bytes_per_call;
-        let head = length(&summary_head(envelope.bytes_out, most)).saturating_add(1);
-        let room_bytes = most.saturating_sub(head);
-        let bytes =
-            length(&preamble(&envelope.tool, room_bytes)).saturating_add(envelope.bytes_out);
-        let expected_tokens = bytes.div_ceil(4);
+        let (room_bytes, expected_tokens) = self.room_and_prompt(envelope);
         if room_bytes == 0
             || expected_tokens > limit(terms, target)
             || self.leaves_no_next(target, expected_tokens)
@@ -109,15 +104,32 @@ impl Machine {
         });
     }
 
+    /// How many bytes the summary of a result may have, and the tokens of the prompt that asks for it.
+    fn room_and_prompt(&self, envelope: &ToolEnvelope) -> (u64, u64) {
+        let most = self.contract.tool_output_budget.max_bytes_per_call;
+        let head = length(&summary_head(envelope.bytes_out, most)).saturating_add(1);
+        let room = most.saturating_sub(head);
+        let bytes = length(&preamble(&envelope.tool, room)).saturating_add(envelope.bytes_out);
+        (room, bytes.div_ceil(4))
+    }
+
     /// Whether a summary of so many prompt tokens would take from a budget what the next request, with the cut in it, needs at
-    /// least. A summary is a convenience: the run must be able to go on without it.
+    /// least, or the summaries that are in flight. A summary is a convenience: the run must be able to go on without it.
     fn leaves_no_next(&self, target: usize, prompt: u64) -> bool {
         let terms = &self.contract;
         let next = self.projected(Next::Turn);
-        let least = terms.least_cost_micro_usd(target, prompt);
+        let prompts = self.batch.results_in_summary();
+        let prompts = prompts.map(|envelope| self.room_and_prompt(envelope).1);
+        // One and the same model is asked for all of them; each has its own price, since a price is rounded.
+        let (prompts, least) = prompts
+            .chain([prompt])
+            .fold((0, 0), |(tokens, cost), prompt| {
+                let least = terms.least_cost_micro_usd(target, prompt);
+                (exact_sum(tokens, prompt), exact_sum(cost, least))
+            });
         let next_least = terms.least_cost_micro_usd(self.next_target(Next::Turn), next);
         let inferences = self.counters.inferences.saturating_add(2);
-        let tokens = exact_sum(exact_sum(self.counters.tokens(), prompt), next);
+        let tokens = exact_sum(exact_sum(self.counters.tokens(), prompts), next);
         let cost = exact_sum(exact_sum(self.counters.cost_micro_usd, least), next_least);
         inferences > terms.max_inferences
             || tokens > terms.max_tokens_consumed.0
@@ -201,6 +213,23 @@ impl Batch {
             | Slot::Awaiting(_)
             | Slot::Running(_)
             | Slot::Ended { .. } => None,
+        })
+    }
+
+    /// The results whose summaries are waited for.
+    fn results_in_summary(&self) -> impl Iterator<Item = &ToolEnvelope> {
+        self.calls.iter().filter_map(|call| {
+            if let Slot::Ended {
+                outcome,
+                summary: Summary::Asked(_),
+                ..
+            } = &call.slot
+                && let ToolOutcome::Returned(envelope) = outcome.as_ref()
+            {
+                Some(envelope)
+            } else {
+                None
+            }
         })
     }
 

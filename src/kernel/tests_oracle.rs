@@ -124,8 +124,14 @@ enum Slot {
     Pending(u64),
     Asked(u64),
     Running(u64),
-    /// A summary by that inference is waited for; the cut weighs so much, the whole has so many bytes.
-    Told(u64, u64, u64),
+    /// A summary by that inference is waited for, whose prompt is so many tokens; the cut weighs so much, the whole has so many
+    /// bytes.
+    Told {
+        inference: u64,
+        expected: u64,
+        cut: u64,
+        whole: u64,
+    },
     Result(u64),
 }
 

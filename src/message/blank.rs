@@ -1,8 +1,8 @@
 //! What says nothing: white space, and characters that nobody sees.
 
-/// Characters outside white space and controls that are shown as nothing (Unicode, `Default_Ignorable_Code_Point`), and the
-/// Braille pattern without dots.
-const UNSEEN: [(char, char); 17] = [
+/// Characters outside white space and controls that are shown as nothing (Unicode, `Default_Ignorable_Code_Point`), the marks of
+/// interlinear annotations, the Braille pattern without dots and the note head that is none.
+const UNSEEN: [(char, char); 19] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),
     ('\u{61c}', '\u{61c}'),
@@ -17,7 +17,9 @@ const UNSEEN: [(char, char); 17] = [
     ('\u{fe00}', '\u{fe0f}'),
     ('\u{feff}', '\u{feff}'),
     ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
     ('\u{1bca0}', '\u{1bca3}'),
+    ('\u{1d159}', '\u{1d159}'),
     ('\u{1d173}', '\u{1d17a}'),
     ('\u{e0000}', '\u{e0fff}'),
 ];
@@ -43,6 +45,8 @@ mod tests {
         check("\u{200b} \u{200c}\u{200d}\u{2060}\u{feff}\n", true);
         check("\0\u{1b}\u{7f}", true);
         check("\u{ad}\u{115f}\u{3164}\u{2800}\u{fe0f}\u{e0041}", true);
+        check("\u{fff0}\u{fff9}\u{fffb}\u{1d159}", true);
+        check("\u{fffd}", false);
         check("\u{200b}.", false);
         check("👩\u{200d}👩", false);
         check("\u{2010}", false);

@@ -64,8 +64,8 @@ impl Replayer {
                     }
                 }
             }
-            EventKind::RunStarted(_)
-            | EventKind::Probed(_)
+            EventKind::RunStarted(started) => self.check_opening(entry, started),
+            EventKind::Probed(_)
             | EventKind::TimerFired
             | EventKind::StopRequested
             | EventKind::Interrupted(_)
@@ -179,11 +179,12 @@ impl Replayer {
         });
         let again = match decoded {
             Ok((Decoded::Message(mut result), adapter)) => {
-                forget_cache_writes(&mut result, recorded);
+                forget_usage_fields(&mut result, recorded);
                 let xml = self.requests.get(&returned.inference).and_then(|i| i.xml);
                 let asked = (target, adapter);
                 let result = transported(*result, xml.as_ref(), &self.contract, asked);
-                let admitted = run.admit(result);
+                let mut admitted = run.admit(result);
+                forget_report_bytes(&mut admitted.result, recorded);
                 if admitted.gated != returned.gated {
                     let (expected, actual) =
                         (returned.gated.to_string(), admitted.gated.to_string());
@@ -366,10 +367,22 @@ impl Replayer {
     }
 }
 
-/// A recording from before usage told what was written into a cache says nothing of it, and is not held against that.
-fn forget_cache_writes(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
-    let told = recorded.usage.is_some_and(|usage| usage.cache_write > 0);
-    if let (Some(usage), false) = (&mut result.usage, told) {
+/// A recording from before usage told what was written into a cache, or of a cost that is no amount, says nothing of it, and is
+/// not held against that.
+fn forget_usage_fields(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
+    let (Some(usage), told) = (&mut result.usage, recorded.usage.unwrap_or_default()) else {
+        return;
+    };
+    if told.cache_write == 0 {
         usage.cache_write = 0;
+    }
+    usage.cost_fault &= told.cost_fault;
+}
+
+/// The same of one from before a report behind the gate had its size.
+fn forget_report_bytes(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
+    let told = recorded.withheld.and_then(|held| held.report_bytes);
+    if let (Some(held), None) = (&mut result.withheld, told) {
+        held.report_bytes = None;
     }
 }

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::{BlobSource, ReplayReport, Replayer};
-use crate::contract::ExecutionContract;
+use crate::contract::{Counting, ExecutionContract};
 use crate::kernel::{EventKind, ParentRun, Run, RunStarted, conversation_digest};
 use crate::message::{AdapterStatus, AgentMessage, Digest, RunId, TokenCounter};
 use crate::transcript::SealedEntry;
@@ -30,6 +30,8 @@ pub struct Fork {
 pub struct ForkPoint {
     /// How many requests each provider has answered.
     pub answered: BTreeMap<String, usize>,
+    /// What the messages are counted with.
+    pub(crate) counting: Counting,
     /// The hash of the entry.
     pub head: Digest,
     /// The conversation as of after the entry.
@@ -217,6 +219,7 @@ impl Fork {
         }
         ForkPoint {
             answered,
+            counting: self.contract.counting(),
             head,
             messages: messages.map(|message| (**message).clone()).collect(),
             parent: self.parent.clone(),
@@ -318,6 +321,7 @@ mod tests {
         let head = Digest::ZERO;
         let point = ForkPoint {
             answered: BTreeMap::new(),
+            counting: Counting::default(),
             head,
             messages: RunStarted::opening("Be brief.", "Count."),
             parent: None,

@@ -18,6 +18,7 @@ mod decision;
 mod difference;
 mod fork;
 mod live_report;
+mod opening;
 mod pointer;
 mod reissuer;
 mod replayer;

@@ -1,4 +1,4 @@
-//! What a recorded tool result says of itself, held against the bytes that it names.
+//! What a recorded tool result says of itself, held against its call and the bytes that it names.
 
 use std::sync::Arc;
 
@@ -18,14 +18,34 @@ impl Replayer {
         returned: &ToolReturned,
         blobs: &dyn BlobSource,
     ) {
-        self.orders.remove(&returned.call);
+        let order = self.orders.remove(&returned.call);
         let ToolOutcome::Returned(envelope) = &returned.outcome else {
             return;
         };
-        if let Some(full) = envelope.full {
-            self.check_cut(entry, envelope, full, blobs);
+        match envelope.full {
+            Some(full) => self.check_cut(entry, envelope, full, blobs),
+            None => self.check_size(
+                entry,
+                "bytes_out",
+                envelope.bytes_out,
+                envelope.text().len(),
+            ),
+        }
+        if let Some(order) = order {
+            let given = order.invocation.arguments.as_str().len();
+            self.check_size(entry, "bytes_in", envelope.bytes_in, given);
         }
         self.check_tokens(entry, envelope);
+    }
+
+    /// A size follows from the text that it is the size of.
+    fn check_size(&mut self, entry: &SealedEntry, field: &str, recorded: u64, text: usize) {
+        let again = u64::try_from(text).unwrap_or(u64::MAX);
+        if again != recorded {
+            let (recorded, again) = (recorded.to_string(), again.to_string());
+            let pointer = format!("{ENVELOPE}/{field}");
+            self.differ_at(entry, &pointer, &recorded, &again, Attribution::Tampered);
+        }
     }
 
     /// The text of a result that was too long must be the beginning of the whole, no shorter than the budget lets it be.

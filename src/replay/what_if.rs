@@ -102,6 +102,8 @@ impl WhatIf {
             recorded,
             other,
         };
+        let uncounted = self.answers.uncounted();
+        self.answers.not_compared.extend(uncounted);
         let (recorded, other) = (text_of(&**self.recorded), text_of(&**self.other));
         let terms = differences("", &recorded, &other, MAX_DIFFERENCES);
         WhatIfReport {

@@ -13,7 +13,7 @@ use crate::kernel::{
     RunStarted, ToolReturned, XmlOffer, observation_text,
 };
 use crate::message::{
-    ContentBlock, Digest, InferenceSeq, NoTokenizers, ProtocolAdapterResult, QuarterBytes, Role,
+    ContentBlock, Digest, InferenceSeq, NoTokenizers, ProtocolAdapterResult, QuarterBytes,
     TokenCounter, ToolEnvelope, ToolOutcome, char_prefix,
 };
 
@@ -118,9 +118,25 @@ impl Answers {
         }
     }
 
-    /// Whether the two contracts name different tokenizers.
+    /// Whether a text has another number of tokens under the other contract.
     fn counts_otherwise(&self) -> bool {
-        self.recorded.tokenizer != self.other.tokenizer
+        !self.recorded.counting().is_like(&self.other.counting())
+    }
+
+    /// What the other contract needs counted and the recorded one does not tell, where nothing here counts it.
+    pub(super) fn uncounted(&self) -> Option<String> {
+        let reason = self.counter.as_ref().err()?;
+        let alike = !self.counts_otherwise();
+        let tools = self.other.tools.iter().chain(&self.other.session_tools);
+        let tools = tools.filter(|tool| !alike || self.recorded.defined_as(tool).is_none());
+        let system = !(self.other.system.trim().is_empty() || alike && self.has_same_system());
+        let count = tools.count() + usize::from(system);
+        (count > 0)
+            .then(|| format!("estimates of tokens, {count} of them, are bytes / 4: {reason}"))
+    }
+
+    fn has_same_system(&self) -> bool {
+        self.recorded.system == self.other.system
     }
 
     /// The beginning under the other contract: its hash, and its system prompt instead of the recorded one.
@@ -132,19 +148,16 @@ impl Answers {
         };
         if self.counts_otherwise() {
             started.tokenizer_fault = self.counter.as_ref().err().cloned();
-            for message in &mut started.messages {
-                // What the model said was never estimated.
-                if message.role != Role::Assistant {
-                    message.tokens = counter.count(&message.content);
-                }
-            }
+            RunStarted::recount(&mut started.messages, counter);
         }
-        started.messages = RunStarted::with_system(
-            &self.other.system,
-            std::mem::take(&mut started.messages),
-            &self.recorded.system,
-            counter,
-        );
+        if !self.has_same_system() {
+            started.messages = RunStarted::with_system(
+                &self.other.system,
+                std::mem::take(&mut started.messages),
+                &self.recorded.system,
+                counter,
+            );
+        }
         started
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct BillingFile {
 
 /// Why the accounting cannot be written.
 #[derive(Debug, thiserror::Error)]
-#[error("the accounting file {} cannot be {action}: {reason}", path.display())]
+#[error("use the accounting file {}: it cannot be {action}: {reason}", path.display())]
 pub(crate) struct BillingFault {
     /// What was tried.
     pub action: &'static str,

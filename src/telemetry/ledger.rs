@@ -5,7 +5,7 @@ use super::reports::PendingReport;
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, AgentOutcome, CheckName, Counters, EntryKind, Event, EventKind, InferenceReturned,
-    LostEffect, Outcome, OutcomeCode, Probed,
+    LostEffect, Outcome, OutcomeCode, Probed, judged_outcome,
 };
 use crate::message::{
     CallSeq, Digest, EnvelopeStatus, InferenceSeq, ProviderFault, RunId, ToolOutcome, Usage,
@@ -27,8 +27,12 @@ pub struct Ledger {
     counters: Counters,
     entries: u64,
     head: Option<Digest>,
+    /// The ids of the calls that have been started and not answered.
+    ids: BTreeMap<CallSeq, String>,
     inferences: BTreeMap<InferenceSeq, Slot>,
     lines: Vec<AccountingLine>,
+    /// Index of the line of the first call whose answer was no valid result.
+    malformed: Option<usize>,
     /// Sizes of the arguments of the message judged last, by call id.
     message: BTreeMap<String, u64>,
     outcome: Option<Outcome>,
@@ -125,10 +129,7 @@ impl Ledger {
         match outcome.class {
             AgentOutcome::FailedPreflight if self.cause.is_some() => self.cause.as_deref(),
             AgentOutcome::FailedValidation if outcome.code == OutcomeCode::ToolEnvelope => {
-                let lines = self.lines.iter().rev();
-                lines
-                    .filter(|line| line.is_call())
-                    .find_map(AccountingLine::error)
+                self.lines.get(self.malformed?)?.error()
             }
             AgentOutcome::FailedPreflight
             | AgentOutcome::FailedProtocolMalformed
@@ -375,10 +376,12 @@ impl Ledger {
     }
 
     fn tool_returned(&mut self, call: CallSeq, outcome: &ToolOutcome) {
+        let id = self.ids.remove(&call).unwrap_or_default();
         let Some((line, true)) = self.tool_line(call) else {
             return;
         };
-        line.error = match outcome {
+        let outcome = judged_outcome(outcome, &id, &line.command);
+        line.error = match outcome.as_ref() {
             ToolOutcome::Returned(envelope) => {
                 line.latency = envelope.duration_ms;
                 line.characters_in = envelope.bytes_in;
@@ -395,6 +398,10 @@ impl Ledger {
             ToolOutcome::Cancelled => Some("cancelled".to_owned()),
             ToolOutcome::ToolChanged => Some("the server no longer offers this tool".to_owned()),
         };
+        if matches!(*outcome, ToolOutcome::Malformed { .. }) {
+            let line = self.calls.get(&call).map(|slot| slot.line);
+            self.malformed = self.malformed.or(line);
+        }
     }
 
     /// The line of a request, and whether its answer was still awaited; it no longer is.

@@ -151,8 +151,12 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::ContentFilter => "A content filter stopped the model.",
         OutcomeCode::MaxTurnsExhausted => "The turns were used up without an answer.",
         OutcomeCode::MaxInferences => "The next request would have exceeded max_inferences.",
-        OutcomeCode::MaxTokens => "The token budget is used up.",
-        OutcomeCode::MaxCost => "The cost limit is reached.",
+        OutcomeCode::MaxTokens => {
+            "The token budget is used up, or the next request would have exceeded it."
+        }
+        OutcomeCode::MaxCost => {
+            "The cost limit is reached, or the next request would have exceeded it."
+        }
         OutcomeCode::MaxCalls => "The calls asked for would have exceeded max_calls.",
         OutcomeCode::IdenticalCalls => "The same call was asked for too often.",
         OutcomeCode::Context => "The conversation no longer fits the model's context window.",

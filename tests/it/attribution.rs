@@ -76,6 +76,17 @@ fn what_was_never_asked_or_never_happened_so_is_blamed_at_its_field() {
         event["event"]["value"]["outcome"]["value"]["content"][0]["value"] = "made up".into();
     });
     check(recut, &format!("{envelope}/content/0/value"), "tampered");
+    for size in ["bytes_in", "bytes_out"] {
+        let resized = valid().forged("tool_returned", |event| {
+            event["event"]["value"]["outcome"]["value"][size] = 1.into();
+        });
+        check(resized, &format!("{envelope}/{size}"), "tampered");
+    }
+    let lighter = valid().forged("run_started", |event| {
+        event["event"]["value"]["messages"][1]["tokens"] = 1.into();
+    });
+    let pointer = "/event/event/value/messages/1/tokens";
+    check(lighter, pointer, "tampered");
     let mut unknown = valid();
     unknown.contract = unknown.other("semantics_version", 99.into());
     unknown.chain_anew();

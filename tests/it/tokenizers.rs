@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
-use crate::replay_modes::{desk, first};
+use crate::replay_modes::{desk, first, says};
 
 const COUNTED: [&str; 2] = ["--set", "tokenizer=gpt-4o"];
 const BUILT_IN: bool = cfg!(feature = "tokenizers");
@@ -22,7 +22,7 @@ fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
     assert_eq!(left.len(), usize::from(!BUILT_IN), "{report}");
     for note in left {
         let note = note.as_str().unwrap();
-        let begins = "estimates of tokens, 1 of them, are taken as they are recorded: tokenizer o200k_base/1: this build";
+        let begins = "estimates of tokens, 4 of them, are taken as they are recorded: tokenizer o200k_base/1: this build";
         assert!(note.starts_with(begins), "{note}");
         assert!(note.contains("--features tokenizers"), "{note}");
     }
@@ -60,6 +60,46 @@ fn what_was_counted_with_an_encoder_is_counted_again_under_another_contract() {
             "{report}"
         );
     }
+}
+
+#[test]
+fn what_was_counted_with_an_encoder_stands_under_a_contract_that_counts_alike() {
+    let desk = Desk::new();
+    desk.write("r.jsonl", RECORDED);
+    let contract = "tool_policy: required\n\
+        system: You answer from the files of this folder.\n\
+        tokenizer: o200k_base\n\
+        targets: [{provider: demo, model: script}]\n\
+        providers: {demo: {type: scripted, file: s.jsonl}}\n\
+        tools: {builtin: [read_file], workspace: .}\n";
+    desk.write("c.yaml", contract);
+    desk.write(
+        "s.jsonl",
+        &json!({"response": says("It is MIT.")}).to_string(),
+    );
+    let under = |set: &str| {
+        let asked = ["replay", "r.jsonl", "--contract", "c.yaml", "--set", set];
+        let (code, report) = desk.json(&asked);
+        let notes = report["not_compared"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let begins =
+            "estimates of tokens, 1 of them, are bytes / 4: tokenizer o200k_base/1: this build";
+        let uncounted = notes
+            .iter()
+            .filter(|note| note.as_str().unwrap().starts_with(begins))
+            .count();
+        (code, report, uncounted)
+    };
+    let (code, report, uncounted) = under("max_turns=9");
+    assert_eq!((code, uncounted), (0, 0), "{report}");
+    assert_eq!(report["same_decisions"], report["entries"], "{report}");
+    let differ = report["contract_differences"].to_string();
+    assert!(differ.contains("/max_turns"), "{report}");
+    assert!(!differ.contains("schema_tokens"), "{report}");
+    let (_, report, uncounted) = under("system=Look into the files.");
+    assert_eq!(uncounted, usize::from(!BUILT_IN), "{report}");
 }
 
 #[test]
@@ -132,7 +172,7 @@ fn a_build_says_which_encoders_it_has() {
         "{version}"
     );
     assert!(!desk.ok(&["-V"]).contains("tokenizers"));
-    let nobody = "http://127.0.0.1:9";
+    let nobody = "none";
     let asked = [
         "doctor",
         "--ollama",

@@ -88,6 +88,9 @@ pub(super) fn usage(raw: &RawValue) -> Option<Usage> {
     })
 }
 
+/// More than any sum holds: as much as fits counts in its place.
+const MOST_DOLLARS: f64 = 1e12;
+
 /// What a provider calls a cost and is no amount of money.
 struct NoAmount;
 
@@ -105,8 +108,14 @@ fn cost(raw: Raw<'_>) -> Result<Option<u64>, NoAmount> {
         return Ok(None);
     }
     let dollars: f64 = serde_json::from_str(text).map_err(|_| NoAmount)?;
-    let micro = floored((dollars * 1_000_000.0).round()).ok_or(NoAmount)?;
-    Ok(Some(micro.max(u64::from(dollars > 0.0)).min(MAX_EXACT)))
+    // The text says it, however small: a double may have rounded it to nothing.
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let some = mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    if some && text.starts_with('-') {
+        return Err(NoAmount);
+    }
+    let micro = floored((dollars.min(MOST_DOLLARS) * 1_000_000.0).round()).ok_or(NoAmount)?;
+    Ok(Some(micro.max(u64::from(some)).min(MAX_EXACT)))
 }
 
 #[cfg(test)]
@@ -176,8 +185,13 @@ mod tests {
                 "{cost}"
             );
         };
+        check("1e302", Some(MAX_EXACT), false);
+        check("1.7e308", Some(MAX_EXACT), false);
+        check("1e-400", Some(1), false);
+        check("0.00e5", Some(0), false);
         for cost in [
             "1e400",
+            "-1e-400",
             "-1",
             "-0.001",
             "\"0.5\"",

@@ -14,7 +14,6 @@ use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
 use crate::contract::ExecutionContract;
 use crate::driver::{self, Preview, ServersToStart};
-use crate::inference::BuiltInTokenizers;
 use crate::kernel::{EventKind, Outcome, RunStarted};
 use crate::replay::{ReplayReport, WhatIf, WhatIfReport};
 
@@ -37,7 +36,7 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
     let other = other(home, args, &begun)?;
     let source = home.source(&args.run)?;
     let what_if = source.each_entry_with_blobs(
-        |recorded, _| WhatIf::new(recorded, other.contract).counting_with(&BuiltInTokenizers),
+        |recorded, _| WhatIf::new(recorded, other.contract).counting_with(&other.tokenizers),
         |what_if, entry, blobs| what_if.take(entry, blobs),
     )?;
     let mut report = what_if.finish();
@@ -87,7 +86,9 @@ fn other(home: &Home, args: &ReplayArgs, begun: &Begun) -> Result<Preview, CliEr
     let cancel = CancellationToken::new();
     let runtime = runtime()?;
     let made = if args.start_servers {
-        runtime.block_on(driver::preview(&request, ServersToStart::All, &cancel))
+        let all = ServersToStart::All;
+        let made = runtime.block_on(driver::preview(&request, all, &cancel));
+        made.map(|preview| preview.counted_as(&begun.contract))
     } else {
         runtime.block_on(driver::preview_recorded(&request, &begun.contract, &cancel))
     };

@@ -68,7 +68,7 @@ pub struct ContractSpec {
     /// The user's request; an input of the run, not a field of the contract.
     pub task: Option<String>,
     pub token_gate: Option<bool>,
-    pub tokenizer: Option<String>,
+    pub tokenizer: Setting<String>,
     pub tool_output_budget: ToolOutputBudgetSpec,
     pub tool_policy: Option<ToolPolicy>,
     pub tool_proof: Option<ToolProof>,
@@ -103,16 +103,23 @@ impl ContractSpec {
     }
 
     /// The tokenizer of the contract to be, as the contract will name it: the file's, else that of the first target's model at its
-    /// provider, else its profile's. What nobody knows stays as it is written, and PRECHECK refuses it.
+    /// provider, else its profile's; none also where the first that says something says null. What nobody knows stays as it is written, and PRECHECK refuses it.
     #[must_use]
     pub(crate) fn tokenizer_id(&self) -> Option<String> {
         let first = self.targets.first();
-        let of_model = first.and_then(|target| {
-            let provider = self.providers.get(&target.provider)?;
-            provider.models.get(&target.model)?.tokenizer.clone()
-        });
-        let of_profile = || self.profile_for(first?)?.tokenizer.clone();
-        let written = self.tokenizer.clone().or(of_model).or_else(of_profile)?;
+        let of_model = || {
+            let provider = self.providers.get(&first?.provider)?;
+            Some(&provider.models.get(&first?.model)?.tokenizer)
+        };
+        let written = match (&self.tokenizer, of_model()) {
+            (Setting::Value(written), _) | (Setting::Unset, Some(Setting::Value(written))) => {
+                written.clone()
+            }
+            (Setting::Off, _) | (Setting::Unset, Some(Setting::Off)) => return None,
+            (Setting::Unset, Some(Setting::Unset) | None) => {
+                self.profile_for(first?)?.tokenizer.clone()?
+            }
+        };
         let known = Tokenizer::named(&written);
         Some(known.map_or(written, |known| known.id().to_owned()))
     }
@@ -187,8 +194,8 @@ pub struct ModelSpec {
     pub overrides: SamplingSpec,
     /// What each level of reasoning is for it.
     pub reasoning: Option<ReasoningMap>,
-    /// What its tokens are estimated with.
-    pub tokenizer: Option<String>,
+    /// What its tokens are estimated with; off: bytes / 4, whatever its profile says.
+    pub tokenizer: Setting<String>,
 }
 
 /// What the levels minimal, low, medium and high are; None switches one off (001 §6).

@@ -126,7 +126,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             targets,
             task: file.get("task"),
             token_gate: file.get("token_gate"),
-            tokenizer: file.nullable("tokenizer"),
+            tokenizer: file.or_off("tokenizer"),
             tool_output_budget,
             tool_policy: file.get("tool_policy"),
             tool_proof: file.get("tool_proof"),

@@ -238,6 +238,9 @@ fn put_at(node: &mut Node, place: &Place) {
     }
 }
 
+/// The key whose null is a value of its own: no tokenizer.
+const TOKENIZER: &str = "tokenizer";
+
 /// Lays a definition under what the file says: mappings key by key, and else the file's value stands.
 fn lay_under(over: &mut Node, under: Node) {
     if over.is_null() {
@@ -247,6 +250,7 @@ fn lay_under(over: &mut Node, under: Node) {
     if let (Kind::Map(over), Kind::Map(under)) = (&mut over.kind, under.kind) {
         for (key, value) in under {
             match over.iter_mut().find(|(known, _)| known.text == key.text) {
+                Some((known, _)) if known.text == TOKENIZER => {}
                 Some((_, known)) => lay_under(known, value),
                 None => over.push((key, value)),
             }

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::contract_spec::Setting;
 use super::error::{Findings, Place};
 use super::secrets::is_secret_key;
 use super::suggest::{elsewhere, suggest};
@@ -117,6 +118,17 @@ impl<'n, 'f> Section<'n, 'f> {
     pub(super) fn nullable<T: Read>(&mut self, key: &'static str) -> Option<T> {
         let node = self.node(key).filter(|node| !node.is_null())?;
         T::read(node, &self.out.below(key))
+    }
+
+    /// The value of `key`, where null means that there shall be none.
+    pub(super) fn or_off<T: Read>(&mut self, key: &'static str) -> Setting<T> {
+        match self.node(key) {
+            None => Setting::Unset,
+            Some(node) if node.is_null() => Setting::Off,
+            Some(node) => {
+                T::read(node, &self.out.below(key)).map_or(Setting::Unset, Setting::Value)
+            }
+        }
     }
 
     /// The value of `key`, without which the section means nothing.

@@ -45,7 +45,7 @@ fn read_sampling(section: &mut Section<'_, '_>) -> SamplingSpec {
             Level::read(node, out).map(|word| word.0.to_owned())
         }),
         reasoning_tokens: setting(section, "reasoning_tokens", |node, out| {
-            if plain(node) == Some("disabled") {
+            if matches!(&node.kind, Kind::Scalar { text, .. } if text == "disabled") {
                 return Some(0);
             }
             u64::read(node, out)
@@ -124,7 +124,7 @@ impl Read for ModelSpec {
             context_window: section.nullable("context_window"),
             overrides: section.get("overrides").unwrap_or_default(),
             reasoning: section.get("reasoning"),
-            tokenizer: section.nullable("tokenizer"),
+            tokenizer: section.or_off("tokenizer"),
         })
     }
 }

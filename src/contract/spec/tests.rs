@@ -300,7 +300,7 @@ fn sampling_is_clamped_or_switched_off() {
         check(off, Setting::Off);
     }
     let spec = parse(&small(
-        "sampling: {reasoning_tokens: disabled, reasoning: low}",
+        "sampling: {reasoning_tokens: \"disabled\", reasoning: low}",
     ))
     .unwrap();
     assert_eq!(spec.sampling.reasoning_tokens, Setting::Value(0));

@@ -51,6 +51,11 @@ fn the_contract_names_the_encoder_and_its_version_whatever_the_author_wrote() {
     check(&["tokenizer=x"], Some("x"));
     check(&["model_profile_id=openai-o200k"], Some("o200k_base/1"));
     check(&[&model("gpt-4")], Some("cl100k_base/1"));
+    // Null is a word, too: whoever comes first says that there is none.
+    check(&["tokenizer=null", &model("gpt-4")], None);
+    check(&["tokenizer=null", "model_profile_id=openai-o200k"], None);
+    check(&["model_profile_id=openai-o200k", &model("null")], None);
+    check(&["tokenizer=gpt-4o", &model("null")], Some("o200k_base/1"));
     check(
         &["model_profile_id=openai-o200k", &model("gpt-4")],
         Some("cl100k_base/1"),

@@ -3,10 +3,10 @@ use std::borrow::Cow;
 use super::Redactor;
 use super::pieces::joined;
 use crate::adapter::Decoded;
-use crate::kernel::BringUpFault;
+use crate::kernel::{BringUpFault, RunStarted};
 use crate::message::{
     AdapterStatus, AgentMessage, Digest, FailureCode, ObjectText, ProtocolAdapterResult,
-    ReasoningPart, ReasoningTrace, ToolInvocation, ToolOutcome,
+    ReasoningPart, ReasoningTrace, TokenCounter, ToolInvocation, ToolOutcome,
 };
 
 /// What an inference brought, as it may be recorded.
@@ -85,10 +85,12 @@ impl Redactor {
     }
 
     /// What a conversation that was recorded elsewhere may be begun with: what is a secret here may have been none there.
-    /// Arguments that would be no object without their secret are replaced as a whole.
+    /// Arguments that would be no object without their secret are replaced as a whole. What is changed of a text that is not the
+    /// model's is counted again.
     pub(in crate::driver) fn clean_opening(
         &self,
         mut messages: Vec<AgentMessage>,
+        counter: &dyn TokenCounter,
     ) -> Vec<AgentMessage> {
         for message in &mut messages {
             for call in &mut message.tool_calls {
@@ -102,7 +104,10 @@ impl Redactor {
                 }
             }
             // Calls are clean by now, so nothing is left that could fail.
-            let _ = self.clean_message(message);
+            let changed = self.clean_message(message);
+            if changed.is_ok_and(|changed| changed) {
+                RunStarted::recount(std::slice::from_mut(message), counter);
+            }
         }
         messages
     }

@@ -1,5 +1,5 @@
 use std::num::NonZeroU32;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError};
 
 use llama_cpp_2::context::LlamaContext;
 use llama_cpp_2::context::params::LlamaContextParams;
@@ -25,11 +25,16 @@ const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.
 const SEQUENCE: i32 = 0;
 
+/// Makes a context, of a window and so many threads; whoever calls it has [`MAKING`].
+type Make<'m> = fn(&'m LlamaModel, u32, u32) -> Result<LlamaContext<'m>, String>;
+
 /// A context of a model, and which tokens its cache holds.
 pub(super) struct Cache<'m> {
-    context: LlamaContext<'m>,
+    /// None after llama.cpp could not make one.
+    context: Option<LlamaContext<'m>>,
     /// The tokens whose keys and values are in the cache, in their order.
     held: Vec<LlamaToken>,
+    make: Make<'m>,
     model: &'m LlamaModel,
     pace: Pace,
     reuse: bool,
@@ -41,14 +46,18 @@ pub(super) struct Cache<'m> {
 impl<'m> Cache<'m> {
     pub(super) fn new(model: &'m Arc<LlamaModel>, options: &LocalOptions) -> Result<Self, String> {
         let (window, threads) = (options.context_window, options.threads.max(1));
+        let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = context(model, window, threads)?;
         Ok(Self {
-            context: context(model, window, threads)?,
             held: Vec::new(),
+            make: context,
             model,
             pace: Pace::new(threads),
             reuse: options.reuse,
             solid: 0,
-            window,
+            // llama.cpp rounds it up.
+            window: made.n_ctx().min(window),
+            context: Some(made),
         })
     }
 
@@ -59,13 +68,12 @@ impl<'m> Cache<'m> {
 
     /// What the model says of the token after the last one.
     pub(super) fn logits(&self) -> &[f32] {
-        self.context.get_logits()
+        self.context.as_ref().map_or(&[], LlamaContext::get_logits)
     }
 
     /// Tokens that there is room for.
     pub(super) fn window(&self) -> u64 {
-        // llama.cpp rounds it up.
-        self.context.n_ctx().min(self.window).into()
+        self.window.into()
     }
 
     /// Drops from the cache what the prompt does not begin with; how many of the prompt's tokens stay.
@@ -80,11 +88,13 @@ impl<'m> Cache<'m> {
         } else {
             0
         };
-        if common < self.held.len() {
+        if common < self.held.len()
+            && let Some(context) = &mut self.context
+        {
             let from = u32::try_from(common).ok();
-            let dropped = self.context.clear_kv_cache_seq(Some(0), from, None);
+            let dropped = context.clear_kv_cache_seq(Some(0), from, None);
             if common == 0 || dropped != Ok(true) {
-                self.context.clear_kv_cache();
+                context.clear_kv_cache();
                 common = 0;
             }
         }
@@ -116,13 +126,9 @@ impl<'m> Cache<'m> {
                     .map_err(|fault| EngineFault::Failed(fault.to_string()))?;
             }
             self.be_fewer()?;
-            let decoded = self.pace.timed(|| self.context.decode(&mut batch));
-            if let Err(fault) = decoded {
-                // What the cache holds now is unknown.
-                self.context.clear_kv_cache();
-                self.held.clear();
-                self.solid = 0;
-                return Err(EngineFault::Failed(format!("llama.cpp failed: {fault}")));
+            if let Err(fault) = self.compute(&mut batch, piece.len()) {
+                self.forget();
+                return Err(EngineFault::Failed(fault));
             }
             if self.solid == self.held.len() {
                 self.solid += whole_tiles(piece.len());
@@ -132,23 +138,106 @@ impl<'m> Cache<'m> {
         Ok(())
     }
 
+    fn compute(&mut self, batch: &mut LlamaBatch<'_>, tokens: usize) -> Result<(), String> {
+        if self.context.is_none() {
+            let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+            self.context = Some((self.make)(self.model, self.window, self.pace.threads())?);
+        }
+        let Self { context, pace, .. } = self;
+        let decoded = context
+            .as_mut()
+            .map(|context| pace.timed(tokens, || context.decode(batch)));
+        match decoded {
+            Some(Err(fault)) => Err(format!("llama.cpp failed: {fault}")),
+            Some(Ok(())) | None => Ok(()),
+        }
+    }
+
+    /// What the context holds is unknown, or there is none.
+    fn forget(&mut self) {
+        if let Some(context) = &mut self.context {
+            context.clear_kv_cache();
+        }
+        self.held.clear();
+        self.solid = 0;
+    }
+
     /// Goes on with fewer threads where those that there are had to wait for processors: each waits for the others after every
     /// operation, without ever sleeping, so one that is not running holds up all. What the cache holds goes along.
     fn be_fewer(&mut self) -> Result<(), EngineFault> {
         let Some(threads) = self.pace.fewer() else {
             return Ok(());
         };
-        let moved = |fault: String| EngineFault::Failed(format!("to {threads} threads: {fault}"));
-        let flags = LlamaStateSeqFlags::empty();
-        let state = self.context.state_seq_get(SEQUENCE, flags);
-        let state = state.map_err(|fault| moved(fault.to_string()))?;
-        let mut fewer = context(self.model, self.window, threads).map_err(moved)?;
-        if !self.held.is_empty() {
-            let taken = fewer.state_seq_set(&state, SEQUENCE);
-            taken.map_err(|fault| moved(fault.to_string()))?;
+        // Somebody who loads a model may have it for minutes: this answer goes on, and asks again a second later.
+        let _making = match MAKING.try_lock() {
+            Ok(making) => making,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(()),
+        };
+        self.go_on_with(threads)
+    }
+
+    /// A new context of so many threads, with what the cache holds; where that cannot be had, one of as many as before, which
+    /// it then stays with. The old one ends first: for both at once there may be no memory.
+    fn go_on_with(&mut self, fewer: u32) -> Result<(), EngineFault> {
+        let Some(context) = &self.context else {
+            return Ok(());
+        };
+        let before = self.pace.threads();
+        let held = if self.held.is_empty() {
+            None
+        } else {
+            match context.state_seq_get(SEQUENCE, LlamaStateSeqFlags::empty()) {
+                Ok(state) => Some(state),
+                Err(fault) => {
+                    self.stay(&fault.to_string());
+                    return Ok(());
+                }
+            }
+        };
+        self.context = None;
+        let (make, model, window) = (self.make, self.model, self.window);
+        let anew = |threads| -> Result<LlamaContext<'m>, String> {
+            let mut context = make(model, window, threads)?;
+            if let Some(state) = &held {
+                let taken = context.state_seq_set(state, SEQUENCE);
+                taken.map_err(|fault| fault.to_string())?;
+            }
+            Ok(context)
+        };
+        match anew(fewer) {
+            Ok(context) => {
+                self.context = Some(context);
+                self.pace = Pace::new(fewer);
+                tracing::info!(
+                    threads = before,
+                    fewer,
+                    "the processors are busy: the embedded model goes on with fewer threads"
+                );
+            }
+            Err(fault) => {
+                self.stay(&fault);
+                match anew(before) {
+                    Ok(context) => self.context = Some(context),
+                    Err(fault) => {
+                        self.forget();
+                        return Err(EngineFault::Failed(format!(
+                            "the cache could not be moved to {fewer} threads, nor back to {before}: {fault}"
+                        )));
+                    }
+                }
+            }
         }
-        self.context = fewer;
         Ok(())
+    }
+
+    fn stay(&mut self, fault: &str) {
+        self.pace.settle();
+        tracing::warn!(
+            threads = self.pace.threads(),
+            fault,
+            "the processors are busy, but the embedded model stays with its threads"
+        );
     }
 }
 
@@ -163,7 +252,6 @@ fn context(model: &LlamaModel, window: u32, threads: u32) -> Result<LlamaContext
         .with_n_threads(threads)
         .with_n_threads_batch(threads)
         .with_flash_attention_policy(PLAIN_ATTENTION);
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let context = model.new_context(llama, params);
     context.map_err(|fault| format!("llama.cpp makes no context: {fault}"))
 }
@@ -185,69 +273,4 @@ const fn piece(left: usize, most: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::engine::load;
-    use super::super::tests::{model_file, options};
-    use super::*;
-
-    #[test]
-    fn what_was_kept_of_another_prompt_leads_to_the_same_bits() {
-        let Some(path) = model_file() else { return };
-        let model = load(&path, Arc::default()).unwrap();
-        let tokens: Vec<LlamaToken> = (0..150).map(|n| LlamaToken(300 + n * 7 % 500)).collect();
-        let bits = |cache: &mut Cache<'_>, prompt: &[LlamaToken]| {
-            let common = cache.keep_common(prompt);
-            cache.decode(&prompt[common..], BATCH, &|| true).unwrap();
-            let logits = cache.logits().iter().map(|logit| logit.to_bits());
-            (common, logits.collect::<Vec<_>>())
-        };
-        let cache = || Cache::new(&model, &options(&path, true)).unwrap();
-        let (_, fresh) = bits(&mut cache(), &tokens);
-        for (same, kept) in [(2, 0), (57, 48), (99, 96)] {
-            let mut cache = cache();
-            let mut other = tokens[..same].to_vec();
-            other.extend([LlamaToken(90); 3]);
-            bits(&mut cache, &other);
-            let (common, after) = bits(&mut cache, &tokens);
-            assert_eq!(common, kept);
-            assert!(after == fresh, "{same} tokens in common");
-        }
-        // Fewer threads, with what the cache holds.
-        let mut moved = cache();
-        moved.pace = Pace::starved(3);
-        assert!(bits(&mut moved, &tokens).1 == fresh, "other threads");
-        assert_eq!(moved.pace, Pace::new(1));
-    }
-
-    #[test]
-    fn whatever_was_kept_every_token_is_decoded_in_the_same_place_of_its_tile() {
-        // Of each token: whether it is in a whole tile, else how far it is into what is left over, and how much that is.
-        let places = |kept: usize, length: usize, most: usize| {
-            let mut places = Vec::new();
-            let mut left = length - kept;
-            while left > 0 {
-                let size = piece(left, most);
-                assert!(
-                    (1..=most + 1).contains(&size) && size <= BATCH,
-                    "{left} {most}"
-                );
-                assert!(size > 1 || length == 1, "{kept} {length} {most}");
-                for at in 0..size {
-                    let whole = at < whole_tiles(size);
-                    places.push((!whole).then_some((at % TILE, size % TILE)));
-                }
-                left -= size;
-            }
-            places
-        };
-        for length in 1..600 {
-            let fresh = places(0, length, BATCH);
-            for kept in (0..length.saturating_sub(1)).step_by(TILE) {
-                for most in [SMALL_BATCH, BATCH] {
-                    let anew = places(kept, length, most);
-                    assert_eq!(anew, fresh[kept..], "{kept} of {length} by {most}");
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -45,5 +45,5 @@ pub(super) use backend::LocalReply;
 pub use backend::{EngineCost, LocalBackend, LocalOptions};
 pub(crate) use identity::engine_identity;
 pub(crate) use template::{TEMPLATE_COMMAND, TemplateRenderer, template_process};
-pub(crate) use trial::{ModelTrial, TRIAL_COMMAND, trial_process};
+pub(crate) use trial::{ModelTrial, TRIAL_COMMAND, TrialEnd, trial_process};
 pub(crate) use vocabulary::LocalVocabulary;

@@ -58,6 +58,13 @@ pub struct PassedNote {
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnderWay(Arc<Mutex<Option<Child>>>);
 
+/// Ends a trial, whether it is under way or yet to begin.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TrialEnd {
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) under_way: UnderWay,
+}
+
 /// What the process says.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -196,6 +203,14 @@ impl UnderWay {
             // One that has ended already needs no end.
             let _ = child.kill();
         }
+    }
+}
+
+impl TrialEnd {
+    /// Ends it, for good.
+    pub(crate) fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.under_way.end();
     }
 }
 

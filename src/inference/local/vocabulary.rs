@@ -1,12 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use llama_cpp_2::model::LlamaModel;
 
 use super::engine::load_vocabulary;
 use super::identity::processor_fault;
-use super::trial::{ModelTrial, UnderWay};
+use super::trial::{ModelTrial, TrialEnd};
 use crate::inference::ModelFile;
 use crate::message::TokenCounter;
 
@@ -15,7 +14,7 @@ pub(crate) struct LocalVocabulary(Arc<LlamaModel>);
 
 impl LocalVocabulary {
     /// Reads the vocabulary of a file, which is tried first as for a model that is to answer: in a process of its own, with that
-    /// window.
+    /// window, until `end` ends it.
     ///
     /// # Errors
     /// Why the file cannot be used, or the processor.
@@ -23,14 +22,14 @@ impl LocalVocabulary {
         file: &ModelFile,
         trial: Option<&ModelTrial>,
         context_window: u32,
+        end: &TrialEnd,
     ) -> Result<Self, String> {
         if let Some(fault) = processor_fault() {
             return Err(fault);
         }
         file.header().map_err(|fault| fault.to_string())?;
         if let Some(trial) = trial {
-            let stop = AtomicBool::new(false);
-            trial.pass(file, context_window, &stop, &UnderWay::default())?;
+            trial.pass(file, context_window, &end.stop, &end.under_way)?;
         }
         let name = file.name_here().map_err(|fault| fault.to_string())?;
         let model = load_vocabulary(&name)?;

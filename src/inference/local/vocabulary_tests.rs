@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::backend::EngineCost;
 use super::engine::{Engine, load};
 use super::tests::{model_file, options};
+use super::trial::TrialEnd;
 use super::vocabulary::LocalVocabulary;
 use crate::adapter::Segment;
 use crate::inference::ModelFile;
@@ -12,7 +13,7 @@ use crate::message::TokenCounter as _;
 fn a_text_counts_as_what_the_engine_makes_of_it_and_a_control_token_as_text() {
     let Some(path) = model_file() else { return };
     let file = ModelFile::open(&path).unwrap();
-    let vocabulary = LocalVocabulary::read(&file, None, 512).unwrap();
+    let vocabulary = LocalVocabulary::read(&file, None, 512, &TrialEnd::default()).unwrap();
     let model = load(&path, Arc::default()).unwrap();
     let options = options(&path, false);
     let engine = Engine::new(&model, &options, Arc::new(EngineCost::default())).unwrap();
@@ -37,7 +38,7 @@ fn a_text_counts_as_what_the_engine_makes_of_it_and_a_control_token_as_text() {
 fn hostile_texts_take_work_in_proportion_to_their_length() {
     let Some(path) = model_file() else { return };
     let file = ModelFile::open(&path).unwrap();
-    let vocabulary = LocalVocabulary::read(&file, None, 512).unwrap();
+    let vocabulary = LocalVocabulary::read(&file, None, 512, &TrialEnd::default()).unwrap();
     for text in ["a", " ", "0", "\n ", "\u{4e2d}"] {
         let long = text.repeat((1 << 20) / text.len());
         assert!(vocabulary.count(&long) > 0, "{text:?}");

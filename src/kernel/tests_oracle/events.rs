@@ -198,28 +198,39 @@ impl Oracle {
         let room = limit - head;
         let expected = (super::super::summary::preamble(&envelope.tool, room).len() as u64 + whole)
             .div_ceil(4);
-        // What the next request needs at least is left to it.
+        // What the next request needs at least is left to it, and what the summaries in flight will use is gone.
+        let in_flight = |c: &Call| match c.slot {
+            Slot::Told { expected, .. } => expected,
+            _ => 0,
+        };
+        let in_flight: u64 = self.facts.batch.iter().map(in_flight).sum();
         let next = self.projected(Wish::Turn) + self.results();
         let over = self.facts.inferences + 2 > self.terms.max_inferences
-            || self.facts.tokens + expected + next > self.terms.max_tokens_consumed.0
+            || self.facts.tokens + in_flight + expected + next > self.terms.max_tokens_consumed.0
             || expected > self.limit(target);
         if over {
             return self.rest();
         }
         self.facts.inferences += 1;
         let inference = self.facts.inferences;
-        self.facts.batch[at].slot = Slot::Told(inference, envelope.tokens, whole);
+        self.facts.batch[at].slot = Slot::Told {
+            inference,
+            expected,
+            cut: envelope.tokens,
+            whole,
+        };
         Reaction::Summarises(inference)
     }
 
     /// A summary came, or none did.
     pub(super) fn told(&mut self, inference: u64, said: Option<&InferenceReturned>) -> Reaction {
         let mut waiting = self.facts.batch.iter_mut();
-        let waiting = waiting.find(|c| matches!(c.slot, Slot::Told(n, ..) if n == inference));
+        let waiting =
+            waiting.find(|c| matches!(c.slot, Slot::Told { inference: n, .. } if n == inference));
         let Some(call) = waiting.filter(|_| self.facts.place == Place::Tools) else {
             return Reaction::Ignored;
         };
-        let Slot::Told(_, cut, whole) = call.slot else {
+        let Slot::Told { cut, whole, .. } = call.slot else {
             return Reaction::Ignored;
         };
         call.slot = Slot::Result(cut);
@@ -244,7 +255,7 @@ impl Oracle {
     /// What the results of the turn weigh so far.
     fn results(&self) -> u64 {
         let weigh = |c: &Call| match c.slot {
-            Slot::Result(n) | Slot::Told(_, n, _) => n,
+            Slot::Result(n) | Slot::Told { cut: n, .. } => n,
             _ => 0,
         };
         self.facts.batch.iter().map(weigh).sum()
@@ -284,7 +295,7 @@ impl Oracle {
             .facts
             .batch
             .iter()
-            .any(|c| matches!(c.slot, Slot::Running(_) | Slot::Told(..)))
+            .any(|c| matches!(c.slot, Slot::Running(_) | Slot::Told { .. }))
         {
             return Reaction::Noted;
         }
@@ -315,7 +326,7 @@ impl Oracle {
             f.pending += match call.slot {
                 Slot::Said(text) => estimate(&text),
                 Slot::Result(tokens) => tokens,
-                Slot::Pending(_) | Slot::Asked(_) | Slot::Running(_) | Slot::Told(..) => 0,
+                Slot::Pending(_) | Slot::Asked(_) | Slot::Running(_) | Slot::Told { .. } => 0,
             };
         }
         f.pending += std::mem::take(&mut f.frames);

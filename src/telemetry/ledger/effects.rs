@@ -82,6 +82,7 @@ impl Ledger {
                     error: Some(UNANSWERED.to_owned()),
                 });
                 let slot = self.open(line, None);
+                self.ids.insert(*call, id.clone());
                 self.calls.insert(*call, slot);
             }
             EffectRecord::Cancel => self.cancel(),

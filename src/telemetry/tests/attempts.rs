@@ -1,4 +1,4 @@
-//! Which failures are named where a turn failed of them all.
+//! Which of several failures are named.
 
 use super::*;
 
@@ -77,4 +77,72 @@ fn a_turn_without_an_answer_names_every_fault_of_it_once() {
     ]);
     let why = "Every attempt of the turn ended in a provider error. (model: overloaded; model: no such model)";
     assert_eq!(ledger.why().as_deref(), Some(why));
+}
+
+/// Two calls run beside each other; the later one fails as tools do, and the end is the other's.
+#[test]
+fn the_call_whose_answer_was_no_result_is_named_and_no_other() {
+    let ended = |call, outcome| {
+        EventKind::ToolReturned(Box::new(ToolReturned {
+            call: CallSeq(call),
+            outcome,
+        }))
+    };
+    let start = |call: u64| EffectRecord::Execute {
+        arguments_hash: Digest::ZERO,
+        call: CallSeq(call),
+        id: format!("c{call}"),
+        name: "read_file".to_owned(),
+    };
+    let failed = |id: &str| {
+        let mut outcome = envelope(Some("no such file"));
+        if let ToolOutcome::Returned(envelope) = &mut outcome {
+            envelope.tool_call_id = id.to_owned();
+        }
+        outcome
+    };
+    let check = |bad: ToolOutcome, error: &str| {
+        for bad_first in [true, false] {
+            let mut fed = Fed::new();
+            fed.take(0, EventKind::TimerFired, vec![start(1), start(2)]);
+            let mut events = [ended(1, bad.clone()), ended(2, failed("c2"))];
+            if !bad_first {
+                events.reverse();
+            }
+            for event in events {
+                fed.take(1, event, Vec::new());
+            }
+            let mut action =
+                sample::action(fed.seq, EntryKind::Noted, State::Commit, State::Commit);
+            let (class, code) = (AgentOutcome::FailedValidation, OutcomeCode::ToolEnvelope);
+            action.outcome = Some(Outcome::new(class, code));
+            fed.ledger.take(&fed.contract, &action, None, Digest::ZERO);
+            assert_eq!(fed.ledger.cause(), Some(error));
+            let line = serde_json::to_value(&fed.ledger.lines()[0]).unwrap();
+            assert_eq!(
+                (&line["status"], &line["error"]),
+                (&json!("failed"), &json!(error))
+            );
+        }
+    };
+    let malformed = ToolOutcome::Malformed {
+        detail: "no content".to_owned(),
+        raw_hash: None,
+    };
+    check(malformed, "malformed result: no content");
+    check(
+        failed("c9"),
+        "malformed result: the envelope answers call \"c9\", expected \"c1\"",
+    );
+    let ok = match envelope(None) {
+        ToolOutcome::Returned(envelope) => ToolOutcome::Returned(ToolEnvelope {
+            tool: "echo".to_owned(),
+            ..envelope
+        }),
+        other => other,
+    };
+    check(
+        ok,
+        "malformed result: the envelope is of tool \"echo\", expected \"read_file\"",
+    );
 }
