@@ -18,7 +18,9 @@ fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
     desk.write("r.jsonl", RECORDED);
     let (code, report) = desk.json(&["replay", "r.jsonl"]);
     assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
-    let left = report["not_compared"].as_array().unwrap();
+    // Left out where there is nothing to say.
+    let left = report["not_compared"].as_array().cloned();
+    let left = left.unwrap_or_default();
     assert_eq!(left.len(), usize::from(!BUILT_IN), "{report}");
     for note in left {
         let note = note.as_str().unwrap();
