@@ -258,7 +258,7 @@ mod counted {
         assert_eq!(
             without.not_compared,
             [
-                "estimates of tokens, 1 of them, are taken as they are recorded: nothing counts as tokenizer o200k_base/1 here"
+                "estimates of tokens, 3 of them, are taken as they are recorded: nothing counts as tokenizer o200k_base/1 here"
             ]
         );
         let with = counted_again(folder.path(), &finished);
