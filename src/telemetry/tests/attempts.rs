@@ -2,6 +2,17 @@
 
 use super::*;
 
+fn failed(inference: u64, message: &str) -> EventKind {
+    EventKind::InferenceFailed(InferenceFailed {
+        fault: ProviderFault::new(ProviderFaultClass::Model, message),
+        gated: false,
+        inference: InferenceSeq(inference),
+        redacted: false,
+        request_hash: None,
+        usage: None,
+    })
+}
+
 #[test]
 fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
     let mut fed = Fed::new();
@@ -30,16 +41,6 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
         inference: InferenceSeq(2),
         target: 0,
     };
-    let failed = |inference, message| {
-        EventKind::InferenceFailed(InferenceFailed {
-            fault: ProviderFault::new(ProviderFaultClass::Model, message),
-            gated: false,
-            inference: InferenceSeq(inference),
-            redacted: false,
-            request_hash: None,
-            usage: None,
-        })
-    };
     take(&mut fed, 0, 1, EventKind::TimerFired, vec![ask(1)]);
     take(&mut fed, 1, 2, failed(1, "of the first turn"), vec![tell]);
     take(&mut fed, 2, 3, failed(2, "of a summary"), vec![ask(3)]);
@@ -60,16 +61,6 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
 
 #[test]
 fn a_turn_without_an_answer_names_every_fault_of_it_once() {
-    let failed = |inference, message| {
-        EventKind::InferenceFailed(InferenceFailed {
-            fault: ProviderFault::new(ProviderFaultClass::Model, message),
-            gated: false,
-            inference: InferenceSeq(inference),
-            redacted: false,
-            request_hash: None,
-            usage: None,
-        })
-    };
     let (_, ledger) = run_of(&[
         failed(1, "overloaded"),
         failed(2, "no such model"),
