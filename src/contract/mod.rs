@@ -15,6 +15,7 @@
 mod check;
 #[cfg(test)]
 mod document_schema;
+mod draft;
 mod execution_contract;
 mod factory;
 mod factory_error;
@@ -45,6 +46,7 @@ mod wire_versions;
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
 };
+pub(crate) use draft::ContractDraft;
 #[cfg(test)]
 pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
@@ -69,7 +71,7 @@ pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,
-    SamplingSpec, Setting, TargetSpec, VariableScope, Wanted,
+    SamplingSpec, Setting, TargetSpec, ValueOrigin, Wanted,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};

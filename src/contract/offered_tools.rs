@@ -6,8 +6,8 @@ use super::execution_contract::canonical;
 use super::manifest::definition;
 use super::session_tools::weight_of_session_tool;
 use super::{
-    BATCH, CapabilityManifest, ContractSpec, ExecutionContract, FINAL_REPORT, FactoryError,
-    PROGRESS_REPORT, ServerCapability, ToolCapability, ToolPin, ToolTerms,
+    BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT, ServerCapability,
+    ToolCapability, ToolPin, ToolTerms,
 };
 use crate::message::{MAX_EXACT, TokenCounter};
 
@@ -24,9 +24,11 @@ pub(super) fn mcp_origin(server: &str) -> String {
 }
 
 /// The tools of what bring-up found, under the names that they are exposed by; definitions counted by `counter`, where there is one.
-pub(super) fn tools(
-    spec: &ContractSpec,
-    manifest: &CapabilityManifest,
+/// `builtin` names those of the built-in ones that the author wants, `outside` every other server.
+pub(super) fn tools<'s>(
+    builtin: &[String],
+    outside: impl Iterator<Item = &'s str>,
+    servers: &BTreeMap<String, ServerCapability>,
     counter: Option<&dyn TokenCounter>,
 ) -> Result<Vec<ToolTerms>, FactoryError> {
     let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
@@ -75,15 +77,15 @@ pub(super) fn tools(
         }
     };
     let offered = |server: &str| -> &[ToolCapability] {
-        let found = manifest.servers.get(server).filter(|s| s.available);
+        let found = servers.get(server).filter(|s| s.available);
         found.map_or(&[], |server: &ServerCapability| &server.tools)
     };
     for tool in offered(BUILTIN) {
-        if spec.tools.builtin.contains(&tool.name) {
+        if builtin.contains(&tool.name) {
             add(BUILTIN, tool.name.clone(), tool)?;
         }
     }
-    for server in spec.tools.mcp.keys() {
+    for server in outside {
         for tool in offered(server) {
             add(
                 &mcp_origin(server),

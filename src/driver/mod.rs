@@ -15,24 +15,18 @@
 //! ```
 
 mod ancestry;
-mod backends;
 mod bring_up;
 mod clock;
 mod drive;
 mod environment;
 mod error;
-mod fork;
-mod guard;
 mod key_files;
-mod local_models;
 mod perform;
-mod preview;
 mod queues;
 mod recorder;
 mod redaction;
 mod redaction_key;
 mod reissue;
-mod resume;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -48,20 +42,18 @@ mod tests_summary;
 mod tests_time;
 #[cfg(test)]
 mod tests_tokenizers;
-mod tokenizers;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
-pub(crate) use bring_up::{Prepared, random_run_id};
+pub(crate) use bring_up::{
+    Prepared, Preview, ServersToStart, embedded_model, prepare_fork, prepare_resume, preview,
+    preview_recorded, random_run_id, reopen,
+};
 pub use bring_up::{RunRequest, prepare};
 pub(crate) use drive::{Control, Finished};
 pub use drive::{Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
-pub(crate) use fork::prepare_fork;
 pub(crate) use key_files::{KeyFileError, KeyFolder};
-pub(crate) use local_models::embedded_model;
-pub(crate) use preview::{Preview, ServersToStart, preview, preview_recorded};
 pub use redaction::RedactionKey;
 pub(crate) use redaction::{Redactor, Secrets, Unmatched};
 pub(crate) use reissue::{Recording, reissue};
-pub(crate) use resume::{prepare_resume, reopen};

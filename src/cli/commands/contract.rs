@@ -103,7 +103,7 @@ pub(super) fn preview_of(
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
 fn tell_unpinned(home: &Home, preview: &Preview) {
     for (path, origin) in &preview.origins {
-        let (path, origin) = (line(path), line(origin));
+        let (path, origin) = (line(path), line(&origin.to_string()));
         home.screen
             .write_err(&format!("note: {path} is from {origin}\n"));
     }

@@ -135,7 +135,6 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             tools: file.section("tools", read_tools),
             total_timeout_ms: file.get("total_timeout_ms"),
             origins: BTreeMap::new(),
-            scopes: BTreeMap::new(),
         }
     })
 }

@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod fill;
 mod foreign;
+mod origin;
 mod overrides;
 mod parse;
 mod prices;
@@ -34,4 +35,5 @@ pub(crate) use contract_spec::{
     TargetSpec,
 };
 pub use error::SpecErrors;
-pub(crate) use fill::{Definition, Definitions, VariableScope, Wanted};
+pub(crate) use fill::{Definition, Definitions, Wanted};
+pub(crate) use origin::ValueOrigin;

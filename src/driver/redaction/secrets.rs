@@ -6,8 +6,7 @@ use super::Redactor;
 use super::forms::can_be_matched;
 use super::shapes::SCHEMES;
 use crate::contract::{
-    ContractSpec, ExecutionContract, McpTransport, ProviderSpec, RedactionTerms, placeholders,
-    url_secrets,
+    ContractSpec, McpTransport, ProviderSpec, RedactionTerms, Terms, placeholders, url_secrets,
 };
 use crate::driver::{DriverError, Environment};
 use crate::inference::Secret;
@@ -175,11 +174,8 @@ impl Secrets {
     ///
     /// # Errors
     /// [`DriverError::SecretInContract`] where it shows one that is secret for sure.
-    pub(crate) fn held_against(
-        mut self,
-        contract: &ExecutionContract,
-    ) -> Result<Self, DriverError> {
-        let document = serde_json::to_value(&**contract).unwrap_or_default();
+    pub(crate) fn held_against(mut self, contract: &Terms) -> Result<Self, DriverError> {
+        let document = serde_json::to_value(contract).unwrap_or_default();
         let mut kept = Vec::new();
         for known in std::mem::take(&mut self.0) {
             let alone = Self(vec![known.clone()]);

@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::backends::Sources;
-use super::local_models::TrialEnd;
-use super::{DriverError, Environment};
-use crate::contract::{ContractSpec, Tokenizer};
+use super::engine::TrialEnd;
+use super::sources::Sources;
+use crate::contract::{ContractDraft, Tokenizer};
+use crate::driver::{DriverError, Environment};
 use crate::inference::BuiltInTokenizers;
 use crate::message::{TokenCounter, TokenCounters};
 
@@ -26,14 +26,15 @@ impl Drop for Waiting {
 type Found = Result<Arc<dyn TokenCounter>, String>;
 
 impl Tokenizers {
-    /// Gets the tokenizer of that name ready; nothing is to get ready without one.
+    /// Gets the tokenizer of that name ready; nothing is to get ready without one. An embedded model's own is read as the draft
+    /// says that the model is run.
     ///
     /// # Errors
     /// [`DriverError::Cancelled`]; what tries the model's file is ended then.
     pub(super) async fn ready(
         tokenizer: Option<String>,
         sources: &Sources,
-        spec: &ContractSpec,
+        draft: Option<&ContractDraft>,
         environment: &Environment,
         cancel: &CancellationToken,
     ) -> Result<Self, DriverError> {
@@ -44,7 +45,11 @@ impl Tokenizers {
         let waiting = Waiting::default();
         // A vocabulary is built when it is first asked for, and that takes a while.
         let found = if name == Tokenizer::Model.id() {
-            let Some(read) = sources.vocabulary(spec, environment, waiting.0.clone()) else {
+            let read = draft.and_then(|draft| {
+                let end = waiting.0.clone();
+                sources.vocabulary(draft, environment, end)
+            });
+            let Some(read) = read else {
                 let fault = format!("tokenizer {name}: no target is an embedded model");
                 return Ok(Self(Some((name, Err(fault)))));
             };
@@ -66,7 +71,7 @@ impl Tokenizers {
     ///
     /// # Errors
     /// One line that says why nothing here counts so.
-    pub(super) fn counter_of(&self, tokenizer: Option<&str>) -> Found {
+    pub(in crate::driver) fn counter_of(&self, tokenizer: Option<&str>) -> Found {
         (self as &dyn TokenCounters).of(tokenizer)
     }
 }

@@ -1,10 +1,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::backends::Sources;
-use super::redaction::{RedactionKey, Redactor, Secrets, Unmatched};
-use super::{DriverError, Environment};
-use crate::contract::{CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract};
+use crate::contract::{ContractDraft, ContractSpec, ExecutionContract};
+use crate::driver::redaction::{RedactionKey, Redactor, Secrets, Unmatched};
+use crate::driver::{DriverError, Environment};
 use crate::message::RunId;
 use crate::store::Invocation;
 use crate::tools::Scrub;
@@ -18,20 +17,16 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Collects the secrets of a file, and refuses the file where its own text shows one. No server is started for it.
+    /// Collects the secrets of a file, and refuses the file where its own text, which is all that a draft holds, shows one. No
+    /// server is started for it. Why there is no draft is another station's to report.
     pub(super) fn of(
         spec: &ContractSpec,
         environment: &Environment,
-        sources: &Sources,
+        draft: Option<&ContractDraft>,
     ) -> Result<Self, DriverError> {
         let mut secrets = Secrets::of(spec, environment);
-        let manifest = CapabilityManifest {
-            targets: sources.capabilities(spec),
-            ..CapabilityManifest::default()
-        };
-        // Why no contract can be made is said where the whole of it is made.
-        if let Ok(contract) = ContractFactory.make(spec, &manifest, None) {
-            secrets = secrets.held_against(&contract)?;
+        if let Some(draft) = draft {
+            secrets = secrets.held_against(draft)?;
         }
         Ok(Self {
             servers: Arc::new(Redactor::fixed(&secrets, &spec.redact)),

@@ -3,19 +3,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Environment;
-use crate::contract::{CALL_OPEN, ContractSpec, ExecutionContract, PromptLayout, ProviderType};
-use crate::inference::{
-    Backend, KNOWN_MODELS, ModelFile, ModelHash, ModelStore, ModelStoreError, StoredModel,
-    UnavailableBackend,
-};
+use super::engine::{self, Settings, TrialEnd, Tried};
+use crate::contract::{CALL_OPEN, PromptLayout, ProviderType, Terms};
+use crate::driver::Environment;
+use crate::inference::{Backend, ModelFile, ModelHash, UnavailableBackend};
 use crate::message::{Digest, TokenCounter};
 
 /// The window that a run has where nobody states one and the file allows more: memory grows with it.
 const USUAL_WINDOW: u64 = 32_768;
-
-/// How many stored models are named where another is asked for.
-const MOST_NAMED: usize = 8;
 
 /// The longest template that is run.
 const MAX_TEMPLATE_BYTES: usize = 1 << 18;
@@ -106,11 +101,10 @@ impl LocalModel {
     pub(super) fn backend(
         &self,
         provider: &str,
-        spec: &ContractSpec,
-        contract: &ExecutionContract,
+        terms: &Terms,
         environment: &Environment,
     ) -> Backend {
-        let made = self.engine_under(provider, spec, contract, environment);
+        let made = self.engine_under(provider, terms, environment);
         made.unwrap_or_else(|reason| {
             let reason = format!("provider `{provider}`: {reason}");
             Backend::Unavailable(UnavailableBackend { reason })
@@ -121,24 +115,22 @@ impl LocalModel {
     pub(super) fn fault_under(
         &self,
         provider: &str,
-        spec: &ContractSpec,
-        contract: &ExecutionContract,
+        terms: &Terms,
         environment: &Environment,
     ) -> Option<String> {
-        let made = self.engine_under(provider, spec, contract, environment);
+        let made = self.engine_under(provider, terms, environment);
         made.err()
     }
 
     fn engine_under(
         &self,
         provider: &str,
-        spec: &ContractSpec,
-        contract: &ExecutionContract,
+        terms: &Terms,
         environment: &Environment,
     ) -> Result<Backend, String> {
         match (&self.fault, &self.file) {
             (Some(reason), _) => Err(reason.clone()),
-            (None, Some(file)) => self.embedded(file, provider, spec, contract, environment),
+            (None, Some(file)) => self.embedded(file, provider, terms, environment),
             (None, None) => Err("its file was never opened".to_owned()),
         }
     }
@@ -146,9 +138,7 @@ impl LocalModel {
     /// What counts with this model's own vocabulary, or why nothing does. Reads the file, after a trial that `end` ends.
     pub(super) fn vocabulary(
         &self,
-        provider: &str,
-        spec: &ContractSpec,
-        contract: &ExecutionContract,
+        window: u64,
         environment: &Environment,
         end: &TrialEnd,
     ) -> Result<Arc<dyn TokenCounter>, String> {
@@ -163,7 +153,7 @@ impl LocalModel {
             hash: *hash,
             notes: notes.as_deref(),
             program: environment.program(),
-            window: window_of(provider, spec, contract),
+            window,
         };
         engine::vocabulary(&tried, end)
             .map_err(|fault| format!("{}: {fault}", file.path().display()))
@@ -174,11 +164,10 @@ impl LocalModel {
         &self,
         (file, hash): &(ModelFile, Digest),
         provider: &str,
-        spec: &ContractSpec,
-        contract: &ExecutionContract,
+        terms: &Terms,
         environment: &Environment,
     ) -> Result<Backend, String> {
-        let window = window_of(provider, spec, contract);
+        let window = window_of(provider, terms);
         if let Some(made) = self.made_for.filter(|made| window > *made) {
             let path = file.path().display();
             return Err(format!(
@@ -197,7 +186,7 @@ impl LocalModel {
         let reuse = number("MONOLITH_LOCAL_REUSE", 0..=1)?.unwrap_or(1);
         let threads = number("MONOLITH_LOCAL_THREADS", 1..=256)?.unwrap_or(1);
         engine::backend(
-            contract,
+            terms,
             Settings {
                 file: file.clone(),
                 hash: *hash,
@@ -228,83 +217,25 @@ impl Drop for Waiting {
 }
 
 /// The longest window that a contract gives the models of a provider.
-fn window_of(provider: &str, spec: &ContractSpec, contract: &ExecutionContract) -> u64 {
-    let own = spec.targets.iter().zip(&contract.targets);
-    let own = own.filter(|(target, _)| target.provider == provider);
-    let window = own.map(|(_, terms)| terms.context_window).max();
-    window.unwrap_or_default()
+pub(super) fn window_of(provider: &str, terms: &Terms) -> u64 {
+    let own = terms.targets.iter();
+    let own = own.filter(|target| target.provider == provider);
+    own.map(|target| target.context_window)
+        .max()
+        .unwrap_or_default()
 }
 
-/// What answers requests to the embedded models of a file's targets, which are all one model: that of `path`.
+/// What answers requests to the embedded models of a contract's targets, which are all one model: that of `path`.
 pub(crate) async fn embedded_model(
     path: PathBuf,
-    spec: &ContractSpec,
-    contract: &ExecutionContract,
+    terms: &Terms,
     environment: &Environment,
 ) -> Backend {
-    let provider = spec
-        .targets
-        .first()
-        .map_or("", |target| target.provider.as_str());
+    let provider = terms.targets.first();
+    let provider = provider.map_or("", |target| target.provider.as_str());
     let model = LocalModel::inspect(path, environment).await;
-    model.backend(provider, spec, contract, environment)
+    model.backend(provider, terms, environment)
 }
-
-/// The file of a local provider: its own, else the stored one of the model's name.
-pub(super) fn file_of(
-    folder: &Path,
-    file: Option<&str>,
-    model: &str,
-    environment: &Environment,
-) -> Result<PathBuf, String> {
-    if let Some(file) = file {
-        return Ok(folder.join(file));
-    }
-    let stored = |models: &Path| ModelStore::new(models.to_owned()).list();
-    let stored = environment.models().map(stored).and_then(Result::ok);
-    let missing = || not_stored(model, stored.as_deref().unwrap_or_default());
-    let models = environment.models().ok_or_else(missing)?;
-    match ModelStore::new(models.to_owned()).find(model) {
-        Ok(path) => Ok(path),
-        Err(ModelStoreError::Unknown(_)) => Err(missing()),
-        Err(fault) => Err(fault.to_string()),
-    }
-}
-
-/// What to do about a model that is not stored: what can be pulled is told only of known models, and of what is stored first what
-/// is called most alike.
-fn not_stored(model: &str, stored: &[StoredModel]) -> String {
-    let is_known = KNOWN_MODELS.iter().any(|known| known.name == model);
-    if !cfg!(feature = "local") {
-        return if is_known {
-            format!("{NO_ENGINE}; `monolith model pull {model}` then fetches the model")
-        } else {
-            NO_ENGINE.to_owned()
-        };
-    }
-    let mut ways = Vec::new();
-    if is_known {
-        ways.push(format!("`monolith model pull {model}` fetches it"));
-    }
-    if !stored.is_empty() {
-        let mut names: Vec<&str> = stored.iter().map(|stored| stored.name.as_str()).collect();
-        names.sort_by_cached_key(|name| strsim::osa_distance(model, name));
-        let more = names.len().saturating_sub(MOST_NAMED);
-        names.truncate(MOST_NAMED);
-        let more = if more > 0 {
-            format!(" and {more} more")
-        } else {
-            String::new()
-        };
-        ways.push(format!("there are {}{more}", names.join(", ")));
-    }
-    ways.push("`monolith model add` stores a file, `file:` names one".to_owned());
-    format!("no model `{model}` is stored here: {}", ways.join("; "))
-}
-
-/// What builds without the engine say.
-const NO_ENGINE: &str =
-    "this build has no embedded model; `cargo build --release --features local` makes one that has";
 
 /// Whether a template lays out tools and calls in the form that calls are read in: JSON between `<tool_call>` tags.
 fn knows_calls(template: &str) -> bool {
@@ -319,122 +250,4 @@ fn knows_calls(template: &str) -> bool {
 /// Whether a provider is the embedded model.
 pub(super) const fn is_local(provider_type: ProviderType) -> bool {
     matches!(provider_type, ProviderType::Local)
-}
-
-pub(super) use engine::TrialEnd;
-
-/// How a model is run, beside what its contract says.
-#[cfg_attr(
-    not(feature = "local"),
-    expect(dead_code, reason = "there is no engine to be told of it")
-)]
-struct Settings {
-    file: ModelFile,
-    hash: Digest,
-    /// Where it is noted which files could be loaded.
-    notes: Option<PathBuf>,
-    /// The monolith that can be started again to load the file for the first time.
-    program: Option<PathBuf>,
-    reuse: bool,
-    /// The template that lays out prompts, and the program that renders it.
-    template: Option<(String, PathBuf)>,
-    threads: u32,
-    window: u64,
-}
-
-/// A file whose vocabulary is to be read, and where it is tried first.
-#[cfg_attr(
-    not(feature = "local"),
-    expect(dead_code, reason = "there is no engine to be told of it")
-)]
-struct Tried<'a> {
-    file: &'a ModelFile,
-    hash: Digest,
-    notes: Option<&'a Path>,
-    program: Option<&'a Path>,
-    window: u64,
-}
-
-#[cfg(feature = "local")]
-mod engine {
-    use std::sync::Arc;
-
-    use super::{Settings, Tried};
-    use crate::contract::ExecutionContract;
-    use crate::inference::{
-        Backend, LocalBackend, LocalOptions, LocalVocabulary, ModelTrial, TemplateRenderer,
-    };
-    use crate::message::TokenCounter;
-
-    pub(in crate::driver) use crate::inference::TrialEnd;
-    pub(super) use crate::inference::engine_identity as identity;
-
-    pub(super) fn vocabulary(
-        tried: &Tried<'_>,
-        end: &TrialEnd,
-    ) -> Result<Arc<dyn TokenCounter>, String> {
-        let window = u32::try_from(tried.window).unwrap_or(u32::MAX);
-        let trial = tried
-            .program
-            .map(|program| ModelTrial::of(program.to_owned(), tried.hash, window, tried.notes));
-        let vocabulary = LocalVocabulary::read(tried.file, trial.as_ref(), window, end)?;
-        Ok(Arc::new(vocabulary))
-    }
-
-    #[expect(
-        clippy::unnecessary_wraps,
-        reason = "a build without the engine refuses here"
-    )]
-    pub(super) fn backend(
-        contract: &ExecutionContract,
-        settings: Settings,
-    ) -> Result<Backend, String> {
-        let context_window = u32::try_from(settings.window).unwrap_or(u32::MAX);
-        let notes = settings.notes;
-        let trial = settings.program.map(|program| {
-            ModelTrial::of(program, settings.hash, context_window, notes.as_deref())
-        });
-        Ok(Backend::Local(LocalBackend::new(LocalOptions {
-            context_window,
-            file: settings.file,
-            logits_mask: contract.logits_mask.as_deref().map(Into::into),
-            reuse: settings.reuse,
-            template: settings
-                .template
-                .map(|(template, program)| TemplateRenderer { program, template }),
-            threads: settings.threads,
-            trial,
-        })))
-    }
-}
-
-#[cfg(not(feature = "local"))]
-mod engine {
-    use std::sync::Arc;
-
-    use super::{Settings, Tried};
-    use crate::contract::ExecutionContract;
-    use crate::inference::Backend;
-    use crate::message::TokenCounter;
-
-    /// Nothing is tried here.
-    #[derive(Clone, Debug, Default)]
-    pub(in crate::driver) struct TrialEnd;
-
-    impl TrialEnd {
-        #[expect(clippy::unused_self, reason = "there is no trial to end")]
-        pub(in crate::driver) const fn end(&self) {}
-    }
-
-    pub(super) fn vocabulary(_: &Tried<'_>, _: &TrialEnd) -> Result<Arc<dyn TokenCounter>, String> {
-        Err(super::NO_ENGINE.to_owned())
-    }
-
-    pub(super) fn identity() -> String {
-        "no engine".to_owned()
-    }
-
-    pub(super) fn backend(_: &ExecutionContract, _: Settings) -> Result<Backend, String> {
-        Err(super::NO_ENGINE.to_owned())
-    }
 }
