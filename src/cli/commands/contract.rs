@@ -1,12 +1,12 @@
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::check_report::CheckReport;
-use super::run::{read_spec, runtime};
+use super::run::runtime;
 use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
+use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
@@ -15,7 +15,7 @@ use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
 use crate::contract::{ContractSpec, ExecutionContract, Validators};
-use crate::driver::{self, Preview, RedactionKey, RunRequest, ServersToStart, Unmatched};
+use crate::driver::{self, Preview, RedactionKey, ServersToStart, Unmatched};
 use crate::kernel::{
     Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
 };
@@ -46,24 +46,18 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
 }
 
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
-    let path = home.cwd.join(&args.file);
-    let spec = read_spec(
-        home,
-        (&args.file, &path),
-        &args.sets,
-        (&home.cwd, home.named_config()),
-    )?;
-    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
-    preview_of(home, spec, folder, args.start_servers)
+    let file = ContractFile::given(home, args.file.clone(), args.sets.clone());
+    preview_of(home, &file, file.read(home)?, args.start_servers)
 }
 
-/// What `contract check` finds wrong, in the order of the checks; no server is started.
+/// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
 pub(super) fn judge(
     home: &Home,
+    file: &ContractFile,
     spec: ContractSpec,
-    folder: PathBuf,
 ) -> Result<Vec<(CheckName, String)>, CliError> {
-    Ok(failures(&preview_of(home, spec, folder, false)?))
+    known::learn(&spec, &home.environment);
+    Ok(failures(&preview_of(home, file, spec, false)?))
 }
 
 /// The checks that fail, and why.
@@ -72,24 +66,15 @@ pub(super) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
     failed.map(|check| (check.name, check.detail)).collect()
 }
 
-/// What a contract comes to in that folder.
+/// What a contract file comes to.
 pub(super) fn preview_of(
     home: &Home,
+    file: &ContractFile,
     spec: ContractSpec,
-    folder: PathBuf,
     start_servers: bool,
 ) -> Result<Preview, CliError> {
-    known::learn(&spec, &home.environment);
-    let request = RunRequest {
-        spec,
-        contract_dir: folder,
-        base_dir: home.cwd.clone(),
-        environment: home.environment.clone(),
-        // A contract knows no run, so nothing is committed to.
-        redaction_key: RedactionKey::new([0; 32]),
-        invocation: None,
-        run_id: None,
-    };
+    // A contract knows no run, so nothing is committed to.
+    let request = file.request(home, spec, RedactionKey::new([0; 32]));
     let servers = if start_servers {
         ServersToStart::All
     } else {
