@@ -33,6 +33,7 @@ mod sampling;
 mod schema_bounds;
 mod server_name;
 mod session_tools;
+mod settled;
 mod spec;
 mod targets;
 mod terms;

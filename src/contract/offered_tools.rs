@@ -1,10 +1,9 @@
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::execution_contract::canonical;
 use super::manifest::definition;
 use super::session_tools::weight_of_session_tool;
+use super::settled::settled;
 use super::{
     BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT, ServerCapability,
     ToolCapability, ToolPin, ToolTerms,
@@ -40,9 +39,9 @@ pub(super) fn tools<'s>(
                 origin: origin.to_owned(),
             });
         }
-        let annotations = canonical(&tool.annotations);
-        let input_schema = canonical(&tool.input_schema);
-        bytes += annotations.len() + tool.description.len() + input_schema.len();
+        bytes += canonical(&tool.annotations).len()
+            + tool.description.len()
+            + canonical(&tool.input_schema).len();
         if bytes > MAX_DEFINITION_BYTES {
             return Err(FactoryError::DefinitionsTooLarge {
                 max: MAX_DEFINITION_BYTES,
@@ -50,9 +49,9 @@ pub(super) fn tools<'s>(
             });
         }
         let terms = ToolTerms {
-            annotations: settled(&annotations),
+            annotations: settled(&tool.annotations),
             description: tool.description.clone(),
-            input_schema: settled(&input_schema),
+            input_schema: settled(&tool.input_schema),
             name: name.clone(),
             origin: origin.to_owned(),
             pin: ToolPin::of(origin, tool).0,
@@ -123,12 +122,6 @@ impl ExecutionContract {
         });
         offered.chain(session).collect()
     }
-}
-
-/// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the
-/// order of keys and the type of numbers.
-fn settled(canonical: &str) -> Value {
-    serde_json::from_str(canonical).unwrap_or(Value::Null)
 }
 
 /// What every provider accepts as a function's name.

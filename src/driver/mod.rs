@@ -1,17 +1,20 @@
 //! The driver: does what the machine says, and tells it what happened. One task per run, one loop, no decisions.
 //!
-//! Knows bring-up (spec → tool servers, scripts, keys → manifest → contract), the clock, ids, signing keys, redaction, cancellation, and how
+//! Knows bring-up (a file → tool servers, scripts, keys → contract), the clock, ids, signing keys, redaction, cancellation, and how
 //! each effect is performed. It deliberately does not know why an effect was issued or what follows from an event: that is the
 //! machine's. Entries are durable before anything that comes after them in the machine's answer is begun.
 //!
 //! ```text
-//!    RunRequest ─▶ prepare ────────┬─▶ Prepared ─▶ drive ─▶ Finished
-//!  ForkPoint ─▶ prepare_fork ──────┤
-//! RunId ─▶ reopen ─▶ prepare_resume ┘
+//!        RunRequest ─▶ prepare ───────┐
+//!       ForkPoint ─▶ prepare_fork ────┼─▶ Prepared ─▶ drive ─▶ Finished
+//! RunId ─▶ reopen ─▶ prepare_resume ──┘
 //!                              ┌─ Append ─▶ seal ─▶ store (durable) ─▶ observer
 //!            Run::step ─▶ effects ─ Infer / Execute / Probe ─▶ tasks ─┐
 //!                ▲                                                    │
 //!                └── Event ◀── deadline │ Control │ task answers ◀────┘
+//!
+//!        RunRequest ─▶ preview ─▶ Preview (a contract without a run)
+//! Recording, RunRequest ─▶ reissue ─▶ LiveReport (recorded requests and calls, made again)
 //! ```
 
 mod ancestry;
@@ -30,6 +33,8 @@ mod reissue;
 mod tasks;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_bring_up;
 #[cfg(test)]
 mod tests_local;
 #[cfg(test)]
