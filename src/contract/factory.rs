@@ -34,7 +34,7 @@ impl ContractFactory {
         manifest: &CapabilityManifest,
         parent: Option<Digest>,
     ) -> Result<ExecutionContract, FactoryError> {
-        let mut draft = self.draft(spec, &manifest.targets)?;
+        let mut draft = Self::draft(spec, &manifest.targets)?;
         draft.decide(spec.task.as_deref())?;
         draft.complete(&manifest.servers, parent, &NoTokenizers)
     }
@@ -45,7 +45,6 @@ impl ContractFactory {
     /// [`FactoryError`], the first that applies. A policy that the author's own contradicts is one only together with another
     /// fault: [`ContractDraft::decide`] refuses it.
     pub(crate) fn draft(
-        &self,
         spec: &ContractSpec,
         found: &[TargetCapability],
     ) -> Result<ContractDraft, FactoryError> {

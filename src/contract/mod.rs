@@ -7,9 +7,10 @@
 //! tools are started, how a provider is reached, or what the machine does with the terms.
 //!
 //! ```text
-//! file text ─▶ spec ─┐
-//!                    ├─▶ ContractFactory ─▶ ExecutionContract ─▶ contract_hash
-//! bring-up ─▶ manifest┘
+//! file text ─▶ spec ─────────────┐
+//!                                ├─▶ ContractFactory ─▶ ContractDraft ─┐
+//! bring-up ─▶ targets' models ───┘                                     ├─▶ ExecutionContract ─▶ contract_hash
+//!          └▶ what tool servers offer ─────────────────────────────────┘
 //! ```
 
 mod check;

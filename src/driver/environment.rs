@@ -118,7 +118,7 @@ impl Environment {
     }
 
     /// A place as messages name it: with the file, where that is not the contract's own.
-    pub(super) fn told(&self, place: &str) -> String {
+    pub(super) fn named(&self, place: &str) -> String {
         match self.origins.get(place) {
             Some(origin) => format!("{place} (in {origin})"),
             None => place.to_owned(),
@@ -141,12 +141,12 @@ impl Environment {
                 .split_once('}')
                 .filter(|(name, _)| is_name(name))
                 .ok_or_else(|| DriverError::Placeholder {
-                    place: self.told(place),
+                    place: self.named(place),
                 })?;
             let value = self.raw_at(name, place);
             let value = value.ok_or_else(|| DriverError::MissingVariable {
                 name: name.to_owned(),
-                place: self.told(place),
+                place: self.named(place),
             })?;
             out.push_str(&value);
             rest = tail;

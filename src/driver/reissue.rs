@@ -139,7 +139,7 @@ impl World {
             tools: scope.tools,
             unknown_workspace: true,
         };
-        let up = bring_up_again(recorded, request, cancel).await;
+        let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
         let BroughtUp {
             backends,
             changed,

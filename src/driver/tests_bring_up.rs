@@ -24,12 +24,12 @@ const BOTH: [&str; 4] = ["a begun", "a closed", "b begun", "b closed"];
 type Lookups = Arc<Mutex<BTreeMap<String, usize>>>;
 
 /// A folder with a recorded run `r1`, whose servers keep a diary.
-struct Place {
+struct Fixture {
     folder: tempfile::TempDir,
     sets: Vec<String>,
 }
 
-impl Place {
+impl Fixture {
     /// None where this machine cannot start the servers. The servers `a` and `b` are there while the run is recorded.
     async fn recorded() -> Option<Self> {
         let python = std::process::Command::new("python3")
@@ -40,18 +40,18 @@ impl Place {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let mut place = Self {
+        let mut fixture = Self {
             folder,
             sets: Vec::new(),
         };
-        place.set_server("a", "");
-        place.set_server("b", "");
+        fixture.set_server("a", "");
+        fixture.set_server("b", "");
         let script = [call("read_file", r#"{"path":"LICENSE"}"#), say("MIT.")];
-        let sets: Vec<&str> = place.sets.iter().map(String::as_str).collect();
-        run(place.path(), &script, &sets, Watcher::default()).await;
-        assert_eq!(place.diary(), BOTH);
-        place.burn_diary();
-        Some(place)
+        let sets: Vec<&str> = fixture.sets.iter().map(String::as_str).collect();
+        run(fixture.path(), &script, &sets, Watcher::default()).await;
+        assert_eq!(fixture.diary(), BOTH);
+        fixture.clear_diary();
+        Some(fixture)
     }
 
     fn path(&self) -> &Path {
@@ -80,7 +80,7 @@ impl Place {
         lines
     }
 
-    fn burn_diary(&self) {
+    fn clear_diary(&self) {
         std::fs::remove_file(self.path().join("diary")).expect("removed");
     }
 
@@ -156,13 +156,15 @@ impl Place {
             tools: true,
         };
         let cancel = CancellationToken::new();
-        let report = reissue(recording, request, scope, &cancel, &mut |_| {}).await?;
+        let mut silent = |_: &str| {};
+        let report = reissue(recording, request, scope, &cancel, &mut silent);
+        let report = Box::pin(report).await?;
         assert!(report.same, "{:?}", report.differences);
         Ok(())
     }
 }
 
-/// What somebody wants of a contract file.
+/// What a contract file is needed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     NewRun,
@@ -184,13 +186,13 @@ const PURPOSES: [Purpose; 6] = [
 
 impl Purpose {
     /// Brings up for it and closes again.
-    async fn up(self, place: &Place, request: RunRequest) -> Result<(), DriverError> {
+    async fn up(self, fixture: &Fixture, request: RunRequest) -> Result<(), DriverError> {
         let cancel = CancellationToken::new();
         let shown = |preview: Preview| assert!(preview.faults.is_empty(), "{:?}", preview.faults);
         match self {
             Self::NewRun => prepare(request, &cancel).await?.close().await,
             Self::Fork => {
-                let point = place.fork_point();
+                let point = fixture.fork_point();
                 let prepared = prepare_fork(point, None, request, &cancel).await?;
                 prepared.close().await;
             }
@@ -199,11 +201,11 @@ impl Purpose {
                 shown(preview(&request, all, &cancel).await?);
             }
             Self::PreviewRecorded => {
-                let recorded = place.contract();
+                let recorded = fixture.contract();
                 shown(preview_recorded(&request, &recorded, &cancel).await?);
             }
-            Self::Resume => place.resume(request).await?,
-            Self::Reissue => place.reissue(request).await?,
+            Self::Resume => fixture.resume(request).await?,
+            Self::Reissue => fixture.reissue(request).await?,
         }
         Ok(())
     }
@@ -212,7 +214,7 @@ impl Purpose {
 #[tokio::test]
 async fn each_purpose_reads_each_fact_once_and_starts_each_server_once() {
     for purpose in PURPOSES {
-        let Some(mut place) = Place::recorded().await else {
+        let Some(mut fixture) = Fixture::recorded().await else {
             return;
         };
         // Named thrice: as a secret, in a header of a model's provider, and for a server that takes it.
@@ -223,18 +225,18 @@ async fn each_purpose_reads_each_fact_once_and_starts_each_server_once() {
             _ => &named[..],
         };
         if !named.is_empty() {
-            let set = place.sets.pop().expect("a server");
+            let set = fixture.sets.pop().expect("a server");
             let with_token = set.replace("{command", "{env: {T: '${TOKEN}'}, command");
-            place.sets.push(with_token);
+            fixture.sets.push(with_token);
         }
-        let script = place.script_once();
-        let (request, lookups) = place.request(named);
-        purpose.up(&place, request).await.expect("up");
+        let script = fixture.script_once();
+        let (request, lookups) = fixture.request(named);
+        purpose.up(&fixture, request).await.expect("up");
         script.join().expect("read once");
         let none: [&str; 0] = [];
         match purpose {
-            Purpose::PreviewRecorded => assert_eq!(place.diary(), none),
-            _ => assert_eq!(place.diary(), BOTH, "{purpose:?}"),
+            Purpose::PreviewRecorded => assert_eq!(fixture.diary(), none),
+            _ => assert_eq!(fixture.diary(), BOTH, "{purpose:?}"),
         }
         let lookups = lookups.lock().expect("counted");
         assert_eq!(lookups.contains_key("TOKEN"), !named.is_empty());
@@ -242,6 +244,8 @@ async fn each_purpose_reads_each_fact_once_and_starts_each_server_once() {
         assert!(twice.is_empty(), "{purpose:?}: {twice:?}");
     }
 }
+
+type Expect<'e> = &'e dyn Fn(&DriverError) -> bool;
 
 /// Every way in which bring-up fails once servers are up: what the second server offers, a key, a server that is gone.
 #[tokio::test]
@@ -258,7 +262,6 @@ async fn whatever_fails_after_servers_are_up_closes_them() {
         "providers.demo={type: openai, base_url: 'http://127.0.0.1:9/', api_key_env: NO_KEY}",
         "targets=[{provider: demo, model: script, context_window: 9000}]",
     ];
-    type Expect<'e> = &'e dyn Fn(&DriverError) -> bool;
     let cases: [(Purpose, &str, &[&str], Expect<'_>); 7] = [
         (Purpose::NewRun, ", heavy", &[], &heavy),
         (Purpose::Fork, ", heavy", &[], &heavy),
@@ -269,19 +272,19 @@ async fn whatever_fails_after_servers_are_up_closes_them() {
         (Purpose::Reissue, "", &[], &down),
     ];
     for (purpose, more_of_b, more, expect) in cases {
-        let Some(mut place) = Place::recorded().await else {
+        let Some(mut fixture) = Fixture::recorded().await else {
             return;
         };
         let gone = matches!(purpose, Purpose::Resume | Purpose::Reissue);
         if gone {
-            std::fs::write(place.path().join("diary.b"), "").expect("written");
+            std::fs::write(fixture.path().join("diary.b"), "").expect("written");
         } else {
-            place.set_server("b", more_of_b);
+            fixture.set_server("b", more_of_b);
         }
-        let (request, _) = place.request(more);
-        let fault = purpose.up(&place, request).await.expect_err("a fault");
+        let (request, _) = fixture.request(more);
+        let fault = purpose.up(&fixture, request).await.expect_err("a fault");
         assert!(expect(&fault), "{purpose:?}: {fault}");
         let ended = if gone { &BOTH[..3] } else { &BOTH };
-        assert_eq!(place.diary(), ended, "{purpose:?}");
+        assert_eq!(fixture.diary(), ended, "{purpose:?}");
     }
 }

@@ -36,7 +36,7 @@ fn counted_from(
     tokenizers: &Only,
 ) -> ExecutionContract {
     let spec = spec(sets);
-    let mut draft = ContractFactory.draft(&spec, &manifest.targets).unwrap();
+    let mut draft = ContractFactory::draft(&spec, &manifest.targets).unwrap();
     draft.decide(spec.task.as_deref()).unwrap();
     let made = draft.complete(&manifest.servers, None, tokenizers);
     made.unwrap()

@@ -1,3 +1,5 @@
+//! What answers requests: one backend for each provider that a target names, with keys where they are wanted.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -79,7 +81,7 @@ fn http_target(
         if let (None, Some(named)) = (&key, &provider.api_key_env) {
             return Err(DriverError::MissingVariable {
                 name: named.clone(),
-                place: environment.told(&place),
+                place: environment.named(&place),
             });
         }
     }

@@ -53,7 +53,7 @@ impl<'r> Found<'r> {
     /// The contract as far as it is known without tool servers.
     pub(super) fn draft(&self) -> Result<ContractDraft, FactoryError> {
         let targets = self.sources.capabilities(self.spec);
-        ContractFactory.draft(self.spec, &targets)
+        ContractFactory::draft(self.spec, &targets)
     }
 
     /// What keeps secrets out of what is recorded.

@@ -1,3 +1,5 @@
+//! Keeping secrets out: of what servers offer, of the contract, of the run, and of how it was asked for.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The file of an embedded model: its header, its hash, and what runs it.
+
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! A run that begins: with a task, or with the conversation of another run.
+
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -30,7 +32,7 @@ pub async fn prepare(
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let task = request.spec.task.take();
-    begin(request, Beginning::Task(task), cancel).await
+    Box::pin(begin(request, Beginning::Task(task), cancel)).await
 }
 
 /// Brings up a run that begins with the conversation of another one. It has budgets of its own, its counters begin at zero, and
@@ -45,7 +47,8 @@ pub(crate) async fn prepare_fork(
     cancel: &CancellationToken,
 ) -> Result<Prepared, DriverError> {
     let point = Box::new(point);
-    begin(request, Beginning::Fork { point, task }, cancel).await
+    let beginning = Beginning::Fork { point, task };
+    Box::pin(begin(request, beginning, cancel)).await
 }
 
 /// With which conversation a run begins.

@@ -1,3 +1,5 @@
+//! What bring-up gives to the loop: a run that can be begun, or gone on with.
+
 use std::sync::Arc;
 
 use crate::contract::{ExecutionContract, Validators};

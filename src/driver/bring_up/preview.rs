@@ -1,3 +1,5 @@
+//! The contract that a file gives, without a run: for `contract show`, `check` and `hash`, `doctor` and what-if.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_util::sync::CancellationToken;

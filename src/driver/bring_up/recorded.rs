@@ -100,16 +100,14 @@ pub(in crate::driver) async fn bring_up_again(
     let counter = counter.map_err(Mismatch::Tokenizer)?;
     let guard = found.guard(draft.as_ref().ok());
     check_contract(contract, draft, &found, &tokenizers)?;
-    let workspace = match recorded.tools {
-        true => Some(workspace_of(&recorded, &request).await?),
-        false => None,
+    let workspace = if recorded.tools {
+        Some(workspace_of(&recorded, &request).await?)
+    } else {
+        None
     };
     let guard = guard?;
     let redactor = guard.redactor(&request.spec, &request.redaction_key, recorded.run_id);
-    let servers = match recorded.tools {
-        true => Some(found.servers(ServersToStart::All)),
-        false => None,
-    };
+    let servers = recorded.tools.then(|| found.servers(ServersToStart::All));
     let backends = match recorded.models {
         Some(models) => found.backends(contract, models.with_keys, &models.played)?,
         None => Vec::new(),

@@ -1,3 +1,5 @@
+//! An unfinished run of the store, decided again up to where its transcript ends.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! What a run is asked to be.
+
 use std::path::PathBuf;
 
 use crate::contract::ContractSpec;

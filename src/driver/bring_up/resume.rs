@@ -1,3 +1,5 @@
+//! A run that goes on where its transcript ends.
+
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -39,7 +41,7 @@ pub(crate) async fn prepare_resume(
         tools: true,
         unknown_workspace: false,
     };
-    let up = bring_up_again(recorded, request, cancel).await;
+    let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
     let Again {
         backends,
         changed,

@@ -1,3 +1,5 @@
+//! Names of runs.
+
 use crate::driver::DriverError;
 use crate::message::RunId;
 

@@ -1,3 +1,5 @@
+//! Tool servers: what each is started with, and that each that was started is closed.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

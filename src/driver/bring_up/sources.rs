@@ -1,3 +1,5 @@
+//! The files behind providers: scripts and embedded models.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! What counts tokens, ready before a run begins.
+
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;

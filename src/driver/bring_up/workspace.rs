@@ -1,3 +1,5 @@
+//! The folder that tools see.
+
 use std::path::{Path, PathBuf};
 
 use crate::contract::ContractSpec;
