@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Where a value comes from that stands neither in the contract's file nor in an override: a layer of configuration, and how
-/// its placeholders are treated. A fault of the file itself has its line in [`SpecError`](super::SpecError).
+/// its placeholders are treated. A fault of the file itself has its line in [`SpecError`](super::error::SpecError).
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum ValueOrigin {
     /// It stands so in the file of a layer.
