@@ -8,7 +8,8 @@ use super::error::{CliError, ContractFault};
 use super::home::Home;
 use super::known;
 use crate::contract::ContractSpec;
-use crate::driver::{RedactionKey, RunRequest};
+use crate::driver::RunRequest;
+use crate::session::RedactionKey;
 use crate::store::Invocation;
 
 /// How much of a contract file is read; more is refused by its reader.

@@ -27,9 +27,9 @@ mod key_files;
 mod perform;
 mod queues;
 mod recorder;
-mod redaction;
 mod redaction_key;
 mod reissue;
+mod secrets;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -54,11 +54,10 @@ pub(crate) use bring_up::{
     preview_recorded, random_run_id, reopen,
 };
 pub use bring_up::{RunRequest, prepare};
-pub(crate) use drive::{Control, Finished};
+pub(crate) use drive::Finished;
 pub use drive::{Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
 pub(crate) use key_files::{KeyFileError, KeyFolder};
-pub use redaction::RedactionKey;
-pub(crate) use redaction::{Redactor, Secrets, Unmatched};
 pub(crate) use reissue::{Recording, reissue};
+pub(crate) use secrets::{Secrets, Unmatched};

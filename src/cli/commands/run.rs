@@ -19,9 +19,10 @@ use crate::cli::live::Live;
 use crate::cli::numbers::seconds;
 use crate::cli::screen::Style;
 use crate::contract::ContractSpec;
-use crate::driver::{self, Control, DriverError, Prepared};
+use crate::driver::{self, DriverError, Prepared};
 use crate::kernel::Predicate;
 use crate::message::RunId;
+use crate::session::Control;
 use crate::store::{Durability, Store};
 use crate::telemetry::AgentResult;
 

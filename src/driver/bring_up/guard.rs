@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::contract::{ContractDraft, ContractSpec, ExecutionContract};
-use crate::driver::redaction::{RedactionKey, Redactor, Secrets, Unmatched};
-use crate::driver::{DriverError, Environment};
-use crate::message::RunId;
+use crate::driver::environment::Environment;
+use crate::driver::error::DriverError;
+use crate::driver::secrets::{Secrets, Unmatched};
+use crate::message::{RunId, Scrubber};
+use crate::session::{RedactionKey, Redactor};
 use crate::store::Invocation;
-use crate::tools::Scrub;
 
 /// What keeps the secrets of a request out of its contract and its run.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// Goes over what tool servers say of themselves, which becomes part of the contract.
-    pub(super) servers: Arc<dyn Scrub>,
+    pub(super) servers: Arc<dyn Scrubber>,
     secrets: Secrets,
 }
 
@@ -31,7 +32,7 @@ impl Guard {
             secrets = secrets.held_against(draft)?;
         }
         Ok(Self {
-            servers: Arc::new(Redactor::fixed(&secrets, &spec.redact)),
+            servers: Arc::new(Redactor::fixed(secrets.matched(), &spec.redact)),
             secrets,
         })
     }
@@ -54,7 +55,7 @@ impl Guard {
         run_id: &RunId,
     ) -> Arc<Redactor> {
         let salt = key.salt(run_id);
-        Arc::new(Redactor::salted(&self.secrets, &spec.redact, salt))
+        Arc::new(Redactor::salted(self.secrets.matched(), &spec.redact, salt))
     }
 }
 

@@ -11,14 +11,14 @@ use super::request::RunRequest;
 use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
 use super::workspace::Workspace;
-use crate::contract::{ExecutionContract, TargetSpec, Validators};
+use crate::contract::{ExecutionContract, TargetSpec};
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::clock::unix_ms;
-use crate::driver::redaction::Redactor;
 use crate::kernel::{ParentRun, RunStarted};
-use crate::message::{AgentMessage, QuarterBytes, TokenCounter};
+use crate::message::{AgentMessage, QuarterBytes, Scrubber as _, TokenCounter};
 use crate::replay::ForkPoint;
+use crate::session::{Redactor, Scrub};
 
 /// Brings up what a run needs and makes its contract.
 ///
@@ -98,7 +98,7 @@ impl Beginning {
             return (messages, None);
         };
         let opening = point.opening(&contract.system, task.as_deref(), counter);
-        let mut messages = redactor.clean_opening(opening, counter);
+        let mut messages = Scrub(redactor).opening(opening, counter);
         if !point.counting.is_like(&contract.counting()) {
             RunStarted::recount(&mut messages, counter);
         }
@@ -144,7 +144,7 @@ async fn begin(
         Ok::<_, DriverError>((contract, backends, tokenizers, offer.faults))
     });
     let ((contract, backends, tokenizers, mut faults), servers) = made.await?;
-    redactor.clean_faults(&mut faults);
+    Scrub(redactor.as_ref()).faults(&mut faults);
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
         Err(fault) => {
@@ -167,7 +167,6 @@ async fn begin(
     let start = Start::New {
         invocation: invocation.and_then(|given| recorded(given, &redactor)),
         started,
-        validators: Arc::new(Validators::compile(&contract)),
     };
     Ok(Prepared {
         backends,

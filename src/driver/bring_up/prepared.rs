@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::contract::{ExecutionContract, Validators};
-use crate::driver::redaction::Redactor;
+use crate::contract::ExecutionContract;
 use crate::inference::Backend;
-use crate::kernel::{EventKind, Resumed, Run, RunStarted};
+use crate::kernel::RunStarted;
 use crate::message::{Digest, RunId, TokenCounter};
+use crate::session::{Redactor, Session};
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
 
@@ -28,7 +28,6 @@ pub(in crate::driver) enum Start {
     New {
         invocation: Option<Invocation>,
         started: Box<RunStarted>,
-        validators: Arc<Validators>,
     },
     /// From where its transcript ends.
     Again(Box<Resumption>),
@@ -58,17 +57,9 @@ pub(in crate::driver) struct Resumption {
     pub(in crate::driver) at_ms: u64,
     pub(in crate::driver) head: Digest,
     pub(in crate::driver) lock: RunLock,
-    pub(in crate::driver) run: Run,
+    /// The run, as far as it is recorded.
+    pub(in crate::driver) session: Session,
     pub(in crate::driver) started_unix_ms: u64,
-    pub(super) resumed: Resumed,
-}
-
-impl Resumption {
-    /// What happened while nobody looked: a new process, then each issued effect without a result, in the order of its
-    /// issue. An approval that is waited for is not lost; it is still waited for.
-    pub(in crate::driver) fn events(&self) -> impl Iterator<Item = EventKind> {
-        let lost = self.run.unresolved().into_iter();
-        std::iter::once(EventKind::Resumed(self.resumed.clone()))
-            .chain(lost.map(EventKind::EffectLost))
-    }
+    /// Exposed names of tools whose pin no longer holds.
+    pub(in crate::driver) tools_changed: Vec<String>,
 }

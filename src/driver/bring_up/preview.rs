@@ -14,7 +14,7 @@ use crate::contract::{
     ServerCapability, ServerKind, ServerTerms, ValueOrigin,
 };
 use crate::driver::DriverError;
-use crate::driver::redaction::Unmatched;
+use crate::driver::secrets::Unmatched;
 use crate::kernel::BringUpFault;
 
 /// The contract that a file gives, without a run.

@@ -15,11 +15,11 @@ use crate::contract::{
     CapabilityManifest, ContractDraft, ExecutionContract, FactoryError, ToolPin,
 };
 use crate::driver::DriverError;
-use crate::driver::redaction::Redactor;
 use crate::inference::Backend;
 use crate::kernel::{BringUpFault, RunStarted};
 use crate::message::{RunId, TokenCounter};
 use crate::replay::first_difference;
+use crate::session::Redactor;
 use crate::tools::ToolServers;
 
 /// A recorded run, and what of it is to be brought up again.

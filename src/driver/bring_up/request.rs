@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::contract::ContractSpec;
 use crate::driver::Environment;
-use crate::driver::redaction::RedactionKey;
 use crate::message::RunId;
+use crate::session::RedactionKey;
 use crate::store::Invocation;
 
 /// What a run is asked to be.

@@ -10,7 +10,6 @@ use super::reopened::Reopened;
 use super::request::RunRequest;
 use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
-use crate::kernel::Resumed;
 use crate::message::RunId;
 
 /// Brings up again what a reopened run needs. The contract is the stored one; `request` only supplies what a contract
@@ -55,12 +54,9 @@ pub(crate) async fn prepare_resume(
         at_ms: unfinished.at_ms,
         head: unfinished.head,
         lock: reopened.lock,
-        resumed: Resumed {
-            contract_hash: contract.rehash(),
-            tools_changed: changed,
-        },
-        run: unfinished.run,
+        session: unfinished.session,
         started_unix_ms: reopened.started.started_unix_ms,
+        tools_changed: changed,
     }));
     Ok(Prepared {
         backends,

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::{ContractSpec, McpTransport, ServerCapability};
 use crate::driver::{DriverError, Environment};
 use crate::kernel::BringUpFault;
-use crate::tools::{BringUp, Scrub, ServerSpec, ToolServers};
+use crate::message::Scrubber;
+use crate::tools::{BringUp, ServerSpec, ToolServers};
 
 /// Which tool servers are started to see what they offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Started {
     pub(super) async fn up(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
-        scrub: &Arc<dyn Scrub>,
+        scrub: &Arc<dyn Scrubber>,
         cancel: &CancellationToken,
     ) -> Result<Self, DriverError> {
         let BringUp {
