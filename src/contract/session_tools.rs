@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::execution_contract::canonical;
+use super::spec::FINAL_REPORT as FINAL_REPORT_KEYS;
 use super::{
     Completion, FinalReportSpec, FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin,
     ToolPolicy, ToolTerms, ToolTransport,
@@ -113,7 +114,7 @@ pub(super) fn report_terms(
     // A schema as its canonical text says it: the same made here and read back.
     let settled = |schema: &Value| serde_json::from_str(&canonical(schema)).unwrap_or(Value::Null);
     (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
-        format: given.format.unwrap_or(ReportFormat::Markdown),
+        format: given.format.unwrap_or(FINAL_REPORT_KEYS.format.usual),
         schema: given.schema.as_ref().map(settled),
     })
 }
