@@ -11,6 +11,7 @@ use super::error::{Findings, Origin};
 use super::form::{Form, Read, Shown};
 use super::keys::FORMS;
 use super::out::Out;
+use super::suggest::ELSEWHERE;
 use super::tests::{parse, small};
 use super::tree;
 use crate::contract::ContractSpec;
@@ -317,24 +318,36 @@ fn dotted(form: &dyn Form) -> Option<&'static str> {
     })
 }
 
+/// Whether an override is refused because the table has no such key.
+fn is_unknown(set: String) -> bool {
+    let read = ContractSpec::parse("contract.yaml", &small(""), &[set]);
+    let errors = read.err().map(|errors| errors.errors).unwrap_or_default();
+    errors
+        .iter()
+        .any(|error| error.rule.starts_with("unknown key"))
+}
+
 #[test]
 fn every_key_of_the_table_is_one_for_an_override_and_no_other_is() {
-    let faults = |set: String| {
-        let read = ContractSpec::parse("contract.yaml", &small(""), &[set]);
-        let errors = read.err().map(|errors| errors.errors).unwrap_or_default();
-        errors
-            .into_iter()
-            .map(|error| error.rule)
-            .collect::<Vec<_>>()
-    };
-    let is_unknown = |rule: &String| rule.starts_with("unknown key");
     for form in FORMS {
         let Some(path) = dotted(*form) else { continue };
         for name in form.names() {
-            let rules = faults(format!("{path}{name}=x"));
-            assert!(!rules.iter().any(is_unknown), "{path}{name}: {rules:?}");
+            assert!(!is_unknown(format!("{path}{name}=x")), "{path}{name}");
         }
-        let rules = faults(format!("{path}zzqqzz=x"));
-        assert!(rules.iter().any(is_unknown), "{path}: {rules:?}");
+        assert!(is_unknown(format!("{path}zzqqzz=x")), "{path}");
     }
+}
+
+#[test]
+fn what_a_help_sends_elsewhere_the_table_has_there() {
+    let mut sent = 0;
+    for (key, help) in ELSEWHERE {
+        let Some(path) = help.strip_prefix("it belongs under `") else {
+            continue;
+        };
+        let path = path.split('`').next().unwrap().replace("<server>", "fs");
+        assert!(!is_unknown(format!("{path}.{key}=x")), "{path}.{key}");
+        sent += 1;
+    }
+    assert!(sent > 10);
 }
