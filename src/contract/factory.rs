@@ -6,14 +6,15 @@ use super::queues::{queue_of, queues};
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
+use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport,
-    ModelProfile, ProviderSpec, ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind,
-    ServerTerms, Setting, TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget,
-    ToolProof, ToolTransport, WireVersions,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
+    ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
+    TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
+    WireVersions,
 };
-use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
+use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
@@ -63,27 +64,31 @@ impl ContractFactory {
         let strict_mode = spec
             .strict_mode
             .or(profile.map(|p| p.strict_mode))
-            .unwrap_or(true);
-        let max_turns = spec.max_turns.unwrap_or(10);
-        let max_attempts_per_turn = spec.max_attempts_per_turn.unwrap_or(3);
+            .unwrap_or(PROFILE.strict_mode.usual);
+        let max_turns = spec.max_turns.unwrap_or(FILE.max_turns.usual);
+        let max_attempts_per_turn = spec
+            .max_attempts_per_turn
+            .unwrap_or(FILE.max_attempts_per_turn.usual);
         let max_format_retries = spec
             .max_format_retries
             .or(profile.map(|p| p.max_format_retries))
-            .unwrap_or(1);
+            .unwrap_or(PROFILE.max_format_retries.usual);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
-        let completion = spec.completion.unwrap_or(Completion::Message);
+        let completion = spec.completion.unwrap_or(FILE.completion.usual);
         let final_report = report_terms(&spec.final_report, completion);
         let session_tools = session_tools(
             final_report.as_ref(),
-            spec.progress_report.unwrap_or(false),
-            spec.batch.unwrap_or(false),
+            spec.progress_report.unwrap_or(FILE.progress_report.usual),
+            spec.batch.unwrap_or(FILE.batch.usual),
             &QuarterBytes,
         );
         let terms = Terms {
             adapter_version: String::new(),
             allowed_tools: spec.allowed_tools.clone(),
-            approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
-            checkpoint_every: spec.checkpoint_every.unwrap_or(256),
+            approval_timeout_ms: spec
+                .approval_timeout_ms
+                .unwrap_or(FILE.approval_timeout_ms.usual),
+            checkpoint_every: spec.checkpoint_every.unwrap_or(FILE.checkpoint_every.usual),
             completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
@@ -92,7 +97,7 @@ impl ContractFactory {
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
             idempotent: spec.idempotent.clone(),
-            llm_timeout_ms: spec.llm_timeout_ms.unwrap_or(600_000),
+            llm_timeout_ms: spec.llm_timeout_ms.unwrap_or(FILE.llm_timeout_ms.usual),
             logits_mask: spec.logits_mask.clone(),
             max_attempts_per_turn,
             max_calls: spec.max_calls.clone(),
@@ -102,15 +107,22 @@ impl ContractFactory {
             max_inferences: spec.max_inferences.unwrap_or(exact(
                 all_attempts.saturating_add(max_format_retries.into()),
             )),
-            max_resumes: spec.max_resumes.unwrap_or(8),
-            max_tokens_consumed: BigCount(spec.max_tokens_consumed.unwrap_or(1_000_000)),
-            max_tool_calls_per_turn: spec.max_tool_calls_per_turn.unwrap_or(10),
+            max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.usual),
+            max_tokens_consumed: BigCount(
+                spec.max_tokens_consumed
+                    .unwrap_or(FILE.max_tokens_consumed.usual),
+            ),
+            max_tool_calls_per_turn: spec
+                .max_tool_calls_per_turn
+                .unwrap_or(FILE.max_tool_calls_per_turn.usual),
             max_turns,
             metadata: spec.metadata.clone(),
             model_profile_id,
             model_profiles: spec.model_profiles.clone(),
             page: spec.page,
-            parallel_tool_calls: spec.parallel_tool_calls.unwrap_or(false),
+            parallel_tool_calls: spec
+                .parallel_tool_calls
+                .unwrap_or(FILE.parallel_tool_calls.usual),
             parallel_safe: spec.parallel_safe.clone(),
             parent_contract_hash: None,
             policy_decision: resolution.decision.clone(),
@@ -122,8 +134,8 @@ impl ContractFactory {
             semantics_version: SEMANTICS_VERSION,
             servers: servers(spec),
             session_tools,
-            speculative_exec: spec.speculative_exec.unwrap_or(false),
-            step_timeout_ms: spec.step_timeout_ms.unwrap_or(1_800_000),
+            speculative_exec: spec.speculative_exec.unwrap_or(FILE.speculative_exec.usual),
+            step_timeout_ms: spec.step_timeout_ms.unwrap_or(FILE.step_timeout_ms.usual),
             strict_mode,
             system: spec.system.clone().unwrap_or_default(),
             targets,
@@ -131,11 +143,11 @@ impl ContractFactory {
             tokenizer: spec.tokenizer_id(),
             tool_output_budget: tool_output_budget(spec),
             tool_policy: resolution.decision.policy,
-            tool_proof: spec.tool_proof.unwrap_or(ToolProof::Executed),
-            tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(300_000),
-            tool_transport: spec.tool_transport.unwrap_or(ToolTransport::Native),
+            tool_proof: spec.tool_proof.unwrap_or(FILE.tool_proof.usual),
+            tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(FILE.tool_timeout_ms.usual),
+            tool_transport: spec.tool_transport.unwrap_or(FILE.tool_transport.usual),
             tools: Vec::new(),
-            total_timeout_ms: spec.total_timeout_ms.unwrap_or(3_600_000),
+            total_timeout_ms: spec.total_timeout_ms.unwrap_or(FILE.total_timeout_ms.usual),
         };
         let mut draft = ContractDraft {
             adapters,
@@ -277,12 +289,18 @@ fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget
     let attempted = targets.iter().filter(|target| !target.summarizer);
     let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
     ContextBudget {
-        buffer: given.buffer.unwrap_or(256),
+        buffer: given.buffer.unwrap_or(CONTEXT_BUDGET.buffer.usual),
         context_window: given.context_window.unwrap_or(first_window),
-        force_synthesis_at_ratio: given.force_synthesis_at_ratio.unwrap_or(0.85),
-        minimum_loop_margin: given.minimum_loop_margin.unwrap_or(512),
+        force_synthesis_at_ratio: given
+            .force_synthesis_at_ratio
+            .unwrap_or(CONTEXT_BUDGET.force_synthesis_at_ratio.usual),
+        minimum_loop_margin: given
+            .minimum_loop_margin
+            .unwrap_or(CONTEXT_BUDGET.minimum_loop_margin.usual),
         reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
-        reserved_system: given.reserved_system.unwrap_or(0),
+        reserved_system: given
+            .reserved_system
+            .unwrap_or(CONTEXT_BUDGET.reserved_system.usual),
     }
 }
 
@@ -290,9 +308,13 @@ fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
     let given = &spec.tool_output_budget;
     let marker = given.truncation_marker.as_deref();
     ToolOutputBudget {
-        max_bytes_per_call: given.max_bytes_per_call.unwrap_or(12_288),
+        max_bytes_per_call: given
+            .max_bytes_per_call
+            .unwrap_or(TOOL_OUTPUT_BUDGET.max_bytes_per_call.usual),
         summarizer_model: given.summarizer_model.clone(),
-        truncation_marker: marker.unwrap_or(DEFAULT_TRUNCATION_MARKER).to_owned(),
+        truncation_marker: marker
+            .unwrap_or(TOOL_OUTPUT_BUDGET.truncation_marker.usual)
+            .to_owned(),
     }
 }
 

@@ -13,7 +13,9 @@
 //!          └▶ what tool servers offer ─────────────────────────────────┘
 //! ```
 
+mod big_count;
 mod check;
+mod cost;
 #[cfg(test)]
 mod document_schema;
 mod draft;
@@ -45,6 +47,7 @@ mod tokenizer;
 mod validators;
 mod wire_versions;
 
+pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
 };
@@ -73,15 +76,15 @@ pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,
-    SamplingSpec, Setting, TargetSpec, ValueOrigin, Wanted,
+    SamplingSpec, Setting, TargetSpec, ValueOrigin, Wanted, contract_file_schema,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
 pub use terms::ServerKind;
 pub(crate) use terms::{
-    BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    CycleException, Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerTerms,
-    Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata, CycleException,
+    Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerTerms, Terms,
+    ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};

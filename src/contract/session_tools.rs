@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::execution_contract::canonical;
 use super::settled::settled;
+use super::spec::FINAL_REPORT as FINAL_REPORT_KEYS;
 use super::{
     Completion, FinalReportSpec, FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin,
     ToolPolicy, ToolTerms, ToolTransport,
@@ -112,7 +113,7 @@ pub(super) fn report_terms(
 ) -> Option<FinalReportTerms> {
     let stated = given.format.is_some() || given.schema.is_some();
     (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
-        format: given.format.unwrap_or(ReportFormat::Markdown),
+        format: given.format.unwrap_or(FINAL_REPORT_KEYS.format.usual),
         schema: given.schema.as_ref().map(settled),
     })
 }

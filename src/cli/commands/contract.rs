@@ -14,7 +14,7 @@ use crate::cli::home::Home;
 use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
-use crate::contract::{ContractSpec, ExecutionContract, Validators};
+use crate::contract::{ContractSpec, ExecutionContract, Validators, contract_file_schema};
 use crate::driver::{self, Preview, ServersToStart, Unmatched};
 use crate::kernel::{
     Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
@@ -41,6 +41,12 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
             tell_unpinned(home, &preview);
             home.screen
                 .out(&format!("{}\n", preview.contract.contract_hash()))?;
+            Ok(Exit::OK)
+        }
+        ContractCommand::Schema => {
+            // With line feeds, so that it can be kept as a file beside contracts.
+            let schema = format!("{:#}\n", contract_file_schema());
+            home.screen.out_json_text(&schema)?;
             Ok(Exit::OK)
         }
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::error::{Findings, Origin, Place};
-use super::file::DEFAULT_QUEUE;
 use super::origin::ValueOrigin;
 use super::tree::{Key, Kind, MAX_DEPTH, Node};
+use crate::contract::QueueTerms;
 
 /// A kind of thing that a file may name without defining it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -351,7 +351,7 @@ fn named_queues(root: &Node) -> Vec<(String, Place)> {
     let servers = servers.map(entries).unwrap_or_default().iter();
     let named = servers.filter_map(|(_, server)| child(server, "queue"));
     let named = named.filter_map(|node| Some((word(node)?.to_owned(), node.place.clone())));
-    once(named.filter(|(name, _)| !is_there(name) && name != DEFAULT_QUEUE))
+    once(named.filter(|(name, _)| !is_there(name) && name != QueueTerms::DEFAULT))
 }
 
 fn once(all: impl Iterator<Item = (String, Place)>) -> Vec<(String, Place)> {

@@ -2,7 +2,7 @@ use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SpecErrors};
 use super::file::read_file;
 use super::fill::{Definitions, Nothing, fill};
-use super::reader::Out;
+use super::out::Out;
 use super::{overrides, secrets, tree};
 
 /// The largest contract file in bytes.
