@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::connection::{BUSY, distrust};
 use super::lock::lock_store;
+use super::log_name::NAME_LOG;
 use super::open_reader::open_to_read;
-use super::writer::BUSY;
 use super::{STORE_FORMAT, StoreError, run_log, schema, verify};
 use crate::message::RunId;
 use crate::transcript::{FirstBad, Trust};
@@ -127,7 +128,7 @@ pub(super) fn migrate_watched(
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(path, flags).map_err(sql)?
     };
-    schema::distrust(&conn).map_err(sql)?;
+    distrust(&conn).map_err(sql)?;
     conn.busy_timeout(BUSY).map_err(sql)?;
     let from = schema::format_of(&conn, path)?.ok_or_else(|| MigrateError::Empty {
         path: path.to_owned(),
@@ -228,7 +229,7 @@ fn to_format_2(conn: &Connection, passes: &mut impl FnMut(&'static str)) -> rusq
         .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ");
     conn.execute_batch(&missing)?;
     passes("the tables are made");
-    conn.execute_batch(schema::NAME_LOG)?;
+    conn.execute_batch(NAME_LOG)?;
     if !had_log {
         run_log::log_sealed_runs(conn)?;
     }

@@ -2,17 +2,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
 use super::column::Columns;
+use super::log_name::name;
 use super::schema::{has_log, missing_table};
 use super::{STORE_FORMAT, StoreError, StoreReader};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, is_log_name,
-    judge_tree, leaf_hash,
+    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, judge_tree,
+    leaf_hash,
 };
-
-/// What the name of a log is.
-const LOG_NAME_RULE: &str = "the name of the log (16 digits of lower-case hex)";
 
 /// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,30 +201,6 @@ impl LogReport {
 pub(super) fn missing(table: &str) -> Flaw {
     let expected = format!("the table {table}, which every store of format {STORE_FORMAT} has");
     Flaw::new(FlawKind::Truncated, "table", expected, "no such table")
-}
-
-/// The name of the log, or what is wrong with it.
-pub(super) fn name(conn: &Connection) -> rusqlite::Result<Result<String, Flaw>> {
-    let name = conn
-        .query_row("SELECT CAST(name AS BLOB) FROM log_name", [], |row| {
-            row.get(0)
-        })
-        .optional()?;
-    let Some(name) = name else {
-        let kind = FlawKind::Truncated;
-        return Ok(Err(Flaw::new(kind, "name", LOG_NAME_RULE, "no row")));
-    };
-    let name: Vec<u8> = name;
-    let name = String::from_utf8_lossy(&name).into_owned();
-    Ok(if is_log_name(&name) {
-        Ok(name)
-    } else {
-        Err(Flaw::tampered(
-            "name",
-            LOG_NAME_RULE,
-            format_args!("{name:?}"),
-        ))
-    })
 }
 
 /// How many sealed runs no checkpoint covers to their seal.

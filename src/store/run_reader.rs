@@ -4,8 +4,9 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
+use super::blob::blob;
 use super::column::Columns;
-use super::reader::{ROW, blob, run_row};
+use super::run_row::{ROW, run_row};
 use super::{RunRow, StoreError, schema};
 use crate::contract::ExecutionContract;
 use crate::kernel::State;

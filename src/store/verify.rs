@@ -3,10 +3,10 @@ use std::sync::Arc;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
-use super::import::IMPORTED;
 use super::lineage::find_parent;
+use super::run::IMPORTED;
 use super::schema::{has_log, has_tombstones, missing_table};
-use super::{StoreError, StoreReader, run_log};
+use super::{StoreError, StoreReader, log_name, run_log};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims,
@@ -168,7 +168,7 @@ fn show_log(
         verifier.take_log(LOG_LEAVES, &LogEvidence::default());
         return Ok(());
     };
-    let name = match run_log::name(conn)? {
+    let name = match log_name::name(conn)? {
         Ok(name) => name,
         Err(flaw) => {
             verifier.take_flaw("log", Place::Table("log_name"), flaw);
