@@ -19,6 +19,9 @@ mod connection;
 mod erase;
 mod error;
 mod export;
+#[cfg(test)]
+mod format_0;
+mod formats;
 mod group_commit;
 mod import;
 mod import_error;
@@ -51,6 +54,7 @@ pub(crate) use blob::{LARGE_BLOB_BYTES, NewBlob};
 pub(crate) use erase::{EraseError, Erasure, erase};
 pub use error::StoreError;
 pub(crate) use export::ExportError;
+pub(crate) use formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
 pub(crate) use import::{Imported, import};
 pub(crate) use import_error::ImportError;
 pub(crate) use invocation::Invocation;
@@ -66,8 +70,7 @@ pub(crate) use run::RunHandle;
 pub(crate) use run_log::RunLog;
 pub(crate) use run_reader::RunReader;
 pub(crate) use run_row::{DamagedRow, RunRow};
-pub(crate) use schema::{OLDEST_STORE_FORMAT, STORE_FORMAT};
 pub use writer::Store;
 
 #[cfg(test)]
-pub(crate) use self::{erase::Erased, lock::RunDriver, wait::wait};
+pub(crate) use self::{erase::Erased, format_0::take_back, lock::RunDriver, wait::wait};

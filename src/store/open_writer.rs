@@ -5,8 +5,9 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::StoreError;
 use super::connection::distrust;
+use super::formats::STORE_FORMAT;
 use super::log_name::NAME_LOG;
-use super::schema::{APPLICATION_ID, SCHEMA, STORE_FORMAT, format_of, lacking};
+use super::schema::{APPLICATION_ID, SCHEMA, format_of, lacking};
 
 /// How sure an acknowledged append is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

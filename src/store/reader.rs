@@ -7,7 +7,8 @@ use super::column::Columns;
 use super::connection::BUSY;
 use super::open_reader::open_reader;
 use super::run_row::{ROW, damaged, run_row};
-use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError, schema};
+use super::schema::refusal;
+use super::{DamagedRow, RunFilter, RunReader, RunRow, StoreError};
 use crate::message::{Digest, RunId};
 
 /// How many candidates an ambiguous prefix names.
@@ -69,7 +70,7 @@ impl StoreReader {
             RunFilter::Sealed => (false, true, None),
             RunFilter::Class(class) => (false, true, Some(class.as_str())),
         };
-        let sql = |fault: rusqlite::Error| self.refusal(&fault);
+        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         let mut select = self
             .conn
             .prepare_cached(&format!(
@@ -86,17 +87,6 @@ impl StoreReader {
         Ok(())
     }
 
-    /// Why the index cannot be asked: a part of it is gone, or what SQLite says.
-    fn refusal(&self, fault: &rusqlite::Error) -> StoreError {
-        match schema::missing_table(&self.conn) {
-            Ok(Some(table)) => StoreError::Corrupt {
-                path: self.path.clone(),
-                reason: format!("it lacks the table {table}, which every store of its format has"),
-            },
-            Ok(None) | Err(_) => StoreError::from_sql(&self.path, fault),
-        }
-    }
-
     /// The run of that name, or of that unique prefix; `last` is the newest.
     ///
     /// # Errors
@@ -111,7 +101,7 @@ impl StoreReader {
             let newest = newest.ok_or_else(none)?;
             return newest.map(|row| row.run_id).map_err(|row| row.fault);
         }
-        let sql = |fault: rusqlite::Error| self.refusal(&fault);
+        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         // Names are made of characters below '~', so this range holds exactly the names with that prefix.
         let mut select = self
             .conn

@@ -2,14 +2,11 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
 use super::{StoreError, log_name};
 
 /// `mono` in ASCII: what tells a store from other programs' databases.
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
-/// The format of the tables below, kept as the database's `user_version`.
-pub(crate) const STORE_FORMAT: i32 = 2;
-/// The oldest format that is read. A store of an older format than [`STORE_FORMAT`] is written only by its migration.
-pub(crate) const OLDEST_STORE_FORMAT: i32 = 1;
 
 /// `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
 /// and the table `invocations`. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place.
@@ -65,6 +62,7 @@ CREATE TABLE invocations(
     run INTEGER PRIMARY KEY REFERENCES runs(id),
     base_dir TEXT NOT NULL,
     contract_file TEXT NOT NULL,
+    config TEXT,
     sets TEXT NOT NULL
 ) STRICT;
 CREATE TABLE tombstones(
@@ -74,18 +72,6 @@ CREATE TABLE tombstones(
     UNIQUE(run, hash)
 ) STRICT;
 ";
-
-/// Whether the store has all of these tables. One of format 1 may lack those that came after its first build.
-fn has_tables(conn: &Connection, names: &[&str]) -> rusqlite::Result<bool> {
-    let mut select = conn
-        .prepare_cached("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
-    for name in names {
-        if select.query_row([name], |row| row.get::<_, i64>(0))? == 0 {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
 
 /// The tables of [`SCHEMA`].
 const TABLES: [&str; 9] = [
@@ -100,17 +86,27 @@ const TABLES: [&str; 9] = [
     "tombstones",
 ];
 
-/// The first table that a store of this format must have and does not. One of format 1 may lack some.
+/// The first table that every store has and this one does not.
 pub(super) fn missing_table(conn: &Connection) -> rusqlite::Result<Option<&'static str>> {
-    if conn.query_row("PRAGMA user_version", [], |row| row.get::<_, i32>(0))? < STORE_FORMAT {
-        return Ok(None);
-    }
+    let mut select =
+        conn.prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
     for table in TABLES {
-        if !has_tables(conn, &[table])? {
+        if !select.exists([table])? {
             return Ok(Some(table));
         }
     }
     Ok(None)
+}
+
+/// Why a table cannot be read: one of them is gone, or what SQLite says.
+pub(super) fn refusal(conn: &Connection, path: &Path, fault: &rusqlite::Error) -> StoreError {
+    match missing_table(conn) {
+        Ok(Some(table)) => StoreError::Corrupt {
+            path: path.to_path_buf(),
+            reason: format!("it lacks the table {table}, which every store of its format has"),
+        },
+        Ok(None) | Err(_) => StoreError::from_sql(path, fault),
+    }
 }
 
 /// What a store of this format must have and does not, in words.
@@ -137,21 +133,6 @@ pub(super) fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(name
         .err()
         .map(|flaw| format!("{} in table log_name", flaw.expected)))
-}
-
-/// Whether the store keeps a log of runs.
-pub(super) fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
-    has_tables(conn, &["log_name", "log_leaves", "checkpoints"])
-}
-
-/// Whether the store can keep tombstones.
-pub(super) fn has_tombstones(conn: &Connection) -> rusqlite::Result<bool> {
-    has_tables(conn, &["tombstones"])
-}
-
-/// Whether the store says how runs were asked for.
-pub(super) fn has_invocations(conn: &Connection) -> rusqlite::Result<bool> {
-    has_tables(conn, &["invocations"])
 }
 
 /// The format of a store; none where the database is empty.
