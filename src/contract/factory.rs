@@ -10,7 +10,7 @@ use super::{
     ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
     McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
     SEMANTICS_VERSION, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTransport, WireVersions,
+    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTransport, wire_version,
 };
 use crate::message::{
     DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT, NoTokenizers, QuarterBytes, TokenCounters,
@@ -194,16 +194,15 @@ fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
 /// The adapter for a provider's wire protocol. A script says itself which protocol it holds; one that
 /// says nothing holds OpenAI chat.
 pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
-    let wire = match provider_type {
-        ProviderType::Openai | ProviderType::Scripted => WireVersions::OPENAI_CHAT,
-        ProviderType::OpenaiResponses => WireVersions::OPENAI_RESPONSES,
-        ProviderType::Anthropic => WireVersions::ANTHROPIC,
-        ProviderType::Google => WireVersions::GEMINI,
-        ProviderType::Openrouter => WireVersions::OPENROUTER_CHAT,
-        ProviderType::Ollama => WireVersions::OLLAMA,
-        ProviderType::Local => WireVersions::LOCAL_HERMES,
-    };
-    wire.newest()
+    match provider_type {
+        ProviderType::Openai | ProviderType::Scripted => wire_version::OPENAI_CHAT,
+        ProviderType::OpenaiResponses => wire_version::OPENAI_RESPONSES,
+        ProviderType::Anthropic => wire_version::ANTHROPIC,
+        ProviderType::Google => wire_version::GEMINI,
+        ProviderType::Openrouter => wire_version::OPENROUTER_CHAT,
+        ProviderType::Ollama => wire_version::OLLAMA,
+        ProviderType::Local => wire_version::LOCAL_HERMES,
+    }
 }
 
 /// The adapter of a target: its wire protocol's, or that of a text profile over it. Where the contract offers no tool

@@ -40,7 +40,7 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod validators;
-mod wire_versions;
+pub(crate) mod wire_version;
 
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
@@ -83,4 +83,3 @@ pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
-pub(crate) use wire_versions::WireVersions;
