@@ -8,7 +8,7 @@ use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::kernel::{
     Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Run, XmlOffer,
 };
-use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, QuarterBytes};
+use crate::message::{AgentMessage, Digest, InferenceSeq, QuarterBytes};
 use crate::transcript::{SealedEntry, blob_references};
 
 /// A request that the machine issued, as this build encodes it.
@@ -178,13 +178,11 @@ impl Replayer {
             (decoder.finish(), adapter)
         });
         let again = match decoded {
-            Ok((Decoded::Message(mut result), adapter)) => {
-                forget_usage_fields(&mut result, recorded);
+            Ok((Decoded::Message(result), adapter)) => {
                 let xml = self.requests.get(&returned.inference).and_then(|i| i.xml);
                 let asked = (target, adapter);
                 let result = transported(*result, xml.as_ref(), &self.contract, asked);
-                let mut admitted = run.admit(result);
-                forget_report_bytes(&mut admitted.result, recorded);
+                let admitted = run.admit(result);
                 if admitted.gated != returned.gated {
                     let (expected, actual) =
                         (returned.gated.to_string(), admitted.gated.to_string());
@@ -364,25 +362,5 @@ impl Replayer {
         if let Some((pointer, expected, actual)) = found {
             self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
         }
-    }
-}
-
-/// A recording from before usage told what was written into a cache, or of a cost that is no amount, says nothing of it, and is
-/// not held against that.
-fn forget_usage_fields(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
-    let (Some(usage), told) = (&mut result.usage, recorded.usage.unwrap_or_default()) else {
-        return;
-    };
-    if told.cache_write == 0 {
-        usage.cache_write = 0;
-    }
-    usage.cost_fault &= told.cost_fault;
-}
-
-/// The same of one from before a report behind the gate had its size.
-fn forget_report_bytes(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
-    let told = recorded.withheld.and_then(|held| held.report_bytes);
-    if let (Some(held), None) = (&mut result.withheld, told) {
-        held.report_bytes = None;
     }
 }
