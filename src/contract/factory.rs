@@ -12,7 +12,7 @@ use super::{
     FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
     ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
     TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
-    WireVersions,
+    wire_version,
 };
 use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
@@ -178,16 +178,15 @@ fn exact(count: u64) -> u64 {
 /// The adapter for a provider's wire protocol. A script says itself which protocol it holds; one that
 /// says nothing holds OpenAI chat.
 pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
-    let wire = match provider_type {
-        ProviderType::Openai | ProviderType::Scripted => WireVersions::OPENAI_CHAT,
-        ProviderType::OpenaiResponses => WireVersions::OPENAI_RESPONSES,
-        ProviderType::Anthropic => WireVersions::ANTHROPIC,
-        ProviderType::Google => WireVersions::GEMINI,
-        ProviderType::Openrouter => WireVersions::OPENROUTER_CHAT,
-        ProviderType::Ollama => WireVersions::OLLAMA,
-        ProviderType::Local => WireVersions::LOCAL_HERMES,
-    };
-    wire.newest()
+    match provider_type {
+        ProviderType::Openai | ProviderType::Scripted => wire_version::OPENAI_CHAT,
+        ProviderType::OpenaiResponses => wire_version::OPENAI_RESPONSES,
+        ProviderType::Anthropic => wire_version::ANTHROPIC,
+        ProviderType::Google => wire_version::GEMINI,
+        ProviderType::Openrouter => wire_version::OPENROUTER_CHAT,
+        ProviderType::Ollama => wire_version::OLLAMA,
+        ProviderType::Local => wire_version::LOCAL_HERMES,
+    }
 }
 
 /// The adapter of a target that is offered tools: its wire protocol's, or that of a text profile over it.

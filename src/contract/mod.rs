@@ -45,7 +45,7 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod validators;
-mod wire_versions;
+pub(crate) mod wire_version;
 
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
@@ -90,4 +90,3 @@ pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
-pub(crate) use wire_versions::WireVersions;
