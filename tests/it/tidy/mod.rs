@@ -7,9 +7,11 @@
 //! - `rust_source`: a Rust file as syn reads it: what it names and what it defines.
 //! - `paths`: a path followed to the file that defines what it names.
 //! - `modules`: the table of modules, which arrows it allows, what pure modules and single modules may name.
+//! - `circles`: files of a module that import each other in a circle.
 //! - `habits`: shape of `mod.rs`, length of files, what is left open in the code.
 //! - `text`: white space, links, paths and hosts of one machine.
 
+mod circles;
 mod habits;
 mod modules;
 mod paths;
@@ -50,6 +52,11 @@ fn pure_modules_name_nothing_impure() {
 #[test]
 fn what_belongs_to_one_module_is_named_only_there() {
     clean(modules::confinement);
+}
+
+#[test]
+fn files_of_a_module_do_not_import_each_other_in_a_circle() {
+    clean(|tree| circles::circles(tree, &circles::STILL_CIRCULAR));
 }
 
 #[test]
