@@ -1,4 +1,4 @@
-use super::{EntryRecord, Flaw, canonical};
+use super::{Flaw, canonical};
 use crate::kernel::{Action, Event, State};
 use crate::message::Digest;
 
@@ -15,18 +15,6 @@ pub struct SealedEntry {
     pub action: String,
     /// The head of the chain after this entry.
     pub hash: Digest,
-}
-
-impl From<&EntryRecord<'_>> for SealedEntry {
-    fn from(entry: &EntryRecord<'_>) -> Self {
-        Self {
-            seq: entry.seq,
-            state: entry.decoded_action.to,
-            event: entry.event.to_owned(),
-            action: entry.action.to_owned(),
-            hash: entry.hash,
-        }
-    }
 }
 
 impl SealedEntry {
