@@ -14,8 +14,9 @@ use super::identity::processor_fault;
 use super::template::TemplateRenderer;
 use super::trial::{ModelTrial, UnderWay};
 use crate::adapter::{LocalLine, LocalRequest};
-use crate::inference::backend::{Body, Patience, Probe, ResponseHead, wait};
-use crate::inference::{FileChanged, ModelFile, TransportFault, TransportFaultKind};
+use crate::inference::patience::{Patience, wait};
+use crate::inference::response_head::ResponseHead;
+use crate::inference::{FileChanged, ModelFile, Probe, TransportFault, TransportFaultKind};
 use crate::message::ProviderFaultClass;
 
 /// Pieces that may wait for whoever reads them.
@@ -166,7 +167,7 @@ impl LocalBackend {
         &self,
         body: &[u8],
         patience: &Patience,
-    ) -> Result<(ResponseHead, Body), TransportFault> {
+    ) -> Result<(ResponseHead, LocalReply), TransportFault> {
         let request: LocalRequest = serde_json::from_slice(body).map_err(|fault| {
             TransportFault::new(
                 TransportFaultKind::Engine,
@@ -186,7 +187,7 @@ impl LocalBackend {
             headers: Vec::new(),
             status: status.await?,
         };
-        Ok((head, Body::Local(LocalReply(answer))))
+        Ok((head, LocalReply(answer)))
     }
 
     /// Hands a job to the thread, which begins with the first one.
