@@ -19,6 +19,7 @@ mod inference;
 mod kernel;
 mod message;
 mod replay;
+mod session;
 mod store;
 mod telemetry;
 mod tools;
@@ -39,7 +40,7 @@ pub use contract::{
     FactoryError, ModelProfile, ProviderType, ServerCapability, ServerKind, SpecErrors,
     TargetCapability, ToolCapability, Validators,
 };
-pub use driver::{DriverError, Environment, Observer, RedactionKey, RunRequest, drive, prepare};
+pub use driver::{DriverError, Environment, Observer, RunRequest, drive, prepare};
 pub use inference::{Backend, ModelFile, Patience, TransportFault, TransportFaultKind};
 #[cfg(feature = "local")]
 pub use inference::{EngineCost, LocalBackend, LocalOptions};
@@ -49,12 +50,15 @@ pub use kernel::{
 };
 pub use message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
-    ObjectFault, ObjectText, ProtocolAdapterResult, Role, RunId, StopReason, TokenCounter,
-    TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    NoSecrets, ObjectFault, ObjectText, ProtocolAdapterResult, Role, RunId, Scrubber, StopReason,
+    TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 pub use replay::{
-    Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveAnswer, LiveScope, Reissuer,
+    Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveReport, LiveScope, Reissuer,
     ReplayReport, Replayer, WhatIf, WhatIfReport,
+};
+pub use session::{
+    Append, Call, Control, Input, Output, RedactionKey, Request, Session, SessionError,
 };
 pub use store::{Durability, RunFilter, Store, StoreError, StoreReader};
 pub use telemetry::{

@@ -105,6 +105,12 @@ impl ResponseDecoder {
         self.0.is_settled()
     }
 
+    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.0.text()
+    }
+
     /// The verdict over all bytes that were pushed.
     #[must_use]
     pub fn finish(self) -> Decoded {

@@ -1,5 +1,8 @@
+use serde::{Deserialize, Serialize};
+
 /// What came before the body of a response.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ResponseMeta {
     /// Header names and values; names are compared without regard to case. Only `retry-after` and
     /// `retry-after-ms` are read.

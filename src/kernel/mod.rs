@@ -91,6 +91,7 @@ pub use event::{
     Event, EventKind, InferenceReturned, Probed, ProbedTarget, RunStarted, ToolReturned,
 };
 pub(crate) use execute::judged_outcome;
+pub(crate) use gate::Admitted;
 #[cfg(test)]
 pub(crate) use guard::{Guard, mutation::without};
 pub(crate) use observe::observation_text;

@@ -22,9 +22,10 @@ use crate::cli::live::Live;
 use crate::cli::numbers::seconds;
 use crate::cli::screen::Style;
 use crate::contract::ContractSpec;
-use crate::driver::{self, Control, DriverError, Prepared, RunRequest};
+use crate::driver::{self, DriverError, Prepared, RunRequest};
 use crate::kernel::Predicate;
 use crate::message::RunId;
+use crate::session::Control;
 use crate::store::{Durability, Invocation, Store};
 use crate::telemetry::AgentResult;
 

@@ -13,7 +13,7 @@ pub const STILL_CIRCULAR: [&str; 10] = [
     "contract",
     "driver",
     "kernel",
-    "replay",
+    "session",
     "store",
     "telemetry",
 ];
