@@ -22,9 +22,12 @@ mod anthropic;
 mod bedrock;
 mod blocks;
 mod calls;
+mod decoded;
 mod decoder;
 mod documents;
 mod draft;
+mod encode;
+mod encoders;
 mod error;
 mod error_report;
 mod fold;
@@ -43,7 +46,9 @@ mod parameter_types;
 mod protocol;
 mod repair;
 mod request;
+mod request_shape;
 mod response;
+mod response_meta;
 mod retry_after;
 mod rules;
 mod script;
@@ -54,19 +59,22 @@ mod test_text;
 mod text;
 mod unsent;
 mod usage;
+mod wire_adapter;
 pub(crate) mod xml;
 
+pub use decoded::Decoded;
 pub use error::AdapterError;
 pub use local_hermes::{
     CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, GatePhase, LocalChat, LocalLine,
     LocalRequest, LocalSampling, LocalUsage, Segment,
 };
-pub use protocol::Adapter;
-pub use request::{RequestEncoder, RequestShape};
+pub use request::RequestEncoder;
+pub use request_shape::RequestShape;
 pub(crate) use response::ResponseDecoder;
-pub use response::{Decoded, ResponseMeta};
+pub use response_meta::ResponseMeta;
 pub use script::Script;
 pub(crate) use script::{ScriptError, ScriptFault, ScriptRecord};
+pub use wire_adapter::Adapter;
 
 #[cfg(test)]
 mod corpus_tests;

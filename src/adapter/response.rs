@@ -1,42 +1,14 @@
-use serde::{Deserialize, Serialize};
-
 use super::decoder::{Decoder, Judge};
 use super::fold::Fold;
 use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
 use super::rules::Rules;
 use super::text::{Hermes, Layer, Llama3, Qwen};
-use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
+use super::{
+    Decoded, ResponseMeta, anthropic, bedrock, gemini, local_hermes, ollama, openai_chat,
+    openai_responses,
+};
 use crate::contract::TextProfile;
-use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
-
-/// What came before the body of a response.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResponseMeta {
-    /// Header names and values; names are compared without regard to case. Only `retry-after` and
-    /// `retry-after-ms` are read.
-    pub headers: Vec<(String, String)>,
-    /// When the head arrived, in milliseconds since 1970-01-01 UTC: what a Retry-After date is relative to.
-    pub received_unix_ms: u64,
-    /// The HTTP status.
-    pub status: u16,
-}
-
-/// What became of a response.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decoded {
-    /// The model answered: a canonical message, or one that is rejected with its reason. The message's `tokens`
-    /// are 0; the driver stamps them.
-    Message(Box<ProtocolAdapterResult>),
-    /// No message came back, and it is not the model's doing.
-    Fault {
-        /// Why.
-        fault: ProviderFault,
-        /// What the provider reported of usage, where it did.
-        usage: Option<Usage>,
-    },
-}
 
 /// What a decoder is told beforehand.
 struct Head<'a> {

@@ -3,8 +3,8 @@ use std::time::Duration;
 use reqwest::Url;
 use tokio_util::sync::CancellationToken;
 
-use super::backend::{Patience, Probe};
 use super::{HttpBackend, HttpTarget};
+use super::{Patience, Probe};
 
 /// The most bytes of an answer that are read.
 const MAX_ANSWER_BYTES: usize = 4 << 20;

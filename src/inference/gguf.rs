@@ -1,7 +1,4 @@
 use std::io::{BufRead, Read};
-use std::path::Path;
-
-use super::ModelFile;
 
 /// The most of anything that a header may count: metadata, tensors.
 const MAX_COUNT: u64 = 65_536;
@@ -94,16 +91,6 @@ pub(crate) enum HeaderFault {
 }
 
 impl ModelHeader {
-    /// Reads a file's header, in bounded time and memory whatever the file holds, and checks that every tensor lies in the
-    /// file.
-    ///
-    /// # Errors
-    /// The first rule that the file breaks.
-    pub(crate) fn read(path: &Path) -> Result<Self, HeaderFault> {
-        let unreadable = |fault: std::io::Error| HeaderFault::Unreadable(fault.to_string());
-        ModelFile::open(path).map_err(unreadable)?.header()
-    }
-
     /// Reads a header from a source of `size` bytes.
     ///
     /// # Errors

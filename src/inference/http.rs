@@ -5,8 +5,9 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use super::backend::{BackendError, Body, Patience, Probe, ResponseHead, wait};
-use super::{Secret, TransportFault, TransportFaultKind};
+use super::patience::{Patience, wait};
+use super::response_head::ResponseHead;
+use super::{BackendError, Probe, Secret, TransportFault, TransportFaultKind};
 
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -103,7 +104,7 @@ impl HttpBackend {
         path: &str,
         body: Vec<u8>,
         patience: &Patience,
-    ) -> Result<(ResponseHead, Body), TransportFault> {
+    ) -> Result<(ResponseHead, HttpReply), TransportFault> {
         let request = self
             .client
             .post(self.at(path))
@@ -122,7 +123,7 @@ impl HttpBackend {
                 .collect(),
             status: response.status().as_u16(),
         };
-        Ok((head, Body::Http(HttpReply(response))))
+        Ok((head, HttpReply(response)))
     }
 
     /// The fault, with the address that it is about.

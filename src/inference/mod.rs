@@ -11,6 +11,7 @@
 
 mod ask;
 mod backend;
+mod backend_error;
 mod fault;
 mod gguf;
 mod http;
@@ -19,15 +20,19 @@ mod local;
 mod model_file;
 mod model_hash;
 mod model_store;
+mod patience;
+mod probe;
 mod processor;
+mod reply;
+mod response_head;
 mod scripted;
 mod secret;
 mod tokenizers;
 mod unavailable;
 
 pub(crate) use ask::{ask_json, knock};
-pub use backend::{Backend, Patience};
-pub(crate) use backend::{BackendError, Probe, Reply};
+pub use backend::Backend;
+pub(crate) use backend_error::BackendError;
 pub use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::{HeaderFault, ModelHeader};
 pub(crate) use http::{HttpBackend, HttpTarget};
@@ -46,7 +51,10 @@ pub(crate) use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
     Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_room, free_bytes,
 };
+pub use patience::Patience;
+pub(crate) use probe::Probe;
 pub(crate) use processor::{engine_features, lacking_features};
+pub(crate) use reply::Reply;
 pub(crate) use scripted::ScriptedBackend;
 pub(crate) use secret::Secret;
 pub(crate) use tokenizers::BuiltInTokenizers;

@@ -106,6 +106,18 @@ impl ModelFile {
     }
 }
 
+impl ModelHeader {
+    /// Reads a file's header, in bounded time and memory whatever the file holds, and checks that every tensor lies in the
+    /// file.
+    ///
+    /// # Errors
+    /// The first rule that the file breaks.
+    pub(crate) fn read(path: &Path) -> Result<Self, HeaderFault> {
+        let unreadable = |fault: io::Error| HeaderFault::Unreadable(fault.to_string());
+        ModelFile::open(path).map_err(unreadable)?.header()
+    }
+}
+
 #[cfg(feature = "local")]
 impl ModelFile {
     /// A name under which this process can open the very file again: by the descriptor where the system has such names, else

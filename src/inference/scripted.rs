@@ -2,8 +2,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::backend::{Body, Patience, Probe, ResponseHead, wait};
-use super::{TransportFault, TransportFaultKind};
+use super::patience::{Patience, wait};
+use super::response_head::ResponseHead;
+use super::{Probe, TransportFault, TransportFaultKind};
 use crate::adapter::{Script, ScriptFault, ScriptRecord};
 
 /// A file of canned responses, played in order: one record per request.
@@ -40,7 +41,7 @@ impl ScriptedBackend {
     pub(super) async fn send(
         &self,
         patience: &Patience,
-    ) -> Result<(ResponseHead, Body), TransportFault> {
+    ) -> Result<(ResponseHead, ScriptedReply), TransportFault> {
         let at = self.next.fetch_add(1, Ordering::Relaxed);
         let Some(record) = self.script.records.get(at) else {
             return Err(TransportFault::new(
@@ -52,7 +53,7 @@ impl ScriptedBackend {
     }
 }
 
-async fn answer(record: &ScriptRecord) -> Result<(ResponseHead, Body), TransportFault> {
+async fn answer(record: &ScriptRecord) -> Result<(ResponseHead, ScriptedReply), TransportFault> {
     if record.delay_ms > 0 {
         tokio::time::sleep(Duration::from_millis(record.delay_ms)).await;
     }
@@ -65,7 +66,7 @@ async fn answer(record: &ScriptRecord) -> Result<(ResponseHead, Body), Transport
         headers: record.headers.clone(),
         status: record.status,
     };
-    Ok((head, Body::Scripted(ScriptedReply::of(record))))
+    Ok((head, ScriptedReply::of(record)))
 }
 
 /// What a scripted fault looks like to whoever waits.

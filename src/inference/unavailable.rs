@@ -1,5 +1,4 @@
-use super::{TransportFault, TransportFaultKind};
-use crate::inference::Probe;
+use super::{Probe, TransportFault, TransportFaultKind};
 
 /// A backend that cannot be there, and why: it never answers.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{EntryRecord, Flaw, canonical};
+use super::{Flaw, canonical};
 use crate::kernel::{Action, Event, State};
 use crate::message::Digest;
 
@@ -18,18 +18,6 @@ pub struct SealedEntry {
     pub action: String,
     /// The head of the chain after this entry.
     pub hash: Digest,
-}
-
-impl From<&EntryRecord<'_>> for SealedEntry {
-    fn from(entry: &EntryRecord<'_>) -> Self {
-        Self {
-            seq: entry.seq,
-            state: entry.decoded_action.to,
-            event: entry.event.to_owned(),
-            action: entry.action.to_owned(),
-            hash: entry.hash,
-        }
-    }
 }
 
 impl SealedEntry {

@@ -28,7 +28,7 @@ mod key_ring;
 mod log_proof;
 mod merkle;
 mod note;
-mod note_key;
+mod public_key;
 mod record;
 mod report;
 mod run_log;
@@ -36,6 +36,7 @@ mod run_log;
 pub(crate) mod sample;
 #[cfg(test)]
 mod sample_values;
+mod secret_key;
 #[cfg(test)]
 mod tests;
 mod tombstone;
@@ -60,7 +61,7 @@ pub(crate) use merkle::{
 };
 pub(crate) use note::Signed;
 pub use note::{Note, NoteError};
-pub use note_key::{KeyError, PublicKey, SecretKey};
+pub use public_key::{KeyError, PublicKey};
 pub use record::Record;
 pub(crate) use record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, TombstoneRecord,
@@ -68,6 +69,7 @@ pub(crate) use record::{
 pub(crate) use report::{FirstBad, Place, VerifyCheck, VerifyReport};
 pub(crate) use run_log::is_log_name;
 pub use run_log::{LogLeaf, TreeHead};
+pub use secret_key::SecretKey;
 pub(crate) use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::note_key::{KeyId, PublicKey, is_key_name};
+use super::public_key::{KeyId, PublicKey, is_key_name};
 
 /// The longest note that is read.
 pub(crate) const MAX_NOTE_BYTES: usize = 64 << 10;

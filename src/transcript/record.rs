@@ -1,5 +1,5 @@
 use super::checkpoint::CheckpointHead;
-use super::{Flaw, FlawKind, Note, canonical};
+use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
 use crate::contract::{CONTRACT_FORMAT, ExecutionContract};
 use crate::kernel::{Action, Event};
 use crate::message::{Digest, RunId, judge_version};
@@ -119,6 +119,18 @@ impl<'a> EntryRecord<'a> {
             decoded_action: canonical::decode("action", action)?,
             decoded_event: canonical::decode("event", event)?,
         })
+    }
+}
+
+impl From<&EntryRecord<'_>> for SealedEntry {
+    fn from(entry: &EntryRecord<'_>) -> Self {
+        Self {
+            seq: entry.seq,
+            state: entry.decoded_action.to,
+            event: entry.event.to_owned(),
+            action: entry.action.to_owned(),
+            hash: entry.hash,
+        }
     }
 }
 

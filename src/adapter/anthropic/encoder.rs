@@ -4,9 +4,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
 use crate::adapter::kept::{Addressee, Kept, SentPart, Side, parts_of, reasoning_budget, turns};
-use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;

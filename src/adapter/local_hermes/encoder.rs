@@ -4,7 +4,7 @@ use super::chat::{self, LocalChat};
 use super::hermes;
 use super::wire::{CONTROL_TOKENS, GatePhase, LocalRequest, LocalSampling, Segment};
 use crate::adapter::RequestShape;
-use crate::adapter::request::Encode;
+use crate::adapter::encode::Encode;
 use crate::contract::{GateGrammar, GrammarLanguage, PromptLayout, TargetTerms, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role};

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::encode::Encode;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
 use crate::adapter::kept::{Kept, name_of};
-use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
 use crate::contract::{TargetTerms, Terms};
 use crate::kernel::ToolExposure;

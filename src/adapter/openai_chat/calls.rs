@@ -1,5 +1,4 @@
-use super::fold::MESSAGE;
-use super::wire::{WireCall, WireFunction};
+use super::wire::{MESSAGE, WireCall, WireFunction};
 use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
 use crate::adapter::fold::Failure;
 use crate::adapter::json::{Raw, object, string, whole};

@@ -4,11 +4,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::adapter::RequestShape;
+use crate::adapter::encode::Encode;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
 use crate::adapter::kept::{Addressee, common};
 use crate::adapter::openai_tools::OpenaiTools;
-use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
 use crate::message::{AgentMessage, ReasoningPart, Role, ToolInvocation};

@@ -3,15 +3,13 @@ use serde_json::value::RawValue;
 use super::calls::Calls;
 use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
-use super::wire::{WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart};
+use super::wire::{MESSAGE, WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart};
 use crate::adapter::calls::{Judged, MAX_CALLS};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
 use crate::message::{AgentMessage, FailureCode, Role, StopReason};
 
-/// Where the message stands in a blocking body, and by convention in a folded stream.
-pub(super) const MESSAGE: &str = "/choices/0/message";
 /// The most choices of one chunk that are looked at; only the one of index 0 counts.
 const MAX_CHOICES: usize = 128;
 /// The most parts of one content array.

@@ -2,6 +2,9 @@ use serde::Deserialize;
 
 use crate::adapter::json::Raw;
 
+/// Where the message stands in a blocking body, and by convention in a folded stream.
+pub(super) const MESSAGE: &str = "/choices/0/message";
+
 /// A blocking body, or one chunk of a stream.
 ///
 /// All fields are raw: servers disagree on types, and a wrong type in a field that does not matter must not cost the

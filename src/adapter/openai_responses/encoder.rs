@@ -3,10 +3,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::adapter::RequestShape;
+use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
 use crate::adapter::kept::{Addressee, Kept, SentPart, parts_of};
 use crate::adapter::openai_tools::OpenaiTools;
-use crate::adapter::request::Encode;
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::message::{AgentMessage, Role};

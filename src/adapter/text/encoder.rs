@@ -2,11 +2,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::payload::ArgumentsKey;
-use super::{json_calls, prompt, tagged_calls};
+use super::{json_calls, prompt, tags};
 use crate::adapter::RequestShape;
+use crate::adapter::encode::Encode;
 use crate::adapter::kept::common;
 use crate::adapter::marks::{CONTROL, LLAMA3, TAGGED};
-use crate::adapter::request::Encode;
 use crate::contract::{Terms, TextProfile};
 use crate::kernel::ToolExposure;
 use crate::message::{AgentMessage, Role, ToolInvocation};
@@ -210,7 +210,7 @@ pub(super) fn answer(profile: TextProfile, text: &str, calls: &[ToolInvocation])
             write!(out, "{}{json}", if place > 0 { "; " } else { "" })
         } else {
             let line = if out.is_empty() { "" } else { "\n" };
-            let (open, close) = (tagged_calls::OPEN, tagged_calls::CLOSE);
+            let (open, close) = (tags::OPEN, tags::CLOSE);
             write!(out, "{line}{open}\n{json}\n{close}")
         };
     }

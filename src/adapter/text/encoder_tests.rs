@@ -6,9 +6,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::encoder::Encoder;
+use crate::adapter::encode::Encode;
 use crate::adapter::fixture::{say, terms};
 use crate::adapter::marks::TAGGED;
-use crate::adapter::request::Encode;
 use crate::adapter::test_text::marked_text;
 use crate::adapter::{RequestEncoder, RequestShape};
 use crate::contract::{Terms, TextProfile};

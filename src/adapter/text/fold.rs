@@ -1,7 +1,8 @@
 use std::marker::PhantomData;
 
 use super::family::Family;
-use super::read::{Manner, Reading, read};
+use super::manner::Manner;
+use super::read::{Reading, read};
 use crate::adapter::fold::{Failure, Fold, Folded, Form, Framing, Progress};
 use crate::adapter::repair::Repairs;
 use crate::message::{AgentMessage, FailureCode, StopReason};

@@ -1,8 +1,8 @@
 use std::ops::Range;
 
+use super::flaw::{Fix, Flaw};
 use super::lines::begins_a_line;
-use super::read::{Fix, Flaw};
-use super::tagged_calls::{CLOSE, OPEN};
+use super::tags::{CLOSE, OPEN};
 use crate::adapter::parameter_types::{Kind, ParameterTypes};
 use crate::adapter::repair::repair;
 use crate::message::FailureCode;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::adapter::RequestShape;
-use crate::adapter::request::Encode;
+use crate::adapter::encode::Encode;
 use crate::contract::{GateGrammar, GrammarLanguage, Terms};
 use crate::kernel::ToolExposure;
 use crate::message::AgentMessage;

@@ -1,7 +1,8 @@
 use std::borrow::Cow;
 
+use super::flaw::Flaw;
 use super::payload::{ArgumentsKey, call, is_call, value_at};
-use super::read::{Flaw, Spoken};
+use super::spoken::Spoken;
 use crate::adapter::calls::MAX_CALLS;
 use crate::adapter::marks::LLAMA3;
 use crate::adapter::rules::Rules;

@@ -19,15 +19,19 @@
 
 mod encoder;
 mod family;
+mod flaw;
 mod fold;
 mod function_calls;
 mod gated;
 mod json_calls;
 mod lines;
+mod manner;
 mod payload;
 mod prompt;
 mod read;
+mod spoken;
 mod tagged_calls;
+mod tags;
 mod thinking;
 
 pub(super) use encoder::Encoder;

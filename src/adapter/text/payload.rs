@@ -3,7 +3,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::read::{Fix, Flaw};
+use super::flaw::{Fix, Flaw};
 use crate::adapter::calls::GatheredCall;
 use crate::adapter::json::{given, object};
 use crate::adapter::rules::Rules;

@@ -1,90 +1,13 @@
-use std::ops::Range;
-
+use super::flaw::{Fix, Flaw};
+use super::manner::Manner;
 use super::{json_calls, tagged_calls, thinking};
-use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
+use crate::adapter::calls::{CallFields, joined, judge};
 use crate::adapter::marks;
-use crate::adapter::parameter_types::ParameterTypes;
-use crate::adapter::rules::Rules;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, Repair, ToolInvocation};
 
 /// The most repairs of one message; one that needs more is rejected.
 const MAX_REPAIRS: usize = 8;
-
-/// What a family's form broke, and what would repair it.
-#[derive(Debug)]
-pub(super) struct Flaw {
-    code: FailureCode,
-    fix: Option<Fix>,
-}
-
-/// A repair of one place.
-#[derive(Debug)]
-pub(super) struct Fix {
-    /// What is replaced, in bytes of the message's text.
-    pub range: Range<usize>,
-    /// The names under which it is recorded.
-    pub steps: Vec<&'static str>,
-    pub text: String,
-}
-
-impl Flaw {
-    pub(super) fn new(code: FailureCode) -> Self {
-        Self { code, fix: None }
-    }
-
-    pub(super) const fn has_fix(&self) -> bool {
-        self.fix.is_some()
-    }
-
-    pub(super) fn repaired_by(self, fix: Fix) -> Self {
-        Self {
-            fix: Some(fix),
-            ..self
-        }
-    }
-}
-
-/// A text taken apart: what was said, and what was called.
-#[derive(Debug, Default)]
-pub(super) struct Spoken {
-    pub calls: Vec<GatheredCall>,
-    /// Text outside of markup, a piece between two calls a line.
-    pub text: String,
-}
-
-impl Spoken {
-    /// Takes text outside of markup: as it stands, but for white space next to a call. `before_call`: one follows.
-    pub(super) fn say(&mut self, piece: &str, before_call: bool) {
-        let after_call = !self.calls.is_empty();
-        let piece = if after_call {
-            piece.trim_start()
-        } else {
-            piece
-        };
-        let piece = if before_call { piece.trim_end() } else { piece };
-        if after_call && !piece.is_empty() && !self.text.is_empty() {
-            self.text.push('\n');
-        }
-        self.text.push_str(piece);
-    }
-}
-
-/// How a text is read.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Manner<'a> {
-    pub profile: TextProfile,
-    pub rules: Rules,
-    /// What the offered tools take, for values that are bare text.
-    pub types: &'a ParameterTypes,
-}
-
-impl<'a> Manner<'a> {
-    /// What types the values of calls that are written as functions; none where no call is.
-    pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
-        (self.profile == TextProfile::Qwen).then_some(self.types)
-    }
-}
 
 /// A text that was read.
 #[derive(Debug)]

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::encoder::answer;
-use super::read::{Manner, Reading, read};
+use super::manner::Manner;
+use super::read::{Reading, read};
 use crate::adapter::marks::CONTROL;
 use crate::adapter::parameter_types::ParameterTypes;
 use crate::adapter::rules::Rules;

@@ -1,12 +1,12 @@
+use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
 use super::lines::{LineStart, Prose, first_in_prose, is_line_break};
+use super::manner::Manner;
 use super::payload::{ArgumentsKey, call, value_at};
-use super::read::{Fix, Flaw, Manner, Spoken};
+use super::spoken::Spoken;
+use super::tags::{CLOSE, OPEN};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
 use crate::message::FailureCode;
-
-pub(super) const OPEN: &str = "<tool_call>";
-pub(super) const CLOSE: &str = "</tool_call>";
 
 /// Reads `<tool_call>` JSON `</tool_call>`, and what stands outside as text. The JSON is read as JSON, so a tag inside a
 /// string of it is part of the string. `from` is where the reasoning of the message ends.

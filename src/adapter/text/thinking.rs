@@ -1,4 +1,4 @@
-use super::read::Flaw;
+use super::flaw::Flaw;
 use crate::message::FailureCode;
 
 const OPEN: &str = "<think>";

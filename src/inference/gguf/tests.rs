@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use super::*;
 
 fn text(out: &mut Vec<u8>, text: &str) {

@@ -8,18 +8,15 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 
-use super::backend::LocalOptions;
-use super::engine::{Chatter, EngineFault, MAKING, begin};
+use super::engine_fault::EngineFault;
+use super::llama::{Chatter, MAKING, TILE, begin};
+use super::options::LocalOptions;
 use super::pace::Pace;
 
 /// Tokens that are decoded at once: between two batches a run can be cancelled.
 pub(super) const BATCH: usize = 128;
 /// The same where nobody waits for the answer, but somebody may soon wait for another.
 pub(super) const SMALL_BATCH: usize = 16;
-/// Tokens of a prompt that are computed beside each other. llama.cpp rearranges the weights of some quantisations when it
-/// loads them, and then multiplies 16 columns in one order, the four and the single ones that are left over in others: so
-/// every token that is kept has to be in sixteens that begin at a multiple of 16, as it is where nothing was kept.
-pub(super) const TILE: usize = 16;
 /// The policy that turns flash attention off.
 const PLAIN_ATTENTION: i32 = 0;
 /// The only sequence of a context.

@@ -1,48 +1,21 @@
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
-use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
-use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
 
-use super::backend::{EngineCost, LocalOptions};
 use super::cache::{BATCH, Cache, SMALL_BATCH};
+use super::cost::EngineCost;
 use super::draw::Draw;
+use super::engine_fault::EngineFault;
 use super::gate::{Gate, Gates};
+use super::options::LocalOptions;
 use super::prompt::Prompts;
 #[cfg(test)]
 use crate::adapter::Segment;
 use crate::adapter::{GatePhase, LocalRequest, LocalUsage};
 use crate::contract::CALL_OPEN;
 use crate::message::StopReason;
-
-/// llama.cpp, begun once in a process.
-static LLAMA: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
-/// Models and contexts are made one after another: making them at once is unsound.
-pub(super) static MAKING: Mutex<()> = Mutex::new(());
-
-/// What llama.cpp says of itself on the terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Chatter {
-    /// Nothing.
-    Silent,
-    /// Everything: for a process whose words somebody reads.
-    Told,
-}
-
-/// Why an answer did not come about.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum EngineFault {
-    /// Nobody waits for it any more.
-    Cancelled,
-    /// The prompt does not fit.
-    Overflow(String),
-    /// The engine or the gate failed.
-    Failed(String),
-}
 
 /// How an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,41 +30,6 @@ pub(super) trait Listener {
     fn waits(&self) -> bool;
     /// The next piece of text.
     fn text(&mut self, text: &str);
-}
-
-/// Begins llama.cpp, where that has not happened; who comes first says what is heard of it.
-pub(super) fn begin(chatter: Chatter) -> Result<&'static LlamaBackend, String> {
-    let begun = LLAMA.get_or_init(|| {
-        let mut backend = LlamaBackend::init().map_err(|fault| fault.to_string())?;
-        if chatter == Chatter::Silent {
-            backend.void_logs();
-        }
-        Ok(backend)
-    });
-    begun.as_ref().map_err(Clone::clone)
-}
-
-/// Loads a model; ends without one once `stop` is set.
-pub(super) fn load(path: &Path, stop: Arc<AtomicBool>) -> Result<Arc<LlamaModel>, String> {
-    let llama = begin(Chatter::Silent)?;
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let params =
-        LlamaModelParams::default().with_progress_callback(move |_| !stop.load(Ordering::Relaxed));
-    let model = LlamaModel::load_from_file(llama, path, &params);
-    model
-        .map(Arc::new)
-        .map_err(|fault| format!("llama.cpp does not load it: {fault}"))
-}
-
-/// Loads the vocabulary of a model, and nothing of its weights.
-pub(super) fn load_vocabulary(path: &Path) -> Result<Arc<LlamaModel>, String> {
-    let llama = begin(Chatter::Silent)?;
-    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let params = LlamaModelParams::default().with_vocab_only(true);
-    let model = LlamaModel::load_from_file(llama, path, &params);
-    model
-        .map(Arc::new)
-        .map_err(|fault| format!("llama.cpp does not load its vocabulary: {fault}"))
 }
 
 /// A model that answers.

@@ -1,4 +1,4 @@
-use super::cache::TILE;
+use super::llama::TILE;
 use crate::inference::{engine_features, lacking_features};
 
 /// The binding and through it the llama.cpp it was made from; pinned in Cargo.toml.

@@ -22,12 +22,16 @@
 mod backend;
 mod bounds;
 mod cache;
+mod cost;
 mod draw;
 mod engine;
+mod engine_fault;
 #[cfg(test)]
 mod file_tests;
 mod gate;
 mod identity;
+mod llama;
+mod options;
 mod pace;
 mod prompt;
 #[cfg(test)]
@@ -37,13 +41,17 @@ mod template_functions;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod trial_process;
 mod vocabulary;
 #[cfg(test)]
 mod vocabulary_tests;
 
+pub use backend::LocalBackend;
 pub(super) use backend::LocalReply;
-pub use backend::{EngineCost, LocalBackend, LocalOptions};
+pub use cost::EngineCost;
 pub(crate) use identity::engine_identity;
+pub use options::LocalOptions;
 pub(crate) use template::{TEMPLATE_COMMAND, TemplateRenderer, template_process};
-pub(crate) use trial::{ModelTrial, TRIAL_COMMAND, TrialEnd, trial_process};
+pub(crate) use trial::{ModelTrial, TRIAL_COMMAND, TrialEnd};
+pub(crate) use trial_process::trial_process;
 pub(crate) use vocabulary::LocalVocabulary;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::engine::{Engine, load};
+use super::engine::Engine;
+use super::llama::load;
 use super::tests::{contract, infer, model_file, options, request, turns};
 use super::{EngineCost, LocalOptions};
 use crate::adapter::{RequestEncoder, RequestShape, Segment};

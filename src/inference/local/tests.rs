@@ -17,8 +17,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Ended, Engine, EngineFault, Listener, load};
+use super::engine::{Ended, Engine, Listener};
+use super::engine_fault::EngineFault;
 use super::gate::ENDING;
+use super::llama::load;
 use super::{LocalBackend, LocalOptions};
 use crate::adapter::{
     Adapter, Decoded, GatePhase, LocalRequest, LocalSampling, RequestEncoder, RequestShape,

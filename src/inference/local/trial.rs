@@ -6,7 +6,7 @@
 //! process is the reason why the model is refused. What passed is noted by the file's hash, and later runs pay nothing.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -15,11 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::backend::LocalOptions;
-use super::bounds::{available_memory, bind};
-use super::engine::{Chatter, Engine, EngineFault, Listener, begin, load};
 use super::identity::engine_identity;
-use crate::adapter::{GatePhase, LocalRequest, LocalSampling, Segment};
 use crate::inference::ModelFile;
 use crate::message::Digest;
 
@@ -30,8 +26,6 @@ pub(crate) const TRIAL_COMMAND: &str = "__try-model";
 const LEAST_SECONDS: u64 = 30;
 /// Bytes of a file for each of which it may take a second more.
 const BYTES_A_SECOND: u64 = 16 << 20;
-/// What a trial may take of memory where the system does not say what it has, beside twice the file.
-const USUAL_MEMORY: u64 = 8 << 30;
 /// How much is read of what the process says.
 const MAX_SAID_BYTES: u64 = 1 << 20;
 /// How much of it is shown, in characters.
@@ -68,7 +62,7 @@ pub(crate) struct TrialEnd {
 /// What the process says.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Said {
+pub(super) enum Said {
     Fault(String),
     Passed,
 }
@@ -275,76 +269,9 @@ fn shown(line: &str) -> String {
     line.chars().take(MAX_SHOWN).collect()
 }
 
-fn seconds(file_bytes: u64) -> u64 {
+/// How long a trial of a file may take of the processor.
+pub(super) fn seconds(file_bytes: u64) -> u64 {
     LEAST_SECONDS.saturating_add(file_bytes / BYTES_A_SECOND)
-}
-
-/// `monolith __try-model FILE TOKENS`: loads a model and uses it, then says that it could.
-///
-/// # Errors
-/// The system could not write.
-pub(crate) fn trial_process(
-    path: &Path,
-    context_window: u32,
-    output: &mut dyn Write,
-) -> io::Result<()> {
-    let tried = tried(path, context_window);
-    let said = tried.map_or_else(Said::Fault, |()| Said::Passed);
-    output.write_all(&serde_json::to_vec(&said)?)?;
-    output.flush()
-}
-
-fn tried(path: &Path, context_window: u32) -> Result<(), String> {
-    let file = ModelFile::open(path).map_err(|fault| fault.to_string())?;
-    let memory = available_memory().unwrap_or(USUAL_MEMORY);
-    // The file is mapped, and what llama.cpp arranges anew is beside it.
-    let most = file.size().saturating_mul(2).saturating_add(memory);
-    bind(most, seconds(file.size()))?;
-    begin(Chatter::Told)?;
-    let model = load(path, Arc::default())?;
-    let options = LocalOptions {
-        context_window,
-        file,
-        logits_mask: None,
-        reuse: true,
-        template: None,
-        threads: 1,
-        trial: None,
-    };
-    let mut engine = Engine::new(&model, &options, Arc::default())?;
-    match engine.infer(&first_words(), &mut Nobody) {
-        Ok(_) | Err(EngineFault::Cancelled | EngineFault::Overflow(_)) => Ok(()),
-        Err(EngineFault::Failed(reason)) => Err(reason),
-    }
-}
-
-/// A prompt of some tokens, and an answer of two: many at once and one alone.
-fn first_words() -> LocalRequest {
-    LocalRequest {
-        chat: None,
-        closing_tokens: 0,
-        gate: GatePhase::Open,
-        grammar: None,
-        max_tokens: 2,
-        sampling: LocalSampling {
-            repeat_penalty: None,
-            seed: 0,
-            temperature: Some(0.0),
-            top_p: None,
-        },
-        segments: vec![Segment::Text("Is anybody there? Naïve 123 {}\n".to_owned())],
-    }
-}
-
-/// Nobody reads the answer, and everybody waits for it.
-struct Nobody;
-
-impl Listener for Nobody {
-    fn waits(&self) -> bool {
-        true
-    }
-
-    fn text(&mut self, _: &str) {}
 }
 
 #[cfg(test)]

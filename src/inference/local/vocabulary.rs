@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use llama_cpp_2::model::LlamaModel;
 
-use super::engine::load_vocabulary;
 use super::identity::processor_fault;
+use super::llama::load_vocabulary;
 use super::trial::{ModelTrial, TrialEnd};
 use crate::inference::ModelFile;
 use crate::message::TokenCounter;

@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
-use super::backend::EngineCost;
-use super::engine::{Engine, load};
+use super::cost::EngineCost;
+use super::engine::Engine;
+use super::llama::load;
 use super::tests::{model_file, options};
 use super::trial::TrialEnd;
 use super::vocabulary::LocalVocabulary;

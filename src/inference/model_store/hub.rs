@@ -6,6 +6,7 @@ use reqwest::header::{
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 
+use super::hub_file::{HubFile, place};
 use super::{HubReference, Partial, PullError};
 use crate::inference::Secret;
 
@@ -30,24 +31,6 @@ pub(crate) struct Hub {
     token: Option<Secret>,
 }
 
-/// What a hub says of a file.
-#[derive(Clone, Debug)]
-pub(crate) struct HubFile {
-    /// Its length.
-    pub bytes: u64,
-    /// The commit that the revision means, where the hub says it.
-    pub commit: Option<String>,
-    /// Changes with the file.
-    pub etag: String,
-    /// Under what terms it may be used, where the repository's card says it.
-    pub licence: Option<String>,
-    /// What was asked for.
-    pub reference: HubReference,
-    /// Its SHA-256 in lower-case hex, where the hub says it.
-    pub sha256: Option<String>,
-    url: Url,
-}
-
 /// The part of a repository's description that is of use here.
 #[derive(Debug, Default, Deserialize)]
 struct Described {
@@ -59,28 +42,6 @@ struct Described {
 struct Card {
     #[serde(default)]
     license: Option<serde_json::Value>,
-}
-
-impl HubFile {
-    /// Where it is, for people and for keys: without a query.
-    pub(super) fn place(&self) -> String {
-        place(&self.url)
-    }
-
-    /// What messages call it.
-    pub(super) fn what(&self) -> String {
-        self.reference.to_string()
-    }
-
-    /// Where the store says that it came from: the commit, not the branch, where it is known.
-    #[must_use]
-    pub(crate) fn source(&self) -> String {
-        let mut exact = self.reference.clone();
-        if let Some(commit) = &self.commit {
-            exact.revision.clone_from(commit);
-        }
-        exact.to_string()
-    }
 }
 
 impl Hub {
@@ -369,13 +330,6 @@ fn first_byte(range: &str) -> Option<u64> {
 
 fn is_loopback(url: &Url) -> bool {
     matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
-}
-
-fn place(url: &Url) -> String {
-    let mut bare = url.clone();
-    bare.set_query(None);
-    bare.set_fragment(None);
-    bare.to_string()
 }
 
 /// An error with its causes, outermost first, without the address.

@@ -10,6 +10,7 @@
 
 mod error;
 mod hub;
+mod hub_file;
 mod hub_reference;
 mod known;
 mod partial;
@@ -19,7 +20,8 @@ mod store;
 mod sums;
 
 pub(crate) use error::{ModelStoreError, PullError};
-pub(crate) use hub::{Hub, HubFile, USUAL_HUB};
+pub(crate) use hub::{Hub, USUAL_HUB};
+pub(crate) use hub_file::HubFile;
 pub(crate) use hub_reference::HubReference;
 pub(crate) use known::{KNOWN_MODELS, KnownModel};
 pub(crate) use partial::Partial;

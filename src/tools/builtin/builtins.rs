@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::refusal::Refusal;
 use super::workspace::Workspace;
 use super::{list_directory, read_file};
 use crate::contract::ToolCapability;
@@ -25,13 +26,6 @@ enum Tool {
     Echo,
     ListDirectory,
     ReadFile,
-}
-
-/// A built-in's own failure: an error envelope, never a fault of the run.
-#[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) code: &'static str,
-    pub(super) message: String,
 }
 
 #[derive(Deserialize)]

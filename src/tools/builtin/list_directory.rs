@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::builtins::Refusal;
+use super::refusal::Refusal;
 use super::workspace::{Workspace, refusal};
 
 /// Most entries that one call returns.

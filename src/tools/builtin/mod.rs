@@ -8,6 +8,7 @@
 mod builtins;
 mod list_directory;
 mod read_file;
+mod refusal;
 mod workspace;
 
 pub(super) use builtins::Builtins;

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use tokio::fs::File;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use super::builtins::Refusal;
+use super::refusal::Refusal;
 use super::workspace::{Workspace, refusal};
 
 /// Most bytes that one call returns.

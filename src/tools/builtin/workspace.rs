@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::builtins::Refusal;
+use super::refusal::Refusal;
 
 /// The folder that built-in tools see, and nothing outside it.
 #[derive(Debug)]

@@ -1,5 +1,5 @@
+use super::books::{EntryBook, Header};
 use super::finding::{Finding, Verdict};
-use super::verifier::{EntryBook, Header};
 use crate::kernel::{EntryKind, EventKind, Outcome, State};
 use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link};
 

@@ -1,5 +1,6 @@
 //! Verification: is this the transcript that was written? Recomputes hashes from stored bytes, record by record.
 
+mod books;
 mod erased;
 mod finding;
 mod judge;

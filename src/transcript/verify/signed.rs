@@ -1,7 +1,7 @@
 use super::Verifier;
+use super::books::Header;
 use super::finding::{Finding, Verdict};
 use super::judge::no_header;
-use super::verifier::Header;
 use crate::message::Digest;
 use crate::transcript::checkpoint::CheckpointHead;
 use crate::transcript::note::Signed;

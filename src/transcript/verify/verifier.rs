@@ -1,16 +1,16 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::books::{BlobBook, EntryBook, Header, Wanted};
 use super::erased::ErasedBook;
 use super::finding::{Finding, Verdict};
 use super::judge::{judge_action, judge_claims, judge_hash, judge_seal, judge_start, no_header};
 use super::parent::ParentBook;
 use super::signed::SignedBook;
-use crate::kernel::{EntryKind, Outcome, State};
-use crate::message::{Digest, RunId};
+use crate::kernel::{EntryKind, State};
+use crate::message::Digest;
 use crate::transcript::{
-    BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, IndexClaims, Place,
-    Presence, Record, Trust, VerifyReport, blob_references, is_redacted,
+    BlobRecord, Chain, EntryRecord, FirstBad, Flaw, FlawKind, HeaderRecord, Place, Presence,
+    Record, Trust, VerifyReport, blob_references, is_redacted,
 };
 
 /// What a verification accepts.
@@ -52,49 +52,6 @@ pub struct Verifier {
     pub(super) parent: ParentBook,
     pub(super) signed: SignedBook,
     pub(super) trust: Arc<Trust>,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Header {
-    pub(super) chain: Chain,
-    pub(super) claims: Option<IndexClaims>,
-    pub(super) contract_hash: Digest,
-    pub(super) place: Place,
-    pub(super) run_id: RunId,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct EntryBook {
-    pub(super) ended: bool,
-    pub(super) last_state: Option<State>,
-    pub(super) last_step: u32,
-    pub(super) next_seq: u64,
-    /// The outcome that the last entry states.
-    pub(super) outcome: Option<Outcome>,
-    pub(super) place: Option<Place>,
-    /// How many answers had a secret taken out, so that their bytes were not kept.
-    pub(super) redacted: usize,
-    pub(super) sealed: bool,
-    /// When the run says that it began.
-    pub(super) started_unix_ms: Option<u64>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct BlobBook {
-    pub(super) last: Option<Digest>,
-    pub(super) present: u64,
-    pub(super) wanted: BTreeMap<Digest, Wanted>,
-}
-
-/// A blob that was named and has not been seen yet, has been, or was erased.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    pub(super) erased: bool,
-    pub(super) field: &'static str,
-    pub(super) place: Place,
-    pub(super) seen: bool,
-    pub(super) seq: u64,
-    pub(super) presence: Presence,
 }
 
 impl Verifier {

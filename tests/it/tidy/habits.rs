@@ -1,27 +1,8 @@
-use super::rust_source::{RustSource, line_of, sources};
+use super::rust_source::{Form, Name, SourceFile, sources};
 use super::tree::{Finding, Tree, has_extension};
 
 const MOST_LINES: usize = 500;
 const AIM_LINES: usize = 400;
-
-/// What shipped code may not hold, and why.
-const PANICS: [(&str, &str); 2] = [
-    (
-        ".unwrap()",
-        "nothing panics: return the error or use a total function",
-    ),
-    (
-        ".expect(",
-        "nothing panics: return the error or use a total function",
-    ),
-];
-/// What no code may hold, tests included.
-const LEFTOVERS: [(&str, &str); 4] = [
-    ("#[ignore", "a test that does not run is no test"),
-    ("todo!(", "no stubs"),
-    ("unimplemented!(", "no stubs"),
-    ("dbg!(", "left over from debugging"),
-];
 
 /// `mod.rs` and `lib.rs` begin with `//!` and hold nothing but `mod` and `use`.
 pub fn module_roots(tree: &Tree) -> Vec<Finding> {
@@ -37,52 +18,12 @@ pub fn module_roots(tree: &Tree) -> Vec<Finding> {
                 "a module root begins with `//!` docs",
             ));
         }
-        let code = RustSource::new(text).shipped;
-        let mut at = 0;
-        for item in code.split_inclusive(';') {
-            let start = at + item.len() - item.trim_start().len();
-            at += item.len();
-            let bare = without_attributes(item.trim());
-            if !bare.is_empty() && !is_declaration(bare) {
-                let what = "a module root holds only docs, `mod` and `use`";
-                findings.push(Finding::new(path, line_of(&code, start), what));
-            }
+        for line in SourceFile::read(path, text).logic {
+            let what = "a module root holds only docs, `mod` and `use`";
+            findings.push(Finding::new(path, line, what));
         }
     }
     findings
-}
-
-/// Drops `#[..]` and `#![..]` from the front of an item.
-fn without_attributes(item: &str) -> &str {
-    let mut rest = item;
-    while let Some(attribute) = rest.strip_prefix('#') {
-        let mut depth = 0;
-        let end = attribute.char_indices().find_map(|(at, c)| {
-            match c {
-                '[' => depth += 1,
-                ']' => depth -= 1,
-                _ => {}
-            }
-            (c == ']' && depth == 0).then_some(at + 1)
-        });
-        rest = attribute[end.unwrap_or(attribute.len())..].trim_start();
-    }
-    rest
-}
-
-fn is_declaration(item: &str) -> bool {
-    if item == ";" {
-        return true; // what an item under #[cfg(test)] leaves behind
-    }
-    let open = item.strip_prefix("pub").map_or(item, str::trim_start);
-    let open = match open
-        .strip_prefix('(')
-        .and_then(|scope| scope.split_once(')'))
-    {
-        Some((_, rest)) => rest.trim_start(),
-        None => open,
-    };
-    item.ends_with(';') && (open.starts_with("mod ") || open.starts_with("use "))
 }
 
 /// A file of `src/` is at most 500 lines long.
@@ -102,23 +43,43 @@ pub fn length(tree: &Tree) -> Vec<Finding> {
 
 /// No stubs, no panics by contract, no debugging, no test that does not run.
 pub fn leftovers(tree: &Tree) -> Vec<Finding> {
+    let rust = tree
+        .files()
+        .filter(|(path, _)| has_extension(path, &["rs"]));
+    let others = rust.filter(|(path, _)| !path.starts_with("src/"));
+    let others = others.map(|(path, text)| SourceFile::read(path, text));
     let mut findings = Vec::new();
-    let mut report = |path: &str, code: &str, rules: &[(&str, &str)]| {
-        for (word, why) in rules {
-            for (at, _) in code.match_indices(word) {
-                let what = format!("`{word}`: {why}");
-                findings.push(Finding::new(path, line_of(code, at), what));
-            }
+    for file in sources(tree).into_iter().chain(others) {
+        let shipped = file.path.starts_with("src/");
+        for name in &file.names {
+            let panics = shipped && !name.test && panics(name);
+            let why = if panics {
+                Some("nothing panics: return the error or use a total function")
+            } else {
+                leftover(name)
+            };
+            let what = why.map(|why| format!("`{}`: {why}", name.text()));
+            findings.extend(what.map(|what| Finding::new(&file.path, name.line, what)));
         }
-    };
-    for file in sources(tree) {
-        report(file.path, &file.source.shipped, &PANICS);
-    }
-    let rust = |path: &str| has_extension(path, &["rs"]);
-    for (path, text) in tree.files().filter(|(path, _)| rust(path)) {
-        report(path, &RustSource::new(text).all, &LEFTOVERS);
     }
     findings
+}
+
+/// What shipped code may not hold.
+fn panics(name: &Name) -> bool {
+    let last = name.segments.last().map_or("", String::as_str);
+    let is_called = name.form == Form::Method || name.segments.len() > 1;
+    is_called && matches!(last, "unwrap" | "expect")
+}
+
+/// What no code may hold, tests included, and why.
+fn leftover(name: &Name) -> Option<&'static str> {
+    match (&name.form, name.segments.last()?.as_str()) {
+        (Form::Attribute, "ignore") => Some("a test that does not run is no test"),
+        (Form::Macro, "todo" | "unimplemented") => Some("no stubs"),
+        (Form::Macro, "dbg") => Some("left over from debugging"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -149,7 +110,7 @@ mod tests {
         check(
             module_roots,
             "src/a/mod.rs",
-            "//! Room under construction.\n",
+            "//! Under construction.\n",
             &[],
         );
         check(module_roots, "src/a/b.rs", "fn f() {}", &[]);
@@ -181,10 +142,12 @@ mod tests {
             "#[cfg(test)] mod t { fn f() { g().unwrap() } }",
             &[],
         );
+        let hidden = "fn f() {\n vec![g().unwrap()];\n h().map(Option::unwrap); }";
+        check(leftovers, "src/a.rs", hidden, &[2, 3]);
         check(
             leftovers,
             "src/a.rs",
-            "#[expect(b)] fn f() { g().unwrap_or(1) } // .unwrap()",
+            "#[expect(b)] fn f() { g().unwrap_or(c.expect); if a.expect { b } } // .unwrap()",
             &[],
         );
         check(leftovers, "tests/a.rs", "fn f() { g().unwrap() }", &[]);
@@ -196,8 +159,10 @@ mod tests {
             "todo!()",
             "unimplemented!(\"a\")",
             "dbg!(a)",
-            "#[ignore]",
-            "#[ignore = \"slow\"]",
+            "vec![dbg!(a)]",
+            "#[ignore] fn g() {}",
+            "#[ignore = \"slow\"] fn g() {}",
+            "proptest! { #[ignore] fn g() {} }",
         ] {
             let code = format!("#[cfg(test)] mod t {{\n fn f() {{ {bad} }} }}");
             check(leftovers, "src/a.rs", &code, &[2]);

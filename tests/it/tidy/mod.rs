@@ -1,21 +1,25 @@
 //! What a program can check of docs/architecture.md and of the project's habits.
 //!
-//! The rules read the working tree as text; none of them knows the library. Every finding names file, line
-//! and rule. Each rule has samples that it must find fault with, so that it cannot rot into always passing.
+//! The rules read the working tree; none of them knows the library. Every finding names file, line and rule. Each rule
+//! has samples that it must find fault with, so that it cannot rot into always passing.
 //!
 //! - `tree`: the files that belong to the project.
-//! - `rust_source`: Rust with comments, literals and test parts blanked out, and the paths that it names.
-//! - `rooms`: the table of rooms, which arrows it allows, what pure rooms and single rooms may name.
+//! - `rust_source`: a Rust file as syn reads it: what it names and what it defines.
+//! - `paths`: a path followed to the file that defines what it names.
+//! - `modules`: the table of modules, which arrows it allows, what pure modules and single modules may name.
+//! - `circles`: files of a module that import each other in a circle.
 //! - `habits`: shape of `mod.rs`, length of files, what is left open in the code.
 //! - `text`: white space, links, paths and hosts of one machine.
 
+mod circles;
 mod habits;
-mod rooms;
+mod modules;
+mod paths;
 mod rust_source;
 mod text;
 mod tree;
 
-use rooms::RoomTable;
+use modules::ModuleTable;
 use tree::{Finding, Tree};
 
 /// Runs one rule over the project's own tree.
@@ -26,28 +30,33 @@ fn clean(rule: impl Fn(&Tree) -> Vec<Finding>) {
     assert!(findings.is_empty(), "\n{}\n", lines.join("\n"));
 }
 
-fn table(tree: &Tree) -> RoomTable {
-    RoomTable::parse(tree.text("docs/architecture.md").unwrap()).unwrap()
+fn table(tree: &Tree) -> ModuleTable {
+    ModuleTable::parse(tree.text("docs/architecture.md").unwrap()).unwrap()
 }
 
 #[test]
-fn rooms_import_only_rooms_with_a_smaller_number() {
-    clean(|tree| rooms::arrows(tree, &table(tree)));
+fn modules_import_only_modules_with_a_smaller_number() {
+    clean(|tree| modules::arrows(tree, &table(tree)));
 }
 
 #[test]
-fn every_folder_of_src_is_a_built_room_of_the_table() {
-    clean(|tree| rooms::folders(tree, &table(tree)));
+fn every_folder_of_src_is_a_built_module_of_the_table() {
+    clean(|tree| modules::folders(tree, &table(tree)));
 }
 
 #[test]
-fn pure_rooms_name_nothing_impure() {
-    clean(|tree| rooms::purity(tree, &table(tree)));
+fn pure_modules_name_nothing_impure() {
+    clean(|tree| modules::purity(tree, &table(tree)));
 }
 
 #[test]
-fn what_belongs_to_one_room_is_named_only_there() {
-    clean(rooms::confinement);
+fn what_belongs_to_one_module_is_named_only_there() {
+    clean(modules::confinement);
+}
+
+#[test]
+fn files_of_a_module_do_not_import_each_other_in_a_circle() {
+    clean(|tree| circles::circles(tree, &circles::STILL_CIRCULAR));
 }
 
 #[test]

@@ -112,6 +112,11 @@ impl Tree {
     }
 }
 
+/// The folder of `src/` in which a file lies.
+pub fn folder_of(path: &str) -> Option<&str> {
+    Some(path.strip_prefix("src/")?.split_once('/')?.0)
+}
+
 /// Whether the path ends in one of these extensions.
 pub fn has_extension(path: &str, extensions: &[&str]) -> bool {
     path.rsplit_once('.')

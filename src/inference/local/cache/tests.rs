@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::inference::local::engine::load;
+use crate::inference::local::llama::load;
 use crate::inference::local::tests::{model_file, options};
 
 #[test]

@@ -1,14 +1,15 @@
-use super::rust_source::{NamedPath, SourceFile, line_of, paths, sources};
-use super::tree::{Finding, Tree};
+use super::paths::{Paths, Target, from_root};
+use super::rust_source::{Form, Name, SourceFile, sources};
+use super::tree::{Finding, Tree, folder_of};
 
-/// The table of rooms in docs/architecture.md: the only place where their order is written down.
+/// The table of modules in docs/architecture.md: the only place where their order is written down.
 #[derive(Debug)]
-pub struct RoomTable {
-    rooms: Vec<Room>,
+pub struct ModuleTable {
+    modules: Vec<Module>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Room {
+struct Module {
     number: usize,
     name: String,
     pure: bool,
@@ -16,19 +17,21 @@ struct Room {
 }
 
 /// Something that code names.
-enum Name {
+enum Forbidden {
     /// A path that begins so and goes on, or ends there after more than one segment.
     Path(&'static str),
     /// A segment anywhere in a path.
     Word(&'static str),
     /// A call of a macro.
     Macro(&'static str),
+    /// The `cfg` of a feature.
+    Feature,
 }
 
-use Name::{Macro, Path, Word};
+use Forbidden::{Feature, Macro, Path, Word};
 
-/// What no pure room may name outside its tests.
-const IMPURE: [Name; 14] = [
+/// What no pure module may name outside its tests.
+const IMPURE: [Forbidden; 15] = [
     Path("std::fs"),
     Path("std::env"),
     Path("std::net"),
@@ -43,11 +46,12 @@ const IMPURE: [Name; 14] = [
     Word("await"),
     Word("Instant"),
     Word("SystemTime"),
+    Feature,
 ];
 
-/// What only some places may name, a place being a room or a part of one.
+/// What only some places may name, a place being a module or a part of one.
 struct Confined {
-    names: &'static [Name],
+    names: &'static [Forbidden],
     places: &'static [&'static str],
     why: &'static str,
 }
@@ -104,27 +108,33 @@ const CONFINED: [Confined; 6] = [
             "cli/",
             "main.rs",
         ],
-        why: "only rooms that perform effects spawn and read clocks",
+        why: "only modules that perform effects spawn and read clocks",
     },
 ];
 
-impl Name {
-    fn is_in(&self, path: &NamedPath) -> bool {
+impl Forbidden {
+    fn is(&self, name: &Name) -> bool {
         match self {
-            Path(prefix) => path.segments.len() > 1 && path.starts_with(prefix),
-            Word(word) => path.segments.iter().any(|segment| segment == word),
-            Macro(name) => path.bang && path.segments.last().is_some_and(|last| last == name),
+            Path(prefix) => {
+                let is_path = name.segments.len() > 1 || matches!(name.form, Form::Use(_));
+                is_path && name.starts_with(prefix)
+            }
+            Word(word) => name.segments.iter().any(|segment| segment == word),
+            Macro(word) => {
+                name.form == Form::Macro && name.segments.last().is_some_and(|last| last == word)
+            }
+            Feature => name.form == Form::Feature,
         }
     }
 }
 
-impl RoomTable {
-    /// Reads the rows `| number | room | purpose | pure | built |`.
+impl ModuleTable {
+    /// Reads the rows `| number | module | purpose | pure | built |`.
     ///
     /// # Errors
     /// The first row of which a cell does not have its form, or a table whose numbers do not count up from 1.
     pub fn parse(document: &str) -> Result<Self, String> {
-        let mut rooms = Vec::new();
+        let mut modules = Vec::new();
         for line in document.lines() {
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
             let [_, number, name, _, pure, built, _] = cells.as_slice() else {
@@ -141,7 +151,7 @@ impl RoomTable {
             let name = name
                 .strip_prefix('`')
                 .and_then(|name| name.strip_suffix("/`"));
-            rooms.push(Room {
+            modules.push(Module {
                 number,
                 name: name
                     .ok_or_else(|| format!("{line}\nexpected `name/`"))?
@@ -150,32 +160,27 @@ impl RoomTable {
                 built: yes(built)?,
             });
         }
-        let in_order = rooms
+        let in_order = modules
             .iter()
             .enumerate()
-            .all(|(at, room)| room.number == at + 1);
-        if rooms.is_empty() || !in_order {
-            return Err("expected a table of rooms numbered from 1".to_owned());
+            .all(|(at, module)| module.number == at + 1);
+        if modules.is_empty() || !in_order {
+            return Err("expected a table of modules numbered from 1".to_owned());
         }
-        Ok(Self { rooms })
+        Ok(Self { modules })
     }
 
-    fn room(&self, name: &str) -> Option<&Room> {
-        self.rooms.iter().find(|room| room.name == name)
+    fn module(&self, name: &str) -> Option<&Module> {
+        self.modules.iter().find(|module| module.name == name)
     }
 
-    fn room_of(&self, path: &str) -> Option<&Room> {
-        self.room(folder_of(path)?)
+    fn module_of(&self, path: &str) -> Option<&Module> {
+        self.module(folder_of(path)?)
     }
 }
 
-/// The folder of `src/` in which a file lies.
-fn folder_of(path: &str) -> Option<&str> {
-    Some(path.strip_prefix("src/")?.split_once('/')?.0)
-}
-
-/// Every folder of `src/` is a room that the table calls built.
-pub fn folders(tree: &Tree, table: &RoomTable) -> Vec<Finding> {
+/// Every folder of `src/` is a module that the table calls built.
+pub fn folders(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut last = "";
     for (path, _) in tree.sources() {
@@ -183,98 +188,96 @@ pub fn folders(tree: &Tree, table: &RoomTable) -> Vec<Finding> {
             continue;
         };
         last = folder;
-        if !table.room(folder).is_some_and(|room| room.built) {
-            let what = format!("docs/architecture.md has no built room `{folder}/`");
+        if !table.module(folder).is_some_and(|module| module.built) {
+            let what = format!("docs/architecture.md has no built module `{folder}/`");
             findings.push(Finding::new(path, 1, what));
         }
     }
     findings
 }
 
-/// A room names only rooms with a smaller number, in its tests too.
-pub fn arrows(tree: &Tree, table: &RoomTable) -> Vec<Finding> {
+/// A module names only modules with a smaller number, in its tests too.
+pub fn arrows(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for file in sources(tree) {
-        let Some(from) = table.room_of(file.path) else {
+    let files = sources(tree);
+    let paths = Paths::of(&files);
+    for file in &files {
+        let Some(from) = table.module_of(&file.path) else {
             continue;
         };
-        for path in paths(&file.source.all) {
-            let target = target_room(&file, &path).and_then(|name| table.room(name));
-            if let Some(to) = target.filter(|to| to.number > from.number) {
+        for name in &file.names {
+            let higher = |to: &&Module| to.number > from.number;
+            if let Some(to) = targets(file, name, &paths, table).find(higher) {
                 let what = format!(
-                    "room {} `{}` may not name room {} `{}`: `{}`",
+                    "module {} `{}` may not name module {} `{}`: `{}`",
                     from.number,
                     from.name,
                     to.number,
                     to.name,
-                    path.text()
+                    name.text()
                 );
-                findings.push(Finding::new(file.path, path.line, what));
+                findings.push(Finding::new(&file.path, name.line, what));
             }
         }
     }
     findings
 }
 
-/// The first segment that a path names below the root of the crate, where it is known to begin there.
-fn target_room<'p>(file: &SourceFile, path: &'p NamedPath) -> Option<&'p str> {
-    let ups = path.segments.iter().take_while(|s| *s == "super").count();
-    let from_root = match path.segments.first().map(String::as_str) {
-        Some("crate" | "monolith") => 1,
-        // `src/a/mod.rs` is one level below the root, `src/a/b.rs` two.
-        Some("super") => {
-            let parts = file.path.matches('/').count();
-            let depth = parts - usize::from(file.path.ends_with("/mod.rs"));
-            if ups < depth {
-                return None;
-            }
-            ups
-        }
-        _ => return None,
-    };
-    path.segments.get(from_root).map(String::as_str)
+/// The modules that a path names, by the words in it or by what `lib.rs` exports.
+fn targets<'m>(
+    file: &SourceFile,
+    name: &Name,
+    paths: &Paths,
+    table: &'m ModuleTable,
+) -> impl Iterator<Item = &'m Module> {
+    let path = from_root(&file.module(), &name.segments);
+    let named = path.as_ref().and_then(|path| table.module(path.first()?));
+    let exported = path.iter().filter(|path| path.len() == 1);
+    let exported = exported.flat_map(|path| paths.resolve(&[], path));
+    let exported: Vec<&Module> = exported
+        .filter_map(|target| match target {
+            Target::Item(file) => table.module_of(file),
+            Target::Module(_) => None,
+        })
+        .collect();
+    named.into_iter().chain(exported)
 }
 
-/// Pure rooms name no clock, no I/O, no randomness, no environment, and have no feature flags.
-pub fn purity(tree: &Tree, table: &RoomTable) -> Vec<Finding> {
+/// Pure modules name no clock, no I/O, no randomness, no environment, and have no feature flags.
+pub fn purity(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in sources(tree) {
-        let Some(room) = table.room_of(file.path).filter(|room| room.pure) else {
+        let Some(module) = table.module_of(&file.path).filter(|module| module.pure) else {
             continue;
         };
-        let code = &file.source.shipped;
-        let mut report = |line, what: &str| {
-            let what = format!("pure room `{}` may not name `{what}`", room.name);
-            findings.push(Finding::new(file.path, line, what));
-        };
-        for path in paths(code) {
-            if IMPURE.iter().any(|name| name.is_in(&path)) {
-                report(path.line, &path.text());
-            }
-        }
-        for flag in ["cfg(feature", "cfg_attr(feature", "cfg!(feature"] {
-            for (at, _) in code.match_indices(flag) {
-                report(line_of(code, at), flag);
+        for name in file.shipped() {
+            if IMPURE.iter().any(|impure| impure.is(name)) {
+                let what = format!(
+                    "pure module `{}` may not name `{}`",
+                    module.name,
+                    name.text()
+                );
+                findings.push(Finding::new(&file.path, name.line, what));
             }
         }
     }
     findings
 }
 
-/// Some paths and macros belong to one room, or to few.
+/// Some paths and macros belong to one module, or to few.
 pub fn confinement(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in sources(tree) {
-        let place = file.path.strip_prefix("src/").unwrap_or(file.path);
+        let place = file.path.strip_prefix("src/").unwrap_or(&file.path);
         let abroad: Vec<&Confined> = CONFINED
             .iter()
             .filter(|rule| !rule.places.iter().any(|home| place.starts_with(home)))
             .collect();
-        for path in paths(&file.source.shipped) {
+        for name in file.shipped() {
             for rule in &abroad {
-                if rule.names.iter().any(|name| name.is_in(&path)) {
-                    let what = format!("{}: `{}`", rule.why, path.text());
-                    findings.push(Finding::new(file.path, path.line, what));
+                if rule.names.iter().any(|confined| confined.is(name)) {
+                    let what = format!("{}: `{}`", rule.why, name.text());
+                    findings.push(Finding::new(&file.path, name.line, what));
                 }
             }
         }
@@ -288,23 +291,23 @@ mod tests {
     use crate::tidy::tree::check;
 
     const TABLE: &str = "\
-| # | room | purpose | pure | built |
+| # | module | purpose | pure | built |
 |---|---|---|---|---|
 | 1 | `low/` | below | yes | yes |
 | 2 | `high/` | above | no | yes |
 | 3 | `new/` | to come | no | later |
 ";
 
-    fn table() -> RoomTable {
-        RoomTable::parse(TABLE).unwrap()
+    fn table() -> ModuleTable {
+        ModuleTable::parse(TABLE).unwrap()
     }
 
     #[test]
     fn a_table_with_a_gap_or_an_unknown_mark_is_refused() {
-        assert!(RoomTable::parse("no table").is_err());
-        assert!(RoomTable::parse(&TABLE.replace("| 2 |", "| 4 |")).is_err());
-        assert!(RoomTable::parse(&TABLE.replace("later", "soon")).is_err());
-        assert!(RoomTable::parse(&TABLE.replace("`low/`", "low")).is_err());
+        assert!(ModuleTable::parse("no table").is_err());
+        assert!(ModuleTable::parse(&TABLE.replace("| 2 |", "| 4 |")).is_err());
+        assert!(ModuleTable::parse(&TABLE.replace("later", "soon")).is_err());
+        assert!(ModuleTable::parse(&TABLE.replace("`low/`", "low")).is_err());
     }
 
     #[test]
@@ -317,6 +320,8 @@ mod tests {
         check(arrows, low, "fn f() { crate::high::a() }", &[1]);
         check(arrows, low, "use super::super::high::A;", &[1]);
         check(arrows, "src/low/mod.rs", "use super::high::A;", &[1]);
+        let hidden = "fn f() {\n vec![matches!(x, crate::high::A)];\n}\n#[serde(with = \"crate::high::a\")]\nstruct B;";
+        check(arrows, low, hidden, &[2, 4]);
         check(
             arrows,
             low,
@@ -326,7 +331,17 @@ mod tests {
     }
 
     #[test]
-    fn arrows_downwards_and_inside_a_room_are_allowed() {
+    fn an_arrow_upwards_by_the_facade_is_found() {
+        let root = ("src/lib.rs", "mod high;\npub use high::A;");
+        let high = ("src/high/mod.rs", "mod a;\npub use a::A;");
+        let a = ("src/high/a.rs", "pub struct A;");
+        let low = ("src/low/thing.rs", "use crate::A;");
+        let tree = Tree::of(&[root, high, a, low]);
+        assert_eq!(arrows(&tree, &table()).len(), 1);
+    }
+
+    #[test]
+    fn arrows_downwards_and_inside_a_module_are_allowed() {
         let arrows = |tree: &Tree| arrows(tree, &table());
         check(
             arrows,
@@ -344,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_no_built_room_is_found() {
+    fn a_folder_that_is_no_built_module_is_found() {
         let folders = |tree: &Tree| folders(tree, &table());
         check(folders, "src/other/mod.rs", "", &[1]);
         check(folders, "src/new/mod.rs", "", &[1]);
@@ -353,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn impure_names_are_found_in_pure_rooms_only() {
+    fn impure_names_are_found_in_pure_modules_only() {
         let purity = |tree: &Tree| purity(tree, &table());
         for bad in [
             "async fn f() {}",
@@ -364,6 +379,10 @@ mod tests {
             "use tokio::sync::Mutex;",
             "fn f() { rand::random() }",
             "#[cfg(feature = \"x\")] fn f() {}",
+            "#[cfg_attr(any(unix, feature = \"x\"), y)] fn f() {}",
+            "fn f() { cfg!(feature = \"x\") }",
+            "fn f() { vec![std::env::var(x)] }",
+            "use tokio as t;",
         ] {
             check(purity, "src/low/a.rs", bad, &[1]);
             check(purity, "src/high/a.rs", bad, &[]);
@@ -386,6 +405,10 @@ mod tests {
     fn confined_names_are_found_outside_their_places() {
         for (bad, home) in [
             ("use rusqlite::Connection;", "src/store/a.rs"),
+            (
+                "fn f() { matches!(x, rusqlite::Error::A) }",
+                "src/store/a.rs",
+            ),
             ("use rmcp::model;", "src/tools/mcp/a.rs"),
             ("use statig::blocking;", "src/kernel/a.rs"),
             ("#[derive(clap::Parser)] struct A;", "src/cli/a.rs"),

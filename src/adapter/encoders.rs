@@ -1,0 +1,68 @@
+//! Which encoder renders the requests for a target.
+
+use super::encode::Encode;
+use super::protocol::Protocol;
+use super::wire_adapter::{Adapter, target};
+use super::xml::XmlTransport;
+use super::{
+    AdapterError, RequestEncoder, anthropic, gemini, local_hermes, ollama, openai_chat,
+    openai_responses, text,
+};
+use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
+
+impl RequestEncoder {
+    /// The encoder for the target at `index`; tools and parameters are rendered here, once.
+    ///
+    /// # Errors
+    /// [`AdapterError`] where there is no such target, or no adapter of its version that writes requests.
+    pub fn new(terms: &Terms, index: usize) -> Result<Self, AdapterError> {
+        let target = target(terms, index)?;
+        let adapter = Adapter::by_version(&target.adapter_version)?;
+        let rendering = |terms: &Terms| {
+            let wire = wire(adapter.protocol, terms, target)?;
+            Ok::<_, AdapterError>(match adapter.profile {
+                None => wire,
+                Some(profile) => under(profile, terms, wire),
+            })
+        };
+        let is_native = terms.tool_transport == ToolTransport::Native;
+        if terms.session_tools.is_empty() && is_native {
+            return Ok(Self::of(rendering(terms)?, None, None));
+        }
+        let closing = terms.native_tools(true).next().is_some();
+        let closing = closing.then(|| rendering(&terms.offering(true)));
+        Ok(Self::of(
+            rendering(&terms.offering(false))?,
+            closing.transpose()?,
+            XmlTransport::of(terms),
+        ))
+    }
+}
+
+/// The encoder of one wire protocol.
+fn wire(
+    protocol: Protocol,
+    terms: &Terms,
+    target: &TargetTerms,
+) -> Result<Box<dyn Encode>, AdapterError> {
+    Ok(match protocol {
+        Protocol::Anthropic => Box::new(anthropic::Encoder::new(terms, target)),
+        Protocol::Bedrock => {
+            let version = protocol.version();
+            return Err(AdapterError::ResponsesOnly { version });
+        }
+        Protocol::Gemini => Box::new(gemini::Encoder::new(terms, target)),
+        Protocol::LocalHermes => Box::new(local_hermes::Encoder::new(terms, target)),
+        Protocol::Ollama => Box::new(ollama::Encoder::new(terms, target)),
+        Protocol::OpenaiChat | Protocol::OpenrouterChat => {
+            Box::new(openai_chat::Encoder::new(terms, target))
+        }
+        Protocol::OpenaiResponses => Box::new(openai_responses::Encoder::new(terms, target)),
+    })
+}
+
+/// The same with calls in the text.
+fn under(profile: TextProfile, terms: &Terms, wire: Box<dyn Encode>) -> Box<dyn Encode> {
+    let layer = Box::new(text::Encoder::new(profile, terms, wire));
+    text::Gated::over(terms, layer)
+}

@@ -1,0 +1,10 @@
+/// Why an answer did not come about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum EngineFault {
+    /// Nobody waits for it any more.
+    Cancelled,
+    /// The prompt does not fit.
+    Overflow(String),
+    /// The engine or the gate failed.
+    Failed(String),
+}

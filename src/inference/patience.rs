@@ -1,0 +1,60 @@
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{TransportFault, TransportFaultKind};
+
+/// How long to wait, and for whom to stop waiting.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    /// Ends every wait at once.
+    pub cancel: CancellationToken,
+    /// The longest time without a byte, in the contract `llm_timeout_ms`; every chunk starts it anew.
+    pub idle: Duration,
+}
+
+/// Awaits `work` within the caller's patience.
+pub(super) async fn wait<T>(
+    patience: &Patience,
+    work: impl Future<Output = Result<T, TransportFault>>,
+) -> Result<T, TransportFault> {
+    tokio::select! {
+        biased;
+        () = patience.cancel.cancelled() => {
+            Err(TransportFault::new(TransportFaultKind::Cancelled, "cancelled"))
+        }
+        done = tokio::time::timeout(patience.idle, work) => done.unwrap_or_else(|_| {
+            Err(TransportFault::new(
+                TransportFaultKind::Timeout,
+                format!("nothing arrived within {} ms", patience.idle.as_millis()),
+            ))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each wait has the whole patience, so chunks that come in time may take longer than it together.
+    #[tokio::test(start_paused = true)]
+    async fn every_chunk_starts_the_patience_anew() {
+        let patience = Patience {
+            cancel: CancellationToken::new(),
+            idle: Duration::from_millis(400),
+        };
+        let chunk = |after_ms| {
+            wait(&patience, async move {
+                tokio::time::sleep(Duration::from_millis(after_ms)).await;
+                Ok(())
+            })
+        };
+        for _ in 0..5 {
+            assert_eq!(chunk(399).await, Ok(()));
+        }
+        assert_eq!(
+            chunk(401).await.unwrap_err().kind,
+            TransportFaultKind::Timeout
+        );
+    }
+}

@@ -1,0 +1,51 @@
+use std::collections::BTreeMap;
+
+use crate::kernel::{Outcome, State};
+use crate::message::{Digest, RunId};
+use crate::transcript::{Chain, IndexClaims, Place, Presence};
+
+/// What the header has said, and the chain from there on.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub(super) chain: Chain,
+    pub(super) claims: Option<IndexClaims>,
+    pub(super) contract_hash: Digest,
+    pub(super) place: Place,
+    pub(super) run_id: RunId,
+}
+
+/// What the entries have said so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EntryBook {
+    pub(super) ended: bool,
+    pub(super) last_state: Option<State>,
+    pub(super) last_step: u32,
+    pub(super) next_seq: u64,
+    /// The outcome that the last entry states.
+    pub(super) outcome: Option<Outcome>,
+    pub(super) place: Option<Place>,
+    /// How many answers had a secret taken out, so that their bytes were not kept.
+    pub(super) redacted: usize,
+    pub(super) sealed: bool,
+    /// When the run says that it began.
+    pub(super) started_unix_ms: Option<u64>,
+}
+
+/// What blobs were named and seen so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct BlobBook {
+    pub(super) last: Option<Digest>,
+    pub(super) present: u64,
+    pub(super) wanted: BTreeMap<Digest, Wanted>,
+}
+
+/// A blob that was named and has not been seen yet, has been, or was erased.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) erased: bool,
+    pub(super) field: &'static str,
+    pub(super) place: Place,
+    pub(super) seen: bool,
+    pub(super) seq: u64,
+    pub(super) presence: Presence,
+}
