@@ -23,6 +23,7 @@ mod store;
 mod telemetry;
 mod tools;
 mod transcript;
+mod view;
 
 pub use adapter::{
     Adapter, AdapterError, CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, Decoded, GatePhase,
@@ -59,10 +60,11 @@ pub use replay::{
 pub use store::{Durability, RunFilter, Store, StoreError, StoreReader};
 pub use telemetry::{
     AccountingLine, AccountingStatus, AccountingTokens, AgentResult, CostSource, ExitTag,
-    FinalReport, Ledger, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
+    FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
 };
 pub use transcript::{
     BlockError, Chain, Checkpoint, Flaw, KeyError, KeyRing, LineError, LineReader, LineVerifier,
     Link, LogLeaf, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey, Tombstone,
     TreeHead, Trust, Verifier, VerifyOptions, checkpoint_line, tombstone_line, verify_lines,
 };
+pub use view::{Entry, RunView, Step};

@@ -227,20 +227,6 @@ impl ToolLine {
     }
 }
 
-impl LlmLine {
-    /// Fills in what a request used, and what that cost.
-    pub(super) fn charge(&mut self, usage: &Usage, cost_micro_usd: Option<u64>) {
-        self.tokens = AccountingTokens::from(usage);
-        self.cost_fault = usage.cost_fault;
-        self.cost_micro_usd = cost_micro_usd;
-        self.cost_usd = cost_micro_usd.map(usd);
-        self.cost_source = cost_micro_usd.map(|_| match usage.cost_micro_usd {
-            Some(_) => CostSource::Provider,
-            None => CostSource::Prices,
-        });
-    }
-}
-
 /// Millionths of a US dollar as dollars.
 #[expect(
     clippy::cast_precision_loss,

@@ -2,6 +2,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -27,6 +28,7 @@ use crate::kernel::Predicate;
 use crate::message::RunId;
 use crate::store::{Durability, Invocation, Store};
 use crate::telemetry::AgentResult;
+use crate::view::RunView;
 
 /// How often whoever watches may see that something is waited for.
 const TICK: Duration = Duration::from_millis(100);
@@ -271,21 +273,26 @@ pub(super) fn drive_to_the_end(
     // A file operation that never returns must not keep a finished run's process alive.
     runtime.shutdown_timeout(LINGER);
     live.rest();
-    let (ledger, predicate) = live.seen();
     match driven {
-        Ok(finished) => Ok(Ended {
-            result: AgentResult::of_run(&finished.run, &ledger),
-            predicate,
-        }),
-        Err(error) if ledger.entries() > 0 => {
-            let exit = Exit::from(&error);
-            let result = AgentResult::cut_off(&ledger, exit.0, error.reason(), error.summary());
-            Err(Broken {
-                error,
-                result: Some(Box::new(result)),
+        Ok(finished) => {
+            // A run that has ended has entries.
+            let contract = || Arc::clone(finished.run.contract());
+            let view = live.view().unwrap_or_else(|| RunView::new(contract()));
+            Ok(Ended {
+                result: AgentResult::of_run(&finished.run, &view),
+                predicate: view.decision().map(|decision| decision.predicate),
             })
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            let result = live.view().map(|view| {
+                let exit = Exit::from(&error);
+                AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
+            });
+            Err(Broken {
+                error,
+                result: result.map(Box::new),
+            })
+        }
     }
 }
 
@@ -399,7 +406,8 @@ mod tests {
         let live = Live::new(Screen::of_process(&environment));
         let recorded = Source::File(golden.into()).load().unwrap();
         let entries = &recorded.entries[..2];
-        live.recall(&recorded.contract, entries).unwrap();
+        let contract = Arc::new(recorded.contract.clone());
+        live.recall(&contract, entries).unwrap();
         live
     }
 
