@@ -143,7 +143,7 @@ fn results(view: &RunView) -> Vec<String> {
 fn started(view: &RunView, action: &Action) -> String {
     let started = action.effects.iter().filter_map(|effect| match effect {
         EffectRecord::Execute { call, name, .. } => {
-            // What a batch holds is shown with the message that it came in, not again.
+            // The arguments of a call in a batch are listed with the calls of the run, not here.
             let whole = view.call(*call).filter(|call| call.batch.is_none());
             let arguments = whole.map_or("", |call| &call.arguments);
             Some(format!("{} {}", line(name), brief(arguments, 80)))
@@ -172,11 +172,11 @@ fn message(returned: &InferenceReturned) -> String {
     let mut said = Vec::new();
     if !message.tool_calls.is_empty() {
         // One that could not be read looks like a call without arguments, and was never run.
-        let named = |call: &ToolInvocation| match call.fault {
+        let with_fault = |call: &ToolInvocation| match call.fault {
             Some(fault) => format!("{} ({fault})", line(&call.name)),
             None => line(&call.name),
         };
-        let names: Vec<String> = message.tool_calls.iter().map(named).collect();
+        let names: Vec<String> = message.tool_calls.iter().map(with_fault).collect();
         let calls = counted(message.tool_calls.len(), "call");
         said.push(format!("{calls}: {}", brief(&names.join(", "), 120)));
     }

@@ -202,29 +202,6 @@ impl AccountingLine {
             Self::Tool(line) => line.index,
         }
     }
-
-    /// Whether a tool was called.
-    #[must_use]
-    pub fn is_call(&self) -> bool {
-        matches!(self, Self::Tool(line) if line.is_call())
-    }
-
-    /// Why the request or the call failed.
-    #[must_use]
-    pub fn error(&self) -> Option<&str> {
-        match self {
-            Self::Llm(line) => line.error.as_deref(),
-            Self::Tool(line) => line.error.as_deref(),
-        }
-    }
-}
-
-impl ToolLine {
-    /// Whether a tool was called: every line but that of a final report.
-    #[must_use]
-    pub fn is_call(&self) -> bool {
-        self.command != FINAL_REPORT_XML
-    }
 }
 
 /// Millionths of a US dollar as dollars.

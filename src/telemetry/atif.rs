@@ -265,7 +265,7 @@ impl AtifTrajectory {
             ToolOutcome::Cancelled => "cancelled".to_owned(),
             ToolOutcome::ToolChanged => "the tool is not the pinned one".to_owned(),
         };
-        self.add_result(call, &content, result);
+        self.add_result(call, &content, &result);
     }
 
     /// A call that was lost and is not started again has a result, too: that it is not known.
@@ -285,11 +285,11 @@ impl AtifTrajectory {
             "status": "unknown",
         });
         let content = "lost with its process: whether it was executed is not known";
-        self.add_result(call, content, result);
+        self.add_result(call, content, &result);
     }
 
     /// A result stands with the step that asked for its call, however much later the call ran.
-    fn add_result(&mut self, call: &Call, content: &str, result: Value) {
+    fn add_result(&mut self, call: &Call, content: &str, result: &Value) {
         let step = call.asked_in.and_then(|asked| self.answers.get(&asked));
         if let Some(step) = step.and_then(|step| self.steps.get_mut(*step)) {
             let id = call.batch.as_ref().unwrap_or(&call.id);

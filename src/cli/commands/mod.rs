@@ -10,6 +10,8 @@ pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
 mod diff;
+#[cfg(test)]
+mod display_tests;
 pub(super) mod doctor;
 mod entry_row;
 pub(super) mod erase;

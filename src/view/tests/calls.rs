@@ -1,8 +1,14 @@
 //! Calls: of batches, approved ones, lost ones.
 
+use std::sync::Arc;
+
 use super::Golden;
-use crate::message::CallSeq;
-use crate::view::{ApprovalEnd, Call, CallEnd, RunView};
+use crate::kernel::{
+    Action, EffectRecord, EntryKind, Event, EventKind, LostEffect, State, ToolReturned,
+};
+use crate::message::{CallSeq, Digest, ToolOutcome};
+use crate::transcript::sample;
+use crate::view::{ApprovalEnd, Call, CallEnd, Entry, RunView};
 
 fn call(view: &RunView, number: u64) -> &Call {
     view.call(CallSeq(number)).unwrap()
@@ -34,7 +40,7 @@ fn a_call_that_waits_has_its_arguments_before_it_starts() {
             waited = true;
             let call = view.call(number).unwrap();
             assert!(!call.is_started() && !call.arguments.is_empty());
-            assert_eq!(crate::message::Digest::of(call.arguments.as_bytes()), hash);
+            assert_eq!(Digest::of(call.arguments.as_bytes()), hash);
         }
     }
     assert!(waited);
@@ -45,33 +51,86 @@ fn a_call_that_waits_has_its_arguments_before_it_starts() {
     assert_eq!(call.executions.len(), 1);
 }
 
-#[test]
-fn a_lost_call_that_may_run_again_has_two_executions() {
-    let view = Golden::of("resume.lost_call").whole();
-    let calls = view.calls().values();
-    let lost = calls.filter(|call| {
-        let mut ends = call.executions.iter().map(|e| e.end.as_ref());
-        ends.any(|end| end == Some(&CallEnd::Lost))
+fn take(view: &mut RunView, at_ms: u64, event: EventKind, effects: Vec<EffectRecord>) {
+    let seq = view.entries();
+    let action = Action {
+        effects,
+        ..sample::action(seq, EntryKind::Noted, State::Execute, State::Execute)
+    };
+    view.take(Entry {
+        action: &action,
+        event: Some(&Event { at_ms, event }),
+        hash: Digest::ZERO,
     });
-    let lost: Vec<&Call> = lost.collect();
-    assert!(!lost.is_empty());
-    for call in lost {
-        assert!(!call.arguments.is_empty(), "{call:?}");
-        assert!(!call.is_running(), "{call:?}");
-    }
+}
+
+fn execute() -> Vec<EffectRecord> {
+    vec![EffectRecord::Execute {
+        arguments_hash: Digest::ZERO,
+        call: CallSeq(1),
+        id: "c1".to_owned(),
+        name: "read_file".to_owned(),
+    }]
+}
+
+fn timed_out() -> EventKind {
+    EventKind::ToolReturned(Box::new(ToolReturned {
+        call: CallSeq(1),
+        outcome: ToolOutcome::TimedOut,
+    }))
+}
+
+#[test]
+fn a_lost_call_that_is_started_again_has_two_executions() {
+    let mut view = RunView::new(Arc::new(sample::contract()));
+    take(&mut view, 0, EventKind::TimerFired, execute());
+    let lost = EventKind::EffectLost(LostEffect::Call(CallSeq(1)));
+    take(&mut view, 4, lost, execute());
+    assert!(call(&view, 1).is_running());
+    assert_eq!(call(&view, 1).reported(), None);
+    take(&mut view, 9, timed_out(), Vec::new());
+    let executions = call(&view, 1).executions.iter();
+    let ends = executions.map(|e| (e.number, e.began_at_ms, e.ended_at_ms, e.end.clone()));
+    let expect = [
+        (0, 0, Some(4), Some(CallEnd::Lost)),
+        (1, 4, Some(9), Some(CallEnd::TimedOut)),
+    ];
+    assert_eq!(ends.collect::<Vec<_>>(), expect);
+    assert_eq!(view.ended(), [0, 1]);
+}
+
+#[test]
+fn what_comes_after_a_call_was_given_up_is_late_and_ends_nothing() {
+    let mut view = RunView::new(Arc::new(sample::contract()));
+    take(&mut view, 0, EventKind::TimerFired, execute());
+    let cancel = vec![EffectRecord::Cancel];
+    take(&mut view, 4, EventKind::TimerFired, cancel);
+    assert_eq!(call(&view, 1).reported(), None);
+    take(&mut view, 9, timed_out(), Vec::new());
+    let call = call(&view, 1);
+    let last = &call.executions[0];
+    assert_eq!(last.end, Some(CallEnd::GivenUp));
+    assert_eq!((last.ended_at_ms, view.ended()), (Some(4), &[0][..]));
+    assert_eq!(call.reported(), Some(&CallEnd::TimedOut));
 }
 
 #[test]
 fn what_came_back_in_a_turn_stands_in_the_order_in_which_it_did() {
-    let view = Golden::of("batch.parallel").whole();
+    let golden = Golden::of("batch.parallel");
+    let returned = golden.entries.iter().filter_map(|entry| {
+        let EventKind::ToolReturned(returned) = &entry.entry().event?.event else {
+            return None;
+        };
+        Some(returned.call)
+    });
+    let returned: Vec<CallSeq> = returned.collect();
+    assert!(!returned.is_sorted(), "{returned:?}");
+    let view = golden.whole();
     let [first, second] = view.turns() else {
         panic!("two turns, got {:?}", view.turns());
     };
-    assert!(first.returned.len() > 1, "{first:?}");
+    assert_eq!(first.returned, returned);
     assert_eq!(second.returned, []);
-    for number in &first.returned {
-        assert_eq!(view.call(*number).unwrap().executions[0].turn, first.number);
-    }
 }
 
 #[test]
