@@ -19,6 +19,7 @@ mod inference;
 mod kernel;
 mod message;
 mod replay;
+mod session;
 mod store;
 mod telemetry;
 mod tools;
@@ -40,22 +41,27 @@ pub use contract::{
     FactoryError, ModelProfile, ProviderType, ServerCapability, ServerKind, SpecErrors,
     TargetCapability, ToolCapability, Validators,
 };
-pub use driver::{DriverError, Environment, Observer, RedactionKey, RunRequest, drive, prepare};
+pub use driver::{DriverError, Environment, Observer, RunRequest, drive, prepare};
 pub use inference::{Backend, ModelFile, Patience, TransportFault, TransportFaultKind};
 #[cfg(feature = "local")]
 pub use inference::{EngineCost, LocalBackend, LocalOptions};
 pub use kernel::{
-    AgentOutcome, Effect, EffectRecord, EntryDraft, Event, EventKind, InferenceReturned, Outcome,
-    OutcomeCode, Probed, ProbedTarget, Run, RunStarted, ToolExposure, ToolReturned,
+    AgentOutcome, Approval, CallOrder, Effect, EffectRecord, EntryDraft, Event, EventKind,
+    InferRequest, InferenceReturned, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run,
+    RunStarted, ToolExposure, ToolReturned,
 };
 pub use message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
-    ObjectFault, ObjectText, ProtocolAdapterResult, Role, RunId, StopReason, TokenCounter,
-    TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    NoSecrets, ObjectFault, ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
+    QuarterBytes, Role, RunId, Scrubber, StopReason, TokenCounter, TokenCounters, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage,
 };
 pub use replay::{
-    Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveAnswer, LiveScope, Reissuer,
+    Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveReport, LiveScope, Reissuer,
     ReplayReport, Replayer, WhatIf, WhatIfReport,
+};
+pub use session::{
+    Append, Call, Control, Input, Output, RedactionKey, Request, Session, SessionError,
 };
 pub use store::{Durability, RunFilter, Store, StoreError, StoreReader};
 pub use telemetry::{
@@ -65,6 +71,7 @@ pub use telemetry::{
 pub use transcript::{
     BlockError, Chain, Checkpoint, Flaw, KeyError, KeyRing, LineError, LineReader, LineVerifier,
     Link, LogLeaf, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey, Tombstone,
-    TreeHead, Trust, Verifier, VerifyOptions, checkpoint_line, tombstone_line, verify_lines,
+    TreeHead, Trust, Verifier, VerifyOptions, blob_line, checkpoint_line, entry_line, header_line,
+    tombstone_line, verify_lines,
 };
 pub use view::{Entry, RunView, Step};

@@ -202,6 +202,16 @@ impl Blocks {
         }
     }
 
+    /// The text so far, where it stands in one block.
+    pub(super) fn only_text(&self) -> Option<&str> {
+        let mut texts = self.list.iter().filter_map(|block| match &block.kind {
+            BlockKind::Text(text) => Some(text.as_str()),
+            _ => None,
+        });
+        let first = texts.next()?;
+        texts.next().is_none().then_some(first)
+    }
+
     fn misplaced(&self, index: u64) -> Failure {
         Failure::new(FailureCode::BodyShape, format!("{}/{index}", self.pointer))
     }

@@ -33,6 +33,8 @@ pub(super) trait Judge: std::fmt::Debug + Send {
     fn push(&mut self, bytes: &[u8]);
     /// Whether nothing that may still arrive can change the message.
     fn is_settled(&self) -> bool;
+    /// The text of the message as far as it has arrived, where that is known.
+    fn text(&self) -> Option<&str>;
     /// Is told what the offered tools take.
     fn know(&mut self, types: ParameterTypes);
     /// The verdict over all bytes that were pushed.
@@ -379,6 +381,10 @@ impl<F: Fold + Send> Judge for Decoder<F> {
 
     fn is_settled(&self) -> bool {
         self.too_large || self.fold.is_done()
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.fold.text()
     }
 
     fn finish(mut self: Box<Self>) -> Decoded {

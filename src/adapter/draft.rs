@@ -46,6 +46,11 @@ impl Draft {
         }
     }
 
+    /// The text so far.
+    pub(super) fn content(&self) -> &str {
+        &self.content
+    }
+
     /// Takes what the model reported of its reasoning.
     pub(super) fn reasoning(&mut self, text: &str) {
         self.reasoning.push_str(text);

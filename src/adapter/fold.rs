@@ -142,6 +142,11 @@ pub(super) trait Fold: Default + std::fmt::Debug {
         ErrorReport::of_body(text)
     }
 
+    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    fn text(&self) -> Option<&str> {
+        None
+    }
+
     /// Why the model stopped.
     fn stop(&self) -> StopReason;
 

@@ -1,3 +1,5 @@
+use serde::{Deserialize, Serialize};
+
 use super::decoder::{Decoder, Judge};
 use super::edition::Rules;
 use super::fold::Fold;
@@ -9,7 +11,8 @@ use crate::contract::TextProfile;
 use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 
 /// What came before the body of a response.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ResponseMeta {
     /// Header names and values; names are compared without regard to case. Only `retry-after` and
     /// `retry-after-ms` are read.
@@ -128,6 +131,12 @@ impl ResponseDecoder {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.0.is_settled()
+    }
+
+    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        self.0.text()
     }
 
     /// The verdict over all bytes that were pushed.

@@ -2,21 +2,22 @@
 
 use super::drive::Drive;
 use super::script::{ResumedText, ToolResult, Word};
-use crate::kernel::{Approval, EventKind, Interrupter, LostEffect, Resumed, State};
+use crate::kernel::{Approval, EventKind, Resumed, State};
 use crate::message::Digest;
+use crate::session::{Control, Input};
 
 impl Drive {
     pub(super) fn word(&mut self, word: Word) -> Result<(), String> {
-        let event = match word {
-            Word::Stop => EventKind::StopRequested,
-            Word::Abort => EventKind::Interrupted(Interrupter::Abort),
-            Word::Shutdown => EventKind::Interrupted(Interrupter::Shutdown),
-            Word::Parent => EventKind::Interrupted(Interrupter::Parent),
-            Word::Approve => EventKind::ApprovalGiven(self.approval(false)?),
-            Word::ApproveOther => EventKind::ApprovalGiven(self.approval(true)?),
-            Word::Deny => EventKind::ApprovalDenied(self.approval(false)?),
+        let control = match word {
+            Word::Stop => Control::Stop,
+            Word::Abort => Control::Abort,
+            Word::Shutdown => Control::Shutdown,
+            Word::Parent => Control::Parent,
+            Word::Approve => Control::Approve(self.approval(false)?),
+            Word::ApproveOther => Control::Approve(self.approval(true)?),
+            Word::Deny => Control::Deny(self.approval(false)?),
             Word::Timer => {
-                let due = self.played.run.next_deadline();
+                let due = self.due();
                 return self.fire(due.ok_or("the machine waits for no moment")?);
             }
             Word::Probed if self.flight.probe => return self.probed(),
@@ -25,7 +26,7 @@ impl Drive {
                 return self.tool(None, &ToolResult::Word(word));
             }
         };
-        self.push(event)
+        self.hand_in(Input::Control(control))
     }
 
     fn approval(&self, of_other_arguments: bool) -> Result<Approval, String> {
@@ -42,30 +43,19 @@ impl Drive {
     }
 
     pub(super) fn resumed(&mut self, resumed: &ResumedText) -> Result<(), String> {
-        let hash = self.played.contract.rehash();
         let flight = std::mem::take(&mut self.flight);
-        self.push(EventKind::Resumed(Resumed {
-            contract_hash: if resumed.contract_changed {
-                Digest::of(b"another contract")
-            } else {
-                hash
-            },
-            tools_changed: resumed.tools_changed.clone(),
-        }))?;
-        let asked = flight.inference.map(|asked| asked.request.inference);
-        let lost = flight
-            .probe
-            .then_some(LostEffect::Probe)
-            .into_iter()
-            .chain(asked.map(LostEffect::Inference))
-            .chain(flight.wait.then_some(LostEffect::Wait))
-            .chain(flight.calls.iter().map(|c| LostEffect::Call(c.order.call)));
-        for effect in lost {
-            if self.played.run.state() != State::Terminate {
-                self.push(EventKind::EffectLost(effect))?;
-            }
+        if resumed.contract_changed {
+            // No session says so of its own contract: this is one that was changed under it.
+            self.push(EventKind::Resumed(Resumed {
+                contract_hash: Digest::of(b"another contract"),
+                tools_changed: resumed.tools_changed.clone(),
+            }))?;
+        } else {
+            self.hand_in(Input::Resumed {
+                tools_changed: resumed.tools_changed.clone(),
+            })?;
         }
-        if self.flight.awaiting.is_none() && self.played.run.state() == State::Execute {
+        if self.flight.awaiting.is_none() && self.state() == State::Execute {
             self.flight.awaiting = flight.awaiting;
         }
         Ok(())

@@ -8,14 +8,14 @@ use super::bring_up::BroughtUp;
 use super::case::{Case, file_of};
 use super::played::Played;
 use super::script::{StepText, What, When};
-use crate::adapter::{RequestEncoder, RequestShape};
-use crate::contract::Validators;
+use crate::contract::ExecutionContract;
 use crate::kernel::{
-    CallOrder, Effect, Event, EventKind, InferRequest, Probed, ProbedTarget, Run, State,
-    SummaryRequest,
+    CallOrder, EffectRecord, EntryDraft, EventKind, InferRequest, Probed, ProbedTarget, Run,
+    RunStarted, State,
 };
-use crate::message::Digest;
-use crate::transcript::Chain;
+use crate::message::{Digest, InferenceSeq, NoSecrets, QuarterBytes};
+use crate::session::{Append, Input, Output, Request, Session};
+use crate::transcript::SealedEntry;
 
 /// How many timers may fire for one step; more means that the machine waits in circles.
 const MAX_TIMERS: usize = 64;
@@ -30,19 +30,26 @@ pub(super) fn play(id: &str, case: &Case, brought_up: BroughtUp) -> Result<Playe
         drive.step(&step.value).map_err(|rule| at(line, rule))?;
     }
     drive.run_out().map_err(|rule| at(None, rule))?;
-    Ok(drive.played)
+    drive.played().map_err(|rule| at(None, rule))
 }
 
 pub(super) struct Drive {
-    adapter_encoders: BTreeMap<usize, RequestEncoder>,
-    chain: Chain,
+    pub(super) blobs: BTreeMap<Digest, Vec<u8>>,
+    bodies: Vec<Digest>,
+    cancels: u64,
+    drafts: Vec<EntryDraft>,
+    entries: Vec<SealedEntry>,
     pub(super) flight: Flight,
     pub(super) now_ms: u64,
-    pub(super) played: Played,
     probe_held: bool,
     /// Whether the messages are carried by another protocol than the case was written for.
     pub(super) recast: bool,
+    pub(super) replayable: bool,
+    requests: Vec<InferRequest>,
     responsive: Vec<bool>,
+    pub(super) session: Session,
+    started: RunStarted,
+    waits: Vec<u64>,
 }
 
 /// What the machine has set going and not yet heard of.
@@ -50,14 +57,9 @@ pub(super) struct Drive {
 pub(super) struct Flight {
     pub(super) awaiting: Option<CallOrder>,
     pub(super) calls: Vec<Running>,
-    pub(super) inference: Option<Asked>,
+    pub(super) inference: Option<InferRequest>,
     pub(super) probe: bool,
     pub(super) wait: bool,
-}
-
-pub(super) struct Asked {
-    pub(super) request: InferRequest,
-    pub(super) request_hash: Digest,
 }
 
 pub(super) struct Running {
@@ -68,34 +70,58 @@ pub(super) struct Running {
 impl Drive {
     fn start(brought_up: BroughtUp, case: &Case) -> Result<Self, String> {
         let BroughtUp { contract, started } = brought_up;
-        let contract = Arc::new(contract);
-        let validators = Arc::new(Validators::compile(&contract));
-        let chain = Chain::genesis(contract.contract_hash(), &started.run_id);
-        let (run, effects) = Run::start(contract.clone(), validators, started.clone());
+        let (counter, scrubber) = (QuarterBytes::counter(), Arc::new(NoSecrets));
+        let session = Session::new(Arc::new(contract), counter, scrubber);
         let mut drive = Self {
-            adapter_encoders: BTreeMap::new(),
-            chain,
+            blobs: BTreeMap::new(),
+            bodies: Vec::new(),
+            cancels: 0,
+            drafts: Vec::new(),
+            entries: Vec::new(),
             flight: Flight::default(),
             now_ms: 0,
-            played: Played {
-                blobs: BTreeMap::new(),
-                bodies: Vec::new(),
-                cancels: 0,
-                contract,
-                drafts: Vec::new(),
-                entries: Vec::new(),
-                replayable: true,
-                requests: Vec::new(),
-                run,
-                started,
-                waits: Vec::new(),
-            },
             probe_held: case.probe.held,
             recast: case.casting.is_some(),
+            replayable: true,
+            requests: Vec::new(),
             responsive: case.probe.responsive.clone(),
+            session: session.map_err(|fault| fault.to_string())?,
+            started: started.clone(),
+            waits: Vec::new(),
         };
-        drive.take(effects)?;
+        drive.hand_in(Input::Start(Box::new(started)))?;
         Ok(drive)
+    }
+
+    /// The run as it was played, and everything it left behind.
+    fn played(self) -> Result<Played, String> {
+        let contract = Arc::clone(self.session.contract());
+        let run = self.session.into_run();
+        Ok(Played {
+            blobs: self.blobs,
+            bodies: self.bodies,
+            cancels: self.cancels,
+            contract,
+            drafts: self.drafts,
+            entries: self.entries,
+            replayable: self.replayable,
+            requests: self.requests,
+            run: run.ok_or("the run did not begin")?,
+            started: self.started,
+            waits: self.waits,
+        })
+    }
+
+    pub(super) fn contract(&self) -> &Arc<ExecutionContract> {
+        self.session.contract()
+    }
+
+    pub(super) fn state(&self) -> State {
+        self.session.run().map_or(State::Precheck, Run::state)
+    }
+
+    pub(super) fn due(&self) -> Option<u64> {
+        self.session.run().and_then(Run::next_deadline)
     }
 
     /// Brings the run to where the step can happen, moves the clock to its moment, and lets it happen.
@@ -118,16 +144,13 @@ impl Drive {
         };
         // A timer that is due first fires first; what comes at the same moment comes before it.
         for _ in 0..MAX_TIMERS {
-            match self.played.run.next_deadline() {
+            match self.due() {
                 Some(due) if due < moment => self.fire(due)?,
                 _ => break,
             }
         }
-        if self.played.run.state() == State::Terminate {
-            return Err(format!(
-                "the run ended {} before this step",
-                self.played.end()
-            ));
+        if self.state() == State::Terminate {
+            return Err(format!("the run ended {} before this step", self.end()));
         }
         self.now_ms = moment;
         match &step.what {
@@ -139,18 +162,23 @@ impl Drive {
         }
     }
 
+    fn end(&self) -> String {
+        let outcome = self.session.run().and_then(Run::outcome);
+        outcome.map_or_else(|| self.state().to_string(), |outcome| outcome.to_string())
+    }
+
     /// The script is over: waits end by themselves, nothing else does.
     fn run_out(&mut self) -> Result<(), String> {
         if self.flight.probe && !self.probe_held {
             self.probed()?;
         }
         self.wait_out()?;
-        if self.played.run.state() == State::Terminate {
+        if self.state() == State::Terminate {
             return Ok(());
         }
         Err(format!(
             "the script is over, but the run goes on: {} waits for {}",
-            self.played.run.state(),
+            self.state(),
             self.flight.describe()
         ))
     }
@@ -158,7 +186,7 @@ impl Drive {
     /// Lets the wait before an inference end, where there is one.
     fn wait_out(&mut self) -> Result<(), String> {
         for _ in 0..MAX_TIMERS {
-            match self.played.run.next_deadline() {
+            match self.due() {
                 Some(due) if self.flight.wait => self.fire(due)?,
                 _ => return Ok(()),
             }
@@ -169,101 +197,93 @@ impl Drive {
     pub(super) fn fire(&mut self, due: u64) -> Result<(), String> {
         self.now_ms = self.now_ms.max(due);
         self.flight.wait = false;
-        self.push(EventKind::TimerFired)
+        self.hand_in(Input::Timer)
     }
 
+    /// Hands in an event as the case says it, in place of what it would be made from.
     pub(super) fn push(&mut self, event: EventKind) -> Result<(), String> {
-        let event = Event {
-            at_ms: self.now_ms,
-            event,
-        };
-        let effects = self.played.run.step(event);
-        self.take(effects)
+        self.hand_in(Input::Recorded(Box::new(event)))
     }
 
-    /// Seals the entries, then notes what was set going.
-    fn take(&mut self, effects: Vec<Effect>) -> Result<(), String> {
-        for (place, effect) in effects.into_iter().enumerate() {
-            match effect {
-                Effect::Append(drafts) if place == 0 && !drafts.is_empty() => {
-                    for draft in drafts {
-                        self.played.entries.push(self.chain.seal(&draft));
-                        self.played.drafts.push(draft);
-                    }
-                }
-                Effect::Append(_) => return Err("a step appends once, first".to_owned()),
-                _ if place == 0 => return Err("an effect stands before its entries".to_owned()),
-                Effect::Probe => self.flight.probe = true,
-                Effect::Infer(request) => self.infer(request)?,
-                Effect::Summarise(asked) => self.summarise(asked)?,
-                Effect::Execute(order) => {
+    /// Hands in what happened, and notes what the session asks for.
+    pub(super) fn hand_in(&mut self, input: Input) -> Result<(), String> {
+        let handled = self.session.handle(self.now_ms, input);
+        handled.map_err(|fault| format!("failed to {fault}"))?;
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Append(append) => self.append(append)?,
+                Output::Probe => self.flight.probe = true,
+                Output::Send(request) => self.send(request)?,
+                Output::Summarise { full, inference } => self.summarise(full, inference)?,
+                Output::Call(call) => {
                     self.flight.awaiting = None;
                     self.flight.calls.push(Running {
-                        order,
+                        order: call.order,
                         started_at_ms: self.now_ms,
                     });
                 }
-                Effect::AwaitApproval(order) => self.flight.awaiting = Some(order),
-                Effect::Wait { until_ms } => {
-                    self.flight.wait = true;
-                    self.played.waits.push(until_ms);
-                }
-                Effect::Cancel => {
-                    self.played.cancels += 1;
+                Output::Ask(order) => self.flight.awaiting = Some(order),
+                Output::Cancel => {
+                    self.cancels += 1;
                     self.flight = Flight::default();
                 }
-                Effect::Finish(_) => self.flight = Flight::default(),
+                Output::Done(_) => self.flight = Flight::default(),
+                Output::Arm(_) | Output::Delta { .. } | Output::Close(_) => {}
             }
         }
         Ok(())
     }
 
-    fn infer(&mut self, request: InferRequest) -> Result<(), String> {
-        let encoder = match self.adapter_encoders.remove(&request.target) {
-            Some(encoder) => Ok(encoder),
-            None => RequestEncoder::new(&self.played.contract, request.target),
-        };
-        let mut encoder = encoder.map_err(|fault| fault.to_string())?;
-        let body = encoder.encode(
-            self.played.run.conversation(),
-            &RequestShape::from(&request),
-        );
-        self.adapter_encoders.insert(request.target, encoder);
-        let request_hash = self.keep(body);
-        self.played.bodies.push(request_hash);
-        self.played.requests.push(request.clone());
-        self.flight = Flight {
-            inference: Some(Asked {
-                request,
-                request_hash,
-            }),
-            ..Flight::default()
-        };
+    fn append(&mut self, append: Append) -> Result<(), String> {
+        for bytes in append.blobs {
+            self.keep(bytes);
+        }
+        let last = append.entries.last().map(|entry| entry.seq);
+        let last = last.ok_or("a step appends at least one entry")?;
+        for draft in &append.drafts {
+            for effect in &draft.action.effects {
+                if let EffectRecord::Wait { until_ms } = effect {
+                    self.flight.wait = true;
+                    self.waits.push(*until_ms);
+                }
+            }
+        }
+        self.drafts.extend(append.drafts);
+        self.entries.extend(append.entries);
+        let durable = self.session.handle(self.now_ms, Input::Durable(last));
+        durable.map_err(|fault| format!("failed to {fault}"))
+    }
+
+    fn send(&mut self, request: Request) -> Result<(), String> {
+        if self.flight.inference.is_some() {
+            return Err("two requests are in flight at once".to_owned());
+        }
+        let body = self.keep(request.body);
+        self.bodies.push(body);
+        self.requests.push(request.inference.clone());
+        let issued = self.session.issued(request.inference.inference);
+        if issued.is_some_and(|issued| !issued.is_summary) {
+            // A turn's own request comes after all that was in flight.
+            self.flight = Flight::default();
+        }
+        self.flight.inference = Some(request.inference);
         Ok(())
     }
 
-    fn summarise(&mut self, asked: SummaryRequest) -> Result<(), String> {
+    fn summarise(&mut self, full: Digest, inference: InferenceSeq) -> Result<(), String> {
         if self.flight.inference.is_some() {
-            return Err("two summaries are asked for at once".to_owned());
+            return Err(format!("summary {inference} is asked for beside another"));
         }
-        let encoder = RequestEncoder::new(&self.played.contract, asked.request.target);
-        let mut encoder = encoder.map_err(|fault| fault.to_string())?;
-        let whole = self.played.blobs.get(&asked.full).cloned();
-        let said = asked.conversation(&String::from_utf8_lossy(&whole.unwrap_or_default()));
-        let body = encoder.encode(&said, &RequestShape::from(&asked.request));
-        let request_hash = self.keep(body);
-        self.played.bodies.push(request_hash);
-        self.played.requests.push(asked.request.clone());
-        self.flight.inference = Some(Asked {
-            request: asked.request,
-            request_hash,
-        });
-        Ok(())
+        let bytes = self.blobs.get(&full).cloned().unwrap_or_default();
+        let handled = self
+            .session
+            .handle(self.now_ms, Input::Blob { bytes, hash: full });
+        handled.map_err(|fault| format!("failed to {fault}"))
     }
 
     pub(super) fn keep(&mut self, bytes: Vec<u8>) -> Digest {
         let hash = Digest::of(&bytes);
-        self.played.blobs.insert(hash, bytes);
+        self.blobs.insert(hash, bytes);
         hash
     }
 
@@ -274,13 +294,13 @@ impl Drive {
             .iter()
             .copied()
             .chain(std::iter::repeat(true));
-        let targets = self.played.contract.targets.iter().zip(answers);
+        let targets = self.contract().targets.iter().zip(answers);
         let targets = targets.map(|(_, responsive)| ProbedTarget {
             detail: if responsive { "answers" } else { "no answer" }.to_owned(),
             responsive,
         });
         let targets = targets.collect();
-        self.push(EventKind::Probed(Probed { targets }))
+        self.hand_in(Input::Probed(Probed { targets }))
     }
 }
 
@@ -288,8 +308,8 @@ impl Flight {
     pub(super) fn describe(&self) -> String {
         if self.probe {
             "the probe".to_owned()
-        } else if let Some(asked) = &self.inference {
-            format!("inference {}", asked.request.inference)
+        } else if let Some(request) = &self.inference {
+            format!("inference {}", request.inference)
         } else if let Some(order) = &self.awaiting {
             format!("the approval of call {}", order.call)
         } else if let Some(running) = self.calls.first() {

@@ -1,44 +1,41 @@
 //! What the model and its provider do in a case.
 
-use super::drive::{Asked, Drive};
+use super::drive::Drive;
 use super::script::{Answer, Body, FaultText, UsageText};
 use super::wire;
-use crate::adapter::xml::{Nonce, transported};
-use crate::adapter::{Adapter, Decoded, ResponseMeta};
-use crate::kernel::{EventKind, InferenceFailed, InferenceReturned};
+use crate::adapter::xml::Nonce;
+use crate::adapter::{Adapter, ResponseMeta};
+use crate::kernel::{EventKind, InferRequest, InferenceFailed};
 use crate::message::{
-    AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, QuarterBytes, Repair,
+    AdapterStatus, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFault, Repair,
     Usage,
 };
+use crate::session::{Input, Judged};
 
 impl Drive {
-    fn asked(&mut self) -> Result<Asked, String> {
+    fn asked(&mut self) -> Result<InferRequest, String> {
         let waits_for = self.flight.describe();
         self.flight.inference.take().ok_or_else(|| {
-            let state = self.played.run.state();
+            let state = self.state();
             format!("no inference is in flight: {state} waits for {waits_for}")
         })
     }
 
     pub(super) fn answer(&mut self, answer: &Answer) -> Result<(), String> {
         let asked = self.asked()?;
-        let target = asked.request.target;
-        let contract = self.played.contract.clone();
-        let adapter = Adapter::of_target(&contract, target).map_err(|fault| fault.to_string())?;
-        let model = contract
-            .targets
-            .get(target)
-            .map_or("", |t| t.model.as_str());
-        let xml = asked.request.xml.as_ref();
-        let said = |text: &str| match xml {
+        let contract = self.contract().clone();
+        let adapter = Adapter::of_target(&contract, asked.target).map_err(|e| e.to_string())?;
+        let target = contract.targets.get(asked.target);
+        let model = target.map_or("", |target| target.model.as_str());
+        let with_nonce = |text: &str| match &asked.xml {
             Some(offer) => with_nonce(text, &offer.genesis),
             None => text.to_owned(),
         };
         let (body, recovered) = match &answer.body {
-            Body::Raw(body) => (said(body), false),
+            Body::Raw(body) => (with_nonce(body), false),
             Body::Message(message) => {
                 let mut message = message.clone();
-                message.content = said(&message.content);
+                message.content = with_nonce(&message.content);
                 (wire::body(adapter, &message, answer.usage, model)?, false)
             }
             Body::Recovered(message) => (wire::body(adapter, message, answer.usage, model)?, true),
@@ -48,73 +45,98 @@ impl Drive {
             received_unix_ms: 0,
             status: answer.status.unwrap_or(200),
         };
-        let mut decoder = adapter.decoder_under(&contract, meta, model);
-        decoder.push(body.as_bytes());
-        let raw_hash = self.keep(body.into_bytes());
-        let mut result = match decoder.finish() {
-            Decoded::Message(result) => {
-                Box::new(transported(*result, xml, &contract, (target, adapter)))
-            }
-            Decoded::Fault { mut fault, usage } => {
-                if let Some(code) = answer.rejected {
-                    let class = fault.class.as_str();
-                    return Err(format!(
-                        "the adapter made a fault of it ({class}), expected {code}"
-                    ));
-                }
-                fault.raw_hash = Some(raw_hash);
-                return self.failed(&asked, fault, usage);
-            }
-        };
-        if !self.recast || result.failure_code.is_some() != answer.rejected.is_some() {
-            same_verdict(answer, &result)?;
-        }
+        let bytes = body.into_bytes();
+        self.check_verdict(answer, asked.inference, meta.clone(), &bytes)?;
         if recovered {
-            self.played.replayable = false;
-            result.status = AdapterStatus::Recovered;
-            result.repair = Some(Repair {
-                original: "as the case says".to_owned(),
-                repaired: "as the case says".to_owned(),
-                steps: Vec::new(),
-            });
+            return self.recovered(asked.inference, meta, &bytes);
         }
-        let usage = result.usage_or_estimate(asked.request.expected_tokens, &QuarterBytes);
-        let admitted = self.played.run.admit(*result);
-        if let Some(text) = admitted.withheld {
-            self.keep(text.into_bytes());
+        self.hand_in(Input::Response {
+            bytes,
+            inference: asked.inference,
+            meta,
+        })
+    }
+
+    /// Whether the session makes of a response what the case says.
+    fn check_verdict(
+        &self,
+        answer: &Answer,
+        inference: InferenceSeq,
+        meta: ResponseMeta,
+        bytes: &[u8],
+    ) -> Result<(), String> {
+        match self
+            .judged(inference, meta, bytes)
+            .map(|judged| judged.event)
+        {
+            Some(EventKind::InferenceReturned(returned)) => {
+                let rejects = answer.rejected.is_some();
+                if self.recast && returned.result.failure_code.is_some() == rejects {
+                    return Ok(());
+                }
+                same_verdict(answer, &returned.result)
+            }
+            Some(EventKind::InferenceFailed(failed)) => match answer.rejected {
+                Some(code) => {
+                    let class = failed.fault.class.as_str();
+                    let fault =
+                        format!("the adapter made a fault of it ({class}), expected {code}");
+                    Err(fault)
+                }
+                None => Ok(()),
+            },
+            _ => Err(format!("request {inference} is not in flight")),
         }
-        self.push(EventKind::InferenceReturned(Box::new(InferenceReturned {
-            gate_breached: answer.gate_breached,
-            gated: admitted.gated,
-            inference: asked.request.inference,
-            redacted: false,
-            request_hash: asked.request_hash,
-            result: admitted.result,
-            usage,
-        })))
+    }
+
+    fn judged(&self, inference: InferenceSeq, meta: ResponseMeta, bytes: &[u8]) -> Option<Judged> {
+        let mut arriving = self.session.begin(inference, meta)?;
+        arriving.push(bytes);
+        self.session.judge(inference, arriving.end(), None)
+    }
+
+    /// A message that some adapter of another build repaired.
+    fn recovered(
+        &mut self,
+        inference: InferenceSeq,
+        meta: ResponseMeta,
+        bytes: &[u8],
+    ) -> Result<(), String> {
+        self.replayable = false;
+        let judged = self.judged(inference, meta, bytes);
+        let Some(Judged {
+            blobs,
+            event: EventKind::InferenceReturned(mut returned),
+        }) = judged
+        else {
+            return Err("what is no message cannot have been repaired".to_owned());
+        };
+        for bytes in blobs {
+            self.keep(bytes);
+        }
+        returned.result.status = AdapterStatus::Recovered;
+        returned.result.repair = Some(Repair {
+            original: "as the case says".to_owned(),
+            repaired: "as the case says".to_owned(),
+            steps: Vec::new(),
+        });
+        self.push(EventKind::InferenceReturned(returned))
     }
 
     pub(super) fn fail(&mut self, text: &FaultText) -> Result<(), String> {
         let asked = self.asked()?;
+        let issued = self.session.issued(asked.inference);
+        let request_hash = issued.map(|issued| issued.body);
         let mut fault = ProviderFault::new(text.class, "as the case says");
         fault.retry_after_ms = text.retry_after_ms;
         fault.status = text.status;
-        self.failed(&asked, fault, text.usage.map(reported))
-    }
-
-    fn failed(
-        &mut self,
-        asked: &Asked,
-        fault: ProviderFault,
-        usage: Option<Usage>,
-    ) -> Result<(), String> {
         self.push(EventKind::InferenceFailed(InferenceFailed {
-            gated: fault.raw_hash.is_some() && self.played.run.holds_back(),
             fault,
-            inference: asked.request.inference,
+            gated: false,
+            inference: asked.inference,
             redacted: false,
-            request_hash: Some(asked.request_hash),
-            usage,
+            request_hash,
+            usage: text.usage.map(reported),
         }))
     }
 }

@@ -135,8 +135,9 @@ mod tests {
 
     use super::*;
     use crate::contract::ContractSpec;
-    use crate::driver::{self, Environment, Observer, RedactionKey, RunRequest};
+    use crate::driver::{self, Environment, Observer, RunRequest};
     use crate::kernel::EntryDraft;
+    use crate::session::RedactionKey;
     use crate::store::{Durability, Store};
     use crate::transcript::SealedEntry;
     use crate::view::Entry;

@@ -19,7 +19,6 @@ struct StepMap {
     word: Option<Word>,
     error: Option<String>,
     fault: Option<ProviderFaultClass>,
-    gate_breached: bool,
     headers: BTreeMap<String, String>,
     malformed: Option<String>,
     message: Option<MessageText>,
@@ -82,7 +81,6 @@ pub(super) struct FaultText {
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     pub(super) body: Body,
-    pub(super) gate_breached: bool,
     pub(super) headers: BTreeMap<String, String>,
     /// The code with which the adapter must reject it; none where it must not.
     pub(super) rejected: Option<FailureCode>,
@@ -275,7 +273,6 @@ impl StepMap {
         let answer = |body| {
             What::Answer(Answer {
                 body,
-                gate_breached: self.gate_breached,
                 headers: self.headers.clone(),
                 rejected: self.rejected,
                 pointer: self.pointer.clone(),

@@ -2,11 +2,10 @@
 
 use super::drive::{Drive, Running};
 use super::script::{ToolResult, Word};
-use crate::kernel::{EventKind, ToolReturned, observation_text};
 use crate::message::{
     CallSeq, ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, ToolOutcome,
-    estimate_tokens,
 };
+use crate::session::Input;
 
 impl Drive {
     pub(super) fn tool(&mut self, call: Option<u64>, result: &ToolResult) -> Result<(), String> {
@@ -16,17 +15,14 @@ impl Drive {
             Some(number) => calls.iter().position(|c| c.order.call == CallSeq(number)),
         };
         let Some(place) = place else {
-            let state = self.played.run.state();
+            let state = self.state();
             let waits_for = self.flight.describe();
             return Err(format!("no such call runs: {state} waits for {waits_for}"));
         };
         let running = calls.remove(place);
         let call = running.order.call;
         let outcome = self.outcome(&running, result);
-        self.push(EventKind::ToolReturned(Box::new(ToolReturned {
-            call,
-            outcome,
-        })))
+        self.hand_in(Input::ToolResult { call, outcome })
     }
 
     fn outcome(&mut self, running: &Running, result: &ToolResult) -> ToolOutcome {
@@ -62,12 +58,12 @@ impl Drive {
         };
         let wrong_id = matches!(result, ToolResult::Word(Word::WrongId));
         let order = &running.order;
-        let budget = self.played.contract.tool_output_budget.clone();
+        let budget = self.contract().tool_output_budget.clone();
         let bytes_out = error.as_ref().map_or(text.len(), |e| e.message.len());
         let length = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
         let too_long = length(text.len()) > budget.max_bytes_per_call;
         let full = too_long.then(|| self.keep(text.clone().into_bytes()));
-        let mut envelope = ToolEnvelope {
+        let envelope = ToolEnvelope {
             bytes_in: length(order.invocation.arguments.as_str().len()),
             bytes_out: length(bytes_out),
             content: if error.is_none() {
@@ -92,12 +88,6 @@ impl Drive {
                 order.invocation.id.clone()
             },
         };
-        let shown = observation_text(
-            &envelope,
-            budget.max_bytes_per_call,
-            &budget.truncation_marker,
-        );
-        envelope.tokens = estimate_tokens(&shown);
         ToolOutcome::Returned(envelope)
     }
 }

@@ -7,17 +7,17 @@ use tokio_util::sync::CancellationToken;
 use super::backends::{Sources, backends};
 use super::clock::unix_ms;
 use super::guard::{Guard, recorded};
-use super::redaction::{RedactionKey, Redactor};
 use super::resume::Resumption;
 use super::tokenizers::Tokenizers;
 use super::{DriverError, Environment};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, IntentPolicyResolver,
-    McpTransport, Validators,
+    McpTransport,
 };
 use crate::inference::Backend;
 use crate::kernel::RunStarted;
-use crate::message::{Digest, QuarterBytes, RunId, TokenCounter};
+use crate::message::{Digest, QuarterBytes, RunId, Scrubber, TokenCounter};
+use crate::session::{RedactionKey, Redactor, Scrub};
 use crate::store::Invocation;
 use crate::tools::{BringUp, ServerSpec, ToolServers};
 
@@ -58,7 +58,6 @@ pub(super) enum Start {
     New {
         invocation: Option<Invocation>,
         started: Box<RunStarted>,
-        validators: Arc<Validators>,
     },
     /// From where its transcript ends.
     Again(Box<Resumption>),
@@ -130,7 +129,7 @@ pub(super) async fn prepare_after(
         () = cancel.cancelled() => return Err(DriverError::Cancelled),
         up = ToolServers::bring_up(servers, &workspace, &guard.servers, cancel) => up,
     };
-    redactor.clean_faults(&mut faults);
+    Scrub(redactor.as_ref()).faults(&mut faults);
     let tools_are_up = capabilities.values().all(|server| server.available);
     let manifest = CapabilityManifest {
         servers: capabilities,
@@ -167,7 +166,6 @@ pub(super) async fn prepare_after(
             return Err(fault);
         }
     };
-    let validators = Arc::new(Validators::compile(&contract));
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
         Err(fault) => {
@@ -198,7 +196,6 @@ pub(super) async fn prepare_after(
         start: Start::New {
             invocation,
             started,
-            validators,
         },
     })
 }

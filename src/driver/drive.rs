@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -6,42 +6,32 @@ use tokio_util::sync::CancellationToken;
 
 use super::bring_up::Start;
 use super::clock::RunClock;
-use super::perform::{self, Answer};
+use super::perform::{self, Done, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
-use super::redaction::Redactor;
-use super::tasks::{Ended, Performed, Tasks};
+use super::resume::Resumption;
+use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared};
-use crate::adapter::{Adapter, RequestEncoder};
-use crate::contract::ExecutionContract;
 use crate::inference::Backend;
-use crate::kernel::{
-    Approval, Effect, EntryDraft, Event, EventKind, Interrupter, Run, ToolReturned,
-};
-use crate::message::{Digest, RunId, TokenCounter, ToolOutcome};
-use crate::store::{NewRun, RunLock, Store, StoreError};
-use crate::tools::{Clock, ToolServers};
+use crate::kernel::{EntryDraft, Run, RunStarted};
+use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
+use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
+use crate::store::{Invocation, NewRun, RunLock, Store, StoreError};
+use crate::tools::Clock;
 use crate::transcript::SealedEntry;
 
-/// What somebody outside asks of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Control {
-    /// Come to an end; a second one is an abort.
-    Stop,
-    /// End now.
-    Abort,
-    /// End now: the process is being ended.
-    Shutdown,
-    /// A person allows the call that waits for it.
-    Approve(Approval),
-    /// A person refuses it.
-    Deny(Approval),
-}
+/// Pieces of responses that wait to be taken.
+const PIECES: usize = 64;
 
 /// Sees a run's entries, each once, after it has become durable.
 pub trait Observer: Send {
     /// One entry, and the run after the step that wrote it.
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run);
+
+    /// Text of a response that may be shown while the rest arrives.
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        let _ = (inference, text);
+    }
 }
 
 /// A run that has ended.
@@ -79,7 +69,25 @@ pub async fn drive(
         servers,
         start,
     } = prepared;
-    let begun = match Begun::begin(start, store, &run_id, &contract).await {
+    let scrubber: Arc<dyn Scrubber> = redactor;
+    let begun = match start {
+        Start::New {
+            invocation,
+            started,
+        } => Session::new(contract, counter, Arc::clone(&scrubber))
+            .map_err(DriverError::from)
+            .and_then(|session| Begun::new(store, invocation, *started, session)),
+        Start::Again(resumption) => {
+            Begun::again(
+                store,
+                &run_id,
+                *resumption,
+                (counter, Arc::clone(&scrubber)),
+            )
+            .await
+        }
+    };
+    let begun = match begun {
         Ok(begun) => begun,
         Err(fault) => {
             servers.close().await;
@@ -88,31 +96,38 @@ pub async fn drive(
     };
     let Begun {
         at_ms,
+        first,
         lock,
+        recorder,
+        session,
         started_unix_ms,
-        stretch,
     } = begun;
     let servers = Arc::new(servers);
-    let guarded = (contract, counter, redactor);
-    let times = (at_ms, started_unix_ms);
-    let workers = Workers::new(backends, guarded, Arc::clone(&servers), &run_id, times);
-    let driven = match workers {
-        Ok(mut workers) => {
-            let driven = workers
-                .until_finished(stretch, &mut control, observer)
-                .await;
-            workers.shut_down().await;
-            driven
-        }
-        Err(fault) => Err(fault),
-    };
+    let clock = RunClock::starting_at(at_ms);
+    let mut host = Host::new(
+        backends,
+        Tools {
+            clock,
+            queues: Arc::new(Queues::of(session.contract())),
+            scrubber,
+            servers: Arc::clone(&servers),
+        },
+        recorder,
+        session,
+    );
+    let driven = host.until_done(first, &mut control, observer).await;
+    let elapsed_ms = clock.run_ms();
+    let session = host.shut_down().await;
     // Every task has ended, so this is the last handle.
     if let Ok(servers) = Arc::try_unwrap(servers) {
         servers.close().await;
     }
     // A run that is cut off here keeps its lock until its tools are down.
-    let (run, head, entries, elapsed_ms) = driven?;
+    driven?;
     lock.discard();
+    let entries = session.entries();
+    let head = session.head().unwrap_or(Digest::ZERO);
+    let run = session.into_run().ok_or(SessionError::NotStarted)?;
     Ok(Finished {
         run,
         run_id,
@@ -126,317 +141,247 @@ pub async fn drive(
 /// A run that this process, and no other, drives from now on.
 struct Begun<'s> {
     at_ms: u64,
+    /// What the session is told first.
+    first: Input,
     lock: RunLock,
-    started_unix_ms: u64,
-    stretch: Stretch<'s>,
-}
-
-/// What the loop begins with.
-struct Stretch<'s> {
-    effects: Vec<Effect>,
-    /// Events that stand before everything that happens from now on.
-    given: VecDeque<EventKind>,
     recorder: Recorder<'s>,
-    run: Run,
+    session: Session,
+    started_unix_ms: u64,
 }
 
 impl<'s> Begun<'s> {
-    async fn begin(
-        start: Start,
-        store: &'s Store,
-        run_id: &RunId,
-        contract: &Arc<ExecutionContract>,
-    ) -> Result<Self, DriverError> {
-        match start {
-            Start::New {
-                invocation,
-                started,
-                validators,
-            } => {
-                let lock = store.lock_run(run_id)?;
-                let started_unix_ms = started.started_unix_ms;
-                let recorder = Recorder::beginning(
-                    store,
-                    NewRun {
-                        contract: Arc::clone(contract),
-                        created_unix_ms: started_unix_ms,
-                        invocation,
-                        run_id: run_id.clone(),
-                    },
-                    contract.checkpoint_every,
-                );
-                let (run, effects) = Run::start(Arc::clone(contract), validators, *started);
-                Ok(Self {
-                    at_ms: 0,
-                    lock,
-                    started_unix_ms,
-                    stretch: Stretch {
-                        effects,
-                        given: VecDeque::new(),
-                        recorder,
-                        run,
-                    },
-                })
-            }
-            Start::Again(resumption) => {
-                let handle = store.claim_run(run_id).await?;
-                // Somebody who does not know the lock has written since the run was read.
-                if handle.chain().head() != resumption.head {
-                    let run_id = run_id.clone();
-                    return Err(StoreError::Fenced { run_id }.into());
-                }
-                let given = resumption.events().collect();
-                Ok(Self {
-                    at_ms: resumption.at_ms,
-                    lock: resumption.lock,
-                    started_unix_ms: resumption.started_unix_ms,
-                    stretch: Stretch {
-                        effects: Vec::new(),
-                        given,
-                        recorder: Recorder::going_on(store, handle, contract.checkpoint_every),
-                        run: resumption.run,
-                    },
-                })
-            }
-        }
-    }
-}
-
-/// The next event that was given in advance. What the machine does not wait for any more is not lost.
-fn next_given(given: &mut VecDeque<EventKind>, run: &Run) -> Option<EventKind> {
-    while let Some(event) = given.pop_front() {
-        match &event {
-            EventKind::EffectLost(lost) if !run.unresolved().contains(lost) => {}
-            _ => return Some(event),
-        }
-    }
-    None
-}
-
-/// Everything that performs effects, and what it needs for it.
-struct Workers {
-    adapters: Vec<(Adapter, RequestEncoder)>,
-    backends: Vec<Arc<Backend>>,
-    cancel: CancellationToken,
-    clock: RunClock,
-    contract: Arc<ExecutionContract>,
-    counter: Arc<dyn TokenCounter>,
-    queues: Arc<Queues>,
-    redactor: Arc<Redactor>,
-    run_id: RunId,
-    servers: Option<Arc<ToolServers>>,
-    started_unix_ms: u64,
-    /// Whole results of the step under way, of which a summary may be asked for.
-    summable: BTreeMap<Digest, Vec<u8>>,
-    tasks: Tasks,
-}
-
-mod asking;
-
-use asking::inference_event;
-
-impl Workers {
     fn new(
-        backends: Vec<Arc<Backend>>,
-        (contract, counter, redactor): (
-            Arc<ExecutionContract>,
-            Arc<dyn TokenCounter>,
-            Arc<Redactor>,
-        ),
-        servers: Arc<ToolServers>,
-        run_id: &RunId,
-        (at_ms, started_unix_ms): (u64, u64),
+        store: &'s Store,
+        invocation: Option<Invocation>,
+        started: RunStarted,
+        session: Session,
     ) -> Result<Self, DriverError> {
-        let adapters = (0..contract.targets.len())
-            .map(|target| {
-                let adapter = Adapter::of_target(&contract, target)?;
-                let encoder = RequestEncoder::new(&contract, target)?;
-                Ok((adapter, encoder.begun_at(started_unix_ms)))
-            })
-            .collect::<Result<_, DriverError>>()?;
+        let started_unix_ms = started.started_unix_ms;
+        let run_id = started.run_id.clone();
+        let lock = store.lock_run(&run_id)?;
+        let new = NewRun {
+            contract: Arc::clone(session.contract()),
+            created_unix_ms: started_unix_ms,
+            invocation,
+            run_id,
+        };
         Ok(Self {
-            adapters,
-            backends,
-            cancel: CancellationToken::new(),
-            clock: RunClock::starting_at(at_ms),
-            queues: Arc::new(Queues::of(&contract)),
-            contract,
-            counter,
-            redactor,
-            run_id: run_id.clone(),
-            servers: Some(servers),
+            at_ms: 0,
+            first: Input::Start(Box::new(started)),
+            lock,
+            recorder: Recorder::beginning(store, new),
+            session,
             started_unix_ms,
-            summable: BTreeMap::new(),
-            tasks: Tasks::default(),
         })
     }
 
-    /// The loop: do what the machine says, wait for what happens next, tell the machine.
-    async fn until_finished(
-        &mut self,
-        stretch: Stretch<'_>,
-        control: &mut mpsc::Receiver<Control>,
-        observer: &mut dyn Observer,
-    ) -> Result<(Run, Digest, u64, u64), DriverError> {
-        let Stretch {
-            mut effects,
-            mut given,
-            mut recorder,
-            mut run,
-        } = stretch;
-        let mut control_open = true;
-        loop {
-            let finished = self
-                .perform(std::mem::take(&mut effects), &run, &mut recorder, observer)
-                .await?;
-            if finished {
-                let elapsed_ms = self.clock.run_ms();
-                return Ok((run, recorder.head(), recorder.length(), elapsed_ms));
-            }
-            if let Some(event) = next_given(&mut given, &run) {
-                let at_ms = self.clock.run_ms();
-                effects = run.step(Event { at_ms, event });
-                continue;
-            }
-            let deadline = run.next_deadline();
-            let event = tokio::select! {
-                biased;
-                asked = control.recv(), if control_open => match asked {
-                    Some(Control::Stop) => {
-                        self.queues.stop();
-                        EventKind::StopRequested
-                    }
-                    Some(Control::Abort) => EventKind::Interrupted(Interrupter::Abort),
-                    Some(Control::Shutdown) => EventKind::Interrupted(Interrupter::Shutdown),
-                    Some(Control::Approve(approval)) => EventKind::ApprovalGiven(approval),
-                    Some(Control::Deny(approval)) => EventKind::ApprovalDenied(approval),
-                    None => {
-                        control_open = false;
-                        continue;
-                    }
-                },
-                Some(ended) = self.tasks.next() => match ended {
-                    Ended::Answered(answer) => self.event_of(*answer, &run, &mut recorder),
-                    Ended::Panicked(event) => event,
-                },
-                () = sleep_until(&self.clock, deadline) => EventKind::TimerFired,
-            };
-            effects = run.step(Event {
-                at_ms: self.clock.run_ms(),
-                event,
-            });
+    async fn again(
+        store: &'s Store,
+        run_id: &RunId,
+        resumption: Resumption,
+        (counter, scrubber): (Arc<dyn TokenCounter>, Arc<dyn Scrubber>),
+    ) -> Result<Self, DriverError> {
+        let Resumption {
+            at_ms,
+            head,
+            lock,
+            session,
+            started_unix_ms,
+            tools_changed,
+        } = resumption;
+        let handle = store.claim_run(run_id).await?;
+        // Another process that does not know the lock has written since the run was read.
+        if handle.chain().head() != head {
+            let run_id = run_id.clone();
+            return Err(StoreError::Fenced { run_id }.into());
+        }
+        Ok(Self {
+            at_ms,
+            first: Input::Resumed { tools_changed },
+            lock,
+            recorder: Recorder::going_on(store, handle),
+            session: session.resume(counter, scrubber)?,
+            started_unix_ms,
+        })
+    }
+}
+
+/// What a session needs of the world: models, tools, a clock, a store.
+struct Host<'s> {
+    backends: Vec<Arc<Backend>>,
+    cancel: CancellationToken,
+    /// When the session wants to be woken.
+    due_ms: Option<u64>,
+    pieces: mpsc::Receiver<Input>,
+    /// Ends the reading of one response.
+    reading: BTreeMap<InferenceSeq, CancellationToken>,
+    recorder: Recorder<'s>,
+    sender: mpsc::Sender<Input>,
+    session: Session,
+    /// Whole results of the step under way, of which a summary may be asked for.
+    summable: BTreeMap<Digest, Vec<u8>>,
+    tasks: Tasks,
+    tools: Tools,
+}
+
+impl<'s> Host<'s> {
+    fn new(
+        backends: Vec<Arc<Backend>>,
+        tools: Tools,
+        recorder: Recorder<'s>,
+        session: Session,
+    ) -> Self {
+        let (sender, pieces) = mpsc::channel(PIECES);
+        Self {
+            backends,
+            cancel: CancellationToken::new(),
+            due_ms: None,
+            pieces,
+            reading: BTreeMap::new(),
+            recorder,
+            sender,
+            session,
+            summable: BTreeMap::new(),
+            tasks: Tasks::default(),
+            tools,
         }
     }
 
-    /// Performs one step's effects in their order; true where the run is over.
-    async fn perform(
+    /// The loop: hand in what happened, do what the session asks for, wait for what happens next.
+    async fn until_done(
         &mut self,
-        effects: Vec<Effect>,
-        run: &Run,
-        recorder: &mut Recorder<'_>,
+        first: Input,
+        control: &mut mpsc::Receiver<Control>,
         observer: &mut dyn Observer,
-    ) -> Result<bool, DriverError> {
-        for effect in effects {
-            match effect {
-                Effect::Append(drafts) => {
-                    let sealed = recorder.append(&drafts).await?;
-                    for (draft, sealed) in drafts.iter().zip(&sealed) {
-                        observer.entry(draft, sealed, run);
-                    }
-                }
-                Effect::Probe => {
-                    let (backends, redactor) = (self.backends.clone(), Arc::clone(&self.redactor));
-                    let probe = Performed::Probe(backends.len());
-                    let cancel = self.cancel.child_token();
-                    self.tasks
-                        .spawn(probe, perform::probe(backends, redactor, cancel));
-                }
-                Effect::Infer(request) => self.infer(request, run),
-                Effect::Summarise(asked) => self.summarise(asked)?,
-                Effect::Execute(order) => {
-                    if let Some(servers) = &self.servers {
-                        let call = Performed::Call(order.call);
-                        let origin = self.contract.tool(&order.invocation.name);
-                        let origin = origin.map_or_else(String::new, |tool| tool.origin.clone());
-                        let cancel = self.cancel.child_token();
-                        let unstarted = order.clone();
-                        let calling = perform::call(
-                            Arc::clone(servers),
-                            (Arc::clone(&self.contract), Arc::clone(&self.counter)),
-                            Arc::clone(&self.redactor),
-                            self.run_id.clone(),
-                            self.clock,
-                            order,
-                            cancel.clone(),
-                        );
-                        let queues = Arc::clone(&self.queues);
-                        self.tasks.spawn(call, async move {
-                            match queues.slot(&origin, &cancel).await {
-                                Some(slot) => {
-                                    let answer = calling.await;
-                                    drop(slot);
-                                    answer
-                                }
-                                None => Answer::Call {
-                                    blobs: Vec::new(),
-                                    order: unstarted,
-                                    outcome: ToolOutcome::Cancelled,
-                                },
+    ) -> Result<(), DriverError> {
+        let mut control_open = true;
+        let mut next = Done::from(first);
+        loop {
+            self.hand_in(next)?;
+            if self.done(observer).await? {
+                return Ok(());
+            }
+            next = loop {
+                tokio::select! {
+                    biased;
+                    wanted = control.recv(), if control_open => match wanted {
+                        Some(wanted) => {
+                            if wanted == Control::Stop {
+                                self.tools.queues.stop();
                             }
-                        });
+                            break Input::Control(wanted).into();
+                        }
+                        None => control_open = false,
+                    },
+                    // Before what tasks end with: the end of a response comes after its pieces.
+                    Some(piece) = self.pieces.recv() => break piece.into(),
+                    Some(done) = self.tasks.next() => break done,
+                    () = sleep_until(&self.tools.clock, self.due_ms) => break Input::Timer.into(),
+                }
+            };
+        }
+    }
+
+    /// Hands in what happened, and keeps the bytes that it names.
+    fn hand_in(&mut self, done: Done) -> Result<(), DriverError> {
+        let Done { blobs, input } = done;
+        if let Input::ToolResult { outcome, .. } = &input {
+            let full = match outcome {
+                ToolOutcome::Returned(envelope) => envelope.full,
+                _ => None,
+            };
+            let full = full.filter(|_| self.session.contract().summarizer().is_some());
+            self.summable.clear();
+            for blob in blobs {
+                if let Some(hash) = full.filter(|hash| Digest::of(&blob) == *hash) {
+                    self.summable.insert(hash, blob.clone());
+                }
+                self.recorder.keep(blob);
+            }
+        }
+        let at_ms = self.tools.clock.run_ms();
+        Ok(self.session.handle(at_ms, input)?)
+    }
+
+    /// Does what the session asks for, in its order; true where the run is over.
+    async fn done(&mut self, observer: &mut dyn Observer) -> Result<bool, DriverError> {
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Append(append) => self.append(append, observer).await?,
+                Output::Probe => {
+                    let probe = Performed::Probe(self.backends.len());
+                    let cancel = self.cancel.child_token();
+                    let probing = perform::probe(self.backends.clone(), cancel);
+                    self.tasks.spawn(probe, probing);
+                }
+                Output::Send(request) => self.send(request),
+                Output::Call(call) => self.call(call),
+                Output::Summarise { full, .. } => {
+                    let bytes = self.summable.get(&full).cloned().unwrap_or_default();
+                    self.hand_in(Input::Blob { bytes, hash: full }.into())?;
+                }
+                Output::Delta { inference, text } => observer.text(inference, &text),
+                Output::Arm(due_ms) => self.due_ms = due_ms,
+                Output::Close(inference) => {
+                    if let Some(reading) = self.reading.remove(&inference) {
+                        reading.cancel();
                     }
                 }
-                // Nothing to do but to wait: the run's own deadline wakes it.
-                Effect::Wait { .. } | Effect::AwaitApproval(_) => {}
-                Effect::Cancel => {
+                Output::Cancel => {
                     self.cancel.cancel();
                     self.cancel = CancellationToken::new();
+                    self.reading.clear();
                 }
-                Effect::Finish(_) => return Ok(true),
+                // A person is asked by whoever watches the entries.
+                Output::Ask(_) => {}
+                Output::Done(_) => return Ok(true),
             }
         }
         Ok(false)
     }
 
-    /// Turns a task's answer into the event that it is, and keeps the bytes that the event names.
-    fn event_of(&mut self, answer: Answer, run: &Run, recorder: &mut Recorder<'_>) -> EventKind {
-        match answer {
-            Answer::Probed(probed) => EventKind::Probed(probed),
-            Answer::Inference(answer) => {
-                inference_event(answer, run, self.counter.as_ref(), recorder)
+    async fn append(
+        &mut self,
+        append: Append,
+        observer: &mut dyn Observer,
+    ) -> Result<(), DriverError> {
+        self.recorder.append(&append).await?;
+        if let Some(last) = append.entries.last() {
+            let at_ms = self.tools.clock.run_ms();
+            self.session.handle(at_ms, Input::Durable(last.seq))?;
+        }
+        if let Some(run) = self.session.run() {
+            for (draft, sealed) in append.drafts.iter().zip(&append.entries) {
+                observer.entry(draft, sealed, run);
             }
-            Answer::Call {
-                blobs,
-                order,
-                outcome,
-            } => {
-                self.summable.clear();
-                let full = match &outcome {
-                    ToolOutcome::Returned(envelope) => envelope.full,
-                    _ => None,
-                };
-                let full = full.filter(|_| self.contract.summarizer().is_some());
-                for blob in blobs {
-                    if let Some(hash) = full
-                        && Digest::of(&blob) == hash
-                    {
-                        self.summable.insert(hash, blob.clone());
-                    }
-                    recorder.keep(blob);
-                }
-                EventKind::ToolReturned(Box::new(ToolReturned {
-                    call: order.call,
-                    outcome,
-                }))
-            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, request: Request) {
+        let inference = request.inference.inference;
+        // The session's target is an index of the contract's targets, and there is a backend for every target.
+        if let Some(backend) = self.backends.get(request.inference.target).cloned() {
+            let cancel = self.cancel.child_token();
+            self.reading.insert(inference, cancel.clone());
+            let asking = perform::infer(backend, request, self.sender.clone(), cancel);
+            self.tasks.spawn(Performed::Inference(inference), asking);
         }
     }
 
+    fn call(&mut self, call: Call) {
+        let performed = Performed::Call(call.order.call);
+        let calling = perform::call(self.tools.clone(), call, self.cancel.child_token());
+        self.tasks.spawn(performed, calling);
+    }
+
     /// Ends every task that is still running.
-    async fn shut_down(&mut self) {
+    async fn shut_down(mut self) -> Session {
         self.cancel.cancel();
+        // A task may wait for a place among the pieces.
+        self.pieces.close();
         self.tasks.all().await;
-        self.servers = None;
+        self.session
     }
 }
 

@@ -6,6 +6,7 @@ use crate::inference::BackendError;
 use crate::kernel::BringUpFault;
 use crate::message::RunId;
 use crate::replay::ReplayReport;
+use crate::session::SessionError;
 use crate::store::StoreError;
 
 /// Why a run could not be begun or brought to its end. Faults inside a run are outcomes, not errors.
@@ -204,6 +205,9 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
     },
+    /// monolith itself: the driver handed in what no host may.
+    #[error("monolith itself failed to drive the run: {0}")]
+    Session(#[from] SessionError),
     /// The operator: the transcript could not be written. Nothing was done after the last durable entry.
     #[error("the transcript cannot be written: {0}")]
     Store(#[from] StoreError),

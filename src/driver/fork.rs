@@ -5,6 +5,7 @@ use super::ancestry::by_target;
 use super::bring_up::{Prepared, RunRequest, Start, prepare_after};
 use crate::kernel::{ParentRun, RunStarted};
 use crate::replay::ForkPoint;
+use crate::session::Scrub;
 
 /// Brings up a run that begins with the conversation of another one. It has budgets of its own, its counters begin at zero, and
 /// no proof of the other counts for it. `task` is what it is told beside the conversation; scripts are played on.
@@ -26,7 +27,7 @@ pub(crate) async fn prepare_fork(
     if let Start::New { started, .. } = &mut prepared.start {
         let (contract, counter) = (&prepared.contract, prepared.counter.as_ref());
         let opening = point.opening(&contract.system, task.as_deref(), counter);
-        started.messages = prepared.redactor.clean_opening(opening, counter);
+        started.messages = Scrub(prepared.redactor.as_ref()).opening(opening, counter);
         if !point.counting.is_like(&contract.counting()) {
             RunStarted::recount(&mut started.messages, counter);
         }

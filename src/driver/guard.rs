@@ -2,18 +2,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::backends::Sources;
-use super::redaction::{RedactionKey, Redactor, Secrets, Unmatched};
+use super::secrets::{Secrets, Unmatched};
 use super::{DriverError, Environment};
 use crate::contract::{CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract};
-use crate::message::RunId;
+use crate::message::{RunId, Scrubber};
+use crate::session::{RedactionKey, Redactor};
 use crate::store::Invocation;
-use crate::tools::Scrub;
 
 /// What keeps the secrets of a request out of its contract and its run.
 #[derive(Debug)]
 pub(super) struct Guard {
     /// Goes over what tool servers say of themselves, which becomes part of the contract.
-    pub(super) servers: Arc<dyn Scrub>,
+    pub(super) servers: Arc<dyn Scrubber>,
     secrets: Secrets,
 }
 
@@ -34,7 +34,7 @@ impl Guard {
             secrets = secrets.held_against(&contract)?;
         }
         Ok(Self {
-            servers: Arc::new(Redactor::fixed(&secrets, &spec.redact)),
+            servers: Arc::new(Redactor::fixed(secrets.matched(), &spec.redact)),
             secrets,
         })
     }
@@ -57,7 +57,7 @@ impl Guard {
         run_id: &RunId,
     ) -> Arc<Redactor> {
         let salt = key.salt(run_id);
-        Arc::new(Redactor::salted(&self.secrets, &spec.redact, salt))
+        Arc::new(Redactor::salted(self.secrets.matched(), &spec.redact, salt))
     }
 }
 

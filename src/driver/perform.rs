@@ -1,231 +1,210 @@
-//! How effects are performed: each as a task that answers once. Nothing here decides what an answer means.
+//! How the outputs of a session are done: each as a task that ends with one input. Nothing here decides what it means.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::poll;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::clock::{RunClock, unix_ms};
-use super::redaction::Redactor;
-use crate::adapter::{Adapter, Decoded, ResponseDecoder, ResponseMeta};
-use crate::contract::{ExecutionContract, Terms};
-use crate::inference::{Backend, Patience, TransportFault};
-use crate::kernel::{
-    CallOrder, InferRequest, Probed, ProbedTarget, ToolExposure, XmlOffer, observation_text,
-};
-use crate::message::{Digest, InferenceSeq, RunId, TokenCounter, ToolOutcome};
+use super::queues::Queues;
+use crate::adapter::ResponseMeta;
+use crate::inference::{Backend, Patience, Reply, TransportFault};
+use crate::kernel::{Probed, ProbedTarget};
+use crate::message::{Digest, InferenceSeq, Scrubber, ToolOutcome};
+use crate::session::{Call, Input, Request};
 use crate::tools::{BlobSink, CallTerms, ToolServers};
 
-/// What a task answers.
+/// A response that arrives faster than it is taken is handed over in pieces of about so many bytes.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// What a task ends with.
 #[derive(Debug)]
-pub(super) enum Answer {
-    Probed(Probed),
-    Inference(InferenceAnswer),
-    Call {
-        blobs: Vec<Vec<u8>>,
-        order: CallOrder,
-        outcome: ToolOutcome,
-    },
+pub(super) struct Done {
+    /// Bytes that the event names and that the host keeps.
+    pub(super) blobs: Vec<Vec<u8>>,
+    pub(super) input: Input,
 }
 
-/// What came of one request.
-#[derive(Debug)]
-pub(super) struct InferenceAnswer {
-    /// By whose rules it was judged.
-    pub(super) adapter: Adapter,
-    /// Whether the backend itself kept the gate closed.
-    pub(super) closed: bool,
-    pub(super) expected_tokens: u64,
-    pub(super) inference: InferenceSeq,
-    /// The body as far as it arrived, without secrets; none where it is not kept.
-    pub(super) raw: Option<Vec<u8>>,
-    /// The name of the body; none where nothing arrived.
-    pub(super) raw_hash: Option<Digest>,
-    pub(super) request_hash: Digest,
-    pub(super) response: Result<Decoded, TransportFault>,
-    /// Index of the target that was asked.
-    pub(super) target: usize,
-    /// The tags that the request offered.
-    pub(super) xml: Option<XmlOffer>,
+impl From<Input> for Done {
+    fn from(input: Input) -> Self {
+        let blobs = Vec::new();
+        Self { blobs, input }
+    }
 }
 
 /// Asks every target whether it answers, all at once.
-pub(super) async fn probe(
-    backends: Vec<Arc<Backend>>,
-    redactor: Arc<Redactor>,
-    cancel: CancellationToken,
-) -> Answer {
+pub(super) async fn probe(backends: Vec<Arc<Backend>>, cancel: CancellationToken) -> Done {
     let probes = backends.iter().map(|backend| backend.probe(&cancel));
     let targets = futures_util::future::join_all(probes)
         .await
         .into_iter()
         .map(|probe| ProbedTarget {
-            detail: redactor.cut_text(&probe.detail),
+            detail: probe.detail,
             responsive: probe.responsive,
         })
         .collect();
-    Answer::Probed(Probed { targets })
+    Input::Probed(Probed { targets }).into()
 }
 
-/// One request and the whole of its answer.
+/// One request and its response. What arrives while the end is not there yet goes to `pieces`; a response that is all there at once is
+/// handed over as a whole.
 pub(super) async fn infer(
     backend: Arc<Backend>,
-    adapter: Adapter,
-    contract: Arc<ExecutionContract>,
-    redactor: Arc<Redactor>,
-    request: InferRequest,
-    body: Vec<u8>,
+    request: Request,
+    pieces: mpsc::Sender<Input>,
     cancel: CancellationToken,
-) -> Answer {
+) -> Done {
     #[cfg(test)]
-    trip(&String::from_utf8_lossy(&body), "panic in the request");
-    let request_hash = Digest::of(&body);
-    let patience = Patience {
-        cancel,
-        idle: Duration::from_millis(contract.llm_timeout_ms),
+    trip(
+        &String::from_utf8_lossy(&request.body),
+        "panic in the request",
+    );
+    let inference = request.inference.inference;
+    let mut arriving = Arriving {
+        head: None,
+        inference,
+        pieces,
+        waiting: Vec::new(),
     };
-    let target = contract.targets.get(request.target);
-    let path = target.map_or_else(Default::default, |target| adapter.path(target));
-    let asked = Question {
-        adapter,
-        model: target.map_or("", |target| target.model.as_str()),
-        path: path.as_ref(),
-        terms: &contract,
-    };
-    let Exchange {
-        raw,
-        raw_hash,
-        response,
-    } = exchange(&backend, asked, body, &patience, &redactor).await;
-    Answer::Inference(InferenceAnswer {
-        adapter,
-        closed: adapter.is_embedded() && request.tools == ToolExposure::Forced,
-        expected_tokens: request.expected_tokens,
-        inference: request.inference,
-        raw,
-        raw_hash,
-        request_hash,
-        response,
-        target: request.target,
-        xml: request.xml,
-    })
-}
-
-/// Whom a request goes to, and by whose rules its answer is judged.
-#[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    pub(super) adapter: Adapter,
-    pub(super) model: &'a str,
-    pub(super) path: &'a str,
-    pub(super) terms: &'a Terms,
-}
-
-impl Question<'_> {
-    fn decoder(&self, meta: ResponseMeta) -> ResponseDecoder {
-        self.adapter.decoder_under(self.terms, meta, self.model)
-    }
-}
-
-/// What came back for one request, without secrets.
-pub(super) struct Exchange {
-    /// The body as far as it arrived; none where it is not kept.
-    pub(super) raw: Option<Vec<u8>>,
-    /// The name of the body; none where nothing arrived.
-    pub(super) raw_hash: Option<Digest>,
-    pub(super) response: Result<Decoded, TransportFault>,
-}
-
-/// One request and what came back, which nobody sees before the secrets are out.
-pub(super) async fn exchange(
-    backend: &Backend,
-    asked: Question<'_>,
-    body: Vec<u8>,
-    patience: &Patience,
-    redactor: &Redactor,
-) -> Exchange {
-    let mut raw = Vec::new();
-    let response = receive(backend, asked, body, patience, &mut raw).await;
-    let arrived = !raw.is_empty();
-    let (response, raw, raw_hash) = match response {
-        Ok((decoded, meta)) => {
-            let cleaned = redactor.clean(raw, decoded, |bytes| {
-                let mut again = asked.decoder(meta);
-                again.push(bytes);
-                again.finish()
-            });
-            (Ok(cleaned.decoded), cleaned.raw, cleaned.raw_hash)
-        }
-        Err(mut fault) => {
-            fault.detail = redactor.cut_text(&fault.detail);
-            let (raw, hash) = redactor.clean_broken(&raw);
-            (Err(fault), raw, hash)
+    let input = match receive(&backend, request, cancel, &mut arriving).await {
+        Ok(()) => arriving.ended().await,
+        Err(fault) => {
+            arriving.hand_over().await;
+            Input::Fault {
+                fault: fault.into_provider_fault(),
+                inference,
+            }
         }
     };
-    Exchange {
-        raw: raw.filter(|_| arrived),
-        raw_hash: arrived.then_some(raw_hash),
-        response,
-    }
+    input.into()
 }
 
 async fn receive(
     backend: &Backend,
-    asked: Question<'_>,
-    body: Vec<u8>,
-    patience: &Patience,
-    raw: &mut Vec<u8>,
-) -> Result<(Decoded, ResponseMeta), TransportFault> {
-    let mut reply = backend.send(asked.path, body, patience).await?;
-    let meta = ResponseMeta {
+    request: Request,
+    cancel: CancellationToken,
+    arriving: &mut Arriving,
+) -> Result<(), TransportFault> {
+    let patience = Patience {
+        cancel,
+        idle: Duration::from_millis(request.timeout_ms),
+    };
+    let mut reply = backend.send(&request.path, request.body, &patience).await?;
+    arriving.head = Some(ResponseMeta {
         headers: reply.head().headers.clone(),
         received_unix_ms: unix_ms(),
         status: reply.head().status,
-    };
-    let mut decoder = asked.decoder(meta.clone());
-    while let Some(chunk) = reply.chunk().await? {
-        decoder.push(&chunk);
-        raw.extend_from_slice(&chunk);
-        if decoder.is_settled() {
-            break;
-        }
+    });
+    while let Some(chunk) = next_chunk(&mut reply, arriving).await? {
+        arriving.waiting.extend_from_slice(&chunk);
     }
-    Ok((decoder.finish(), meta))
+    Ok(())
 }
 
-/// One tool call to its end.
-pub(super) async fn call(
-    servers: Arc<ToolServers>,
-    (contract, counter): (Arc<ExecutionContract>, Arc<dyn TokenCounter>),
-    redactor: Arc<Redactor>,
-    run_id: RunId,
-    clock: RunClock,
-    order: CallOrder,
-    cancel: CancellationToken,
-) -> Answer {
+/// The next bytes; what has arrived before is handed over where they have to be waited for.
+async fn next_chunk(
+    reply: &mut Reply,
+    arriving: &mut Arriving,
+) -> Result<Option<Vec<u8>>, TransportFault> {
+    let mut chunk = std::pin::pin!(reply.chunk());
+    if arriving.waiting.len() < PIECE_BYTES
+        && let std::task::Poll::Ready(chunk) = poll!(&mut chunk)
+    {
+        return chunk;
+    }
+    arriving.hand_over().await;
+    chunk.await
+}
+
+/// What has arrived of a response and was not handed over.
+struct Arriving {
+    /// None once it was handed over.
+    head: Option<ResponseMeta>,
+    inference: InferenceSeq,
+    pieces: mpsc::Sender<Input>,
+    waiting: Vec<u8>,
+}
+
+impl Arriving {
+    async fn hand_over(&mut self) {
+        let inference = self.inference;
+        if let Some(meta) = self.head.take() {
+            self.send(Input::ResponseBegan { inference, meta }).await;
+        }
+        if !self.waiting.is_empty() {
+            let bytes = std::mem::take(&mut self.waiting);
+            self.send(Input::ResponseBytes { bytes, inference }).await;
+        }
+    }
+
+    async fn send(&self, input: Input) {
+        // The loop that receives ends after every task of it.
+        drop(self.pieces.send(input).await);
+    }
+
+    /// What the loop is told at the end, without what was handed over before.
+    async fn ended(mut self) -> Input {
+        let inference = self.inference;
+        if let Some(meta) = self.head {
+            let bytes = self.waiting;
+            return Input::Response {
+                bytes,
+                inference,
+                meta,
+            };
+        }
+        self.hand_over().await;
+        Input::ResponseEnded { inference }
+    }
+}
+
+/// What calls need that are the same for all calls of a run.
+#[derive(Clone, Debug)]
+pub(super) struct Tools {
+    pub(super) clock: RunClock,
+    pub(super) queues: Arc<Queues>,
+    pub(super) scrubber: Arc<dyn Scrubber>,
+    pub(super) servers: Arc<ToolServers>,
+}
+
+/// One tool call to its end, the wait in its queue included.
+pub(super) async fn call(tools: Tools, call: Call, cancel: CancellationToken) -> Done {
+    let Call {
+        idempotency_key,
+        order,
+        output_limit_bytes,
+        queue,
+        timeout_ms,
+    } = call;
+    let Some(slot) = tools.queues.slot(queue.as_deref(), &cancel).await else {
+        return Input::ToolResult {
+            call: order.call,
+            outcome: ToolOutcome::Cancelled,
+        }
+        .into();
+    };
     #[cfg(test)]
     trip(order.invocation.arguments.as_str(), "panic in the call");
     let blobs = CallBlobs::default();
-    let idempotency_key = format!("{run_id}:{}", order.call);
-    let limit = contract.tool_output_budget.max_bytes_per_call;
     let terms = CallTerms {
         blobs: &blobs,
         cancel: &cancel,
-        clock: &clock,
+        clock: &tools.clock,
         idempotency_key: &idempotency_key,
-        output_limit_bytes: limit,
-        scrub: redactor.as_ref(),
-        timeout_ms: contract.tool_timeout_ms,
+        output_limit_bytes,
+        scrub: tools.scrubber.as_ref(),
+        timeout_ms,
     };
-    let mut outcome = servers.call(&order, &terms).await;
-    redactor.clean_outcome(&mut outcome);
-    if let ToolOutcome::Returned(envelope) = &mut outcome {
-        let marker = &contract.tool_output_budget.truncation_marker;
-        envelope.tokens = counter.count(&observation_text(envelope, limit, marker));
-    }
-    Answer::Call {
+    let outcome = tools.servers.call(&order, &terms).await;
+    drop(slot);
+    Done {
         blobs: blobs.take(),
-        order,
-        outcome,
+        input: Input::ToolResult {
+            call: order.call,
+            outcome,
+        },
     }
 }
 

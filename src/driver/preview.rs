@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::backends::Sources;
 use super::bring_up::{server_specs, workspace};
 use super::guard::Guard;
-use super::redaction::Unmatched;
+use super::secrets::Unmatched;
 use super::tokenizers::Tokenizers;
 use super::{DriverError, RunRequest};
 use crate::contract::{

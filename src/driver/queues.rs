@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use crate::contract::{ExecutionContract, ServerKind};
+use crate::contract::ExecutionContract;
 
 /// The queues of a run.
 #[derive(Debug, Default)]
 pub(super) struct Queues {
-    by_origin: BTreeMap<String, Arc<Queue>>,
+    by_name: BTreeMap<String, Arc<Queue>>,
     stopped: CancellationToken,
 }
 
@@ -29,7 +29,7 @@ pub(super) type Slot = Option<OwnedSemaphorePermit>;
 
 impl Queues {
     pub(super) fn of(contract: &ExecutionContract) -> Self {
-        let made: BTreeMap<&String, Arc<Queue>> = contract
+        let made: BTreeMap<String, Arc<Queue>> = contract
             .queues
             .iter()
             .map(|(name, terms)| {
@@ -39,17 +39,11 @@ impl Queues {
                     slots: Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS))),
                     waiting: AtomicUsize::new(0),
                 };
-                (name, Arc::new(queue))
+                (name.clone(), Arc::new(queue))
             })
             .collect();
-        let servers = contract.servers.iter();
-        let outside = servers.filter(|(_, server)| server.kind != ServerKind::Builtin);
-        let bound = outside.filter_map(|(name, server)| {
-            let queue = made.get(server.queue.as_ref()?)?;
-            Some((format!("mcp:{name}"), Arc::clone(queue)))
-        });
         Self {
-            by_origin: bound.collect(),
+            by_name: made,
             stopped: CancellationToken::new(),
         }
     }
@@ -59,9 +53,13 @@ impl Queues {
         self.stopped.cancel();
     }
 
-    /// Waits for the right to call a tool of that origin. None where the call is cancelled, or a stop came, before.
-    pub(super) async fn slot(&self, origin: &str, cancel: &CancellationToken) -> Option<Slot> {
-        let Some(queue) = self.by_origin.get(origin) else {
+    /// Waits for the right to make a call in that queue. None where the call is cancelled, or a stop came, before.
+    pub(super) async fn slot(
+        &self,
+        queue: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Option<Slot> {
+        let Some(queue) = queue.and_then(|name| self.by_name.get(name)) else {
             return Some(None);
         };
         if let Ok(permit) = Arc::clone(&queue.slots).try_acquire_owned() {
@@ -80,8 +78,8 @@ impl Queues {
 
     /// How many calls wait.
     #[cfg(test)]
-    fn depth(&self, origin: &str) -> usize {
-        let queue = self.by_origin.get(origin);
+    fn depth(&self, name: &str) -> usize {
+        let queue = self.by_name.get(name);
         queue.map_or(0, |queue| queue.waiting.load(Ordering::Relaxed))
     }
 }
@@ -128,38 +126,44 @@ mod tests {
     #[tokio::test]
     async fn servers_of_one_queue_share_its_places() {
         let (queues, cancel) = (queues(), CancellationToken::new());
-        let first = queues.slot("mcp:a", &cancel).await.unwrap();
-        let second = queues.slot("mcp:b", &cancel).await.unwrap();
+        let first = queues.slot(Some("slow"), &cancel).await.unwrap();
+        let second = queues.slot(Some("slow"), &cancel).await.unwrap();
         assert!(first.is_some() && second.is_some());
-        let mut third = Box::pin(queues.slot("mcp:a", &cancel));
+        let mut third = Box::pin(queues.slot(Some("slow"), &cancel));
         assert!((&mut third).now_or_never().is_none());
-        assert_eq!(queues.depth("mcp:b"), 1, "they are one queue");
+        assert_eq!(queues.depth("slow"), 1, "they are one queue");
         // Another queue, and tools inside monolith, wait for nobody.
-        assert!(queues.slot("mcp:c", &cancel).await.unwrap().is_some());
-        assert!(queues.slot("builtin", &cancel).await.unwrap().is_none());
+        assert!(
+            queues
+                .slot(Some("default"), &cancel)
+                .await
+                .unwrap()
+                .is_some()
+        );
+        assert!(queues.slot(None, &cancel).await.unwrap().is_none());
         drop(first);
         assert!(third.await.unwrap().is_some());
-        assert_eq!(queues.depth("mcp:a"), 0);
+        assert_eq!(queues.depth("slow"), 0);
     }
 
     #[tokio::test]
     async fn a_stop_or_a_cancellation_ends_the_wait_and_frees_nothing() {
         let (queues, cancel) = (queues(), CancellationToken::new());
         let held = [
-            queues.slot("mcp:a", &cancel).await.unwrap(),
-            queues.slot("mcp:a", &cancel).await.unwrap(),
+            queues.slot(Some("slow"), &cancel).await.unwrap(),
+            queues.slot(Some("slow"), &cancel).await.unwrap(),
         ];
         let own = CancellationToken::new();
-        let mut cancelled = Box::pin(queues.slot("mcp:a", &own));
-        let mut stopped = Box::pin(queues.slot("mcp:a", &cancel));
+        let mut cancelled = Box::pin(queues.slot(Some("slow"), &own));
+        let mut stopped = Box::pin(queues.slot(Some("slow"), &cancel));
         assert!((&mut cancelled).now_or_never().is_none());
         assert!((&mut stopped).now_or_never().is_none());
         own.cancel();
         assert!(cancelled.await.is_none());
-        assert_eq!(queues.depth("mcp:a"), 1);
+        assert_eq!(queues.depth("slow"), 1);
         queues.stop();
         assert!(stopped.await.is_none());
-        assert_eq!(queues.depth("mcp:a"), 0);
+        assert_eq!(queues.depth("slow"), 0);
         drop(held);
     }
 }

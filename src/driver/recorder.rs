@@ -1,22 +1,18 @@
 use super::DriverError;
-use crate::kernel::{EntryDraft, EntryKind};
-use crate::message::Digest;
+use crate::session::Append;
 use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
-use crate::transcript::{Chain, Checkpoint, SealedEntry};
 
-/// Seals entries and makes them durable, with the blobs that they name.
+/// Makes entries durable, with the blobs that they name, and signs the checkpoints.
 #[derive(Debug)]
 pub(super) struct Recorder<'s> {
     blobs: Vec<NewBlob>,
-    chain: Chain,
-    checkpoint_every: u64,
-    place: Place,
+    destination: Destination,
     store: &'s Store,
 }
 
 /// Where the next entries go.
 #[derive(Debug)]
-enum Place {
+enum Destination {
     /// Into a run that comes to be with them: there is no run without its beginning.
     New(Box<NewRun>),
     /// To the head of a stored run.
@@ -24,28 +20,20 @@ enum Place {
 }
 
 impl<'s> Recorder<'s> {
-    /// Records a run from its beginning. A checkpoint is signed at the seal and whenever so many entries have been added.
-    pub(super) fn beginning(store: &'s Store, new: NewRun, checkpoint_every: u64) -> Self {
+    /// Records a run from its beginning.
+    pub(super) fn beginning(store: &'s Store, new: NewRun) -> Self {
         Self {
             blobs: Vec::new(),
-            chain: Chain::genesis(new.contract.contract_hash(), &new.run_id),
-            checkpoint_every,
-            place: Place::New(Box::new(new)),
+            destination: Destination::New(Box::new(new)),
             store,
         }
     }
 
     /// Goes on at the head of a stored run.
-    pub(super) const fn going_on(
-        store: &'s Store,
-        handle: RunHandle,
-        checkpoint_every: u64,
-    ) -> Self {
+    pub(super) const fn going_on(store: &'s Store, handle: RunHandle) -> Self {
         Self {
             blobs: Vec::new(),
-            chain: handle.chain(),
-            checkpoint_every,
-            place: Place::Stored(handle),
+            destination: Destination::Stored(handle),
             store,
         }
     }
@@ -56,56 +44,34 @@ impl<'s> Recorder<'s> {
     }
 
     /// Appends one step's entries as one batch. When this returns, they are durable.
-    pub(super) async fn append(
-        &mut self,
-        drafts: &[EntryDraft],
-    ) -> Result<Vec<SealedEntry>, DriverError> {
-        let before = self.chain.length();
-        let sealed: Vec<SealedEntry> = drafts.iter().map(|draft| self.chain.seal(draft)).collect();
-        let checkpoint = self.checkpoint(before, drafts);
-        match &mut self.place {
-            Place::New(new) => {
+    pub(super) async fn append(&mut self, append: &Append) -> Result<(), DriverError> {
+        let entries = append.entries.clone();
+        let checkpoint = self.checkpoint(append);
+        match &mut self.destination {
+            Destination::New(new) => {
                 let new = NewRun::clone(new);
-                let begun = self.store.begin_run(new, sealed.clone(), checkpoint);
-                self.place = Place::Stored(begun.await?);
+                let begun = self.store.begin_run(new, entries, checkpoint);
+                self.destination = Destination::Stored(begun.await?);
             }
-            Place::Stored(handle) => {
-                let blobs = std::mem::take(&mut self.blobs);
+            Destination::Stored(handle) => {
+                let mut blobs = std::mem::take(&mut self.blobs);
+                blobs.extend(append.blobs.iter().cloned().map(NewBlob::Bytes));
                 self.store
-                    .append_signed(handle, sealed.clone(), blobs, checkpoint)
+                    .append_signed(handle, entries, blobs, checkpoint)
                     .await?;
             }
         }
-        Ok(sealed)
+        Ok(())
     }
 
-    /// The signed checkpoint at the head, where one is due and somebody signs.
-    fn checkpoint(&self, before: u64, drafts: &[EntryDraft]) -> Option<NewCheckpoint> {
+    /// The signed checkpoint, where one is due and there is a key.
+    fn checkpoint(&self, append: &Append) -> Option<NewCheckpoint> {
         let signer = self.store.signer()?;
-        let entries = self.chain.length();
-        let last = drafts.last().map(|draft| &draft.action);
-        let seal = last.filter(|action| action.kind == EntryKind::Seal);
-        let passed = |count: u64| count.checked_div(self.checkpoint_every);
-        if seal.is_none() && passed(before) == passed(entries) {
-            return None;
-        }
-        let run_id = match &self.place {
-            Place::New(new) => &new.run_id,
-            Place::Stored(handle) => handle.run_id(),
-        };
-        let outcome = seal.and_then(|action| action.outcome);
-        let checkpoint = Checkpoint::of(&self.chain, run_id, outcome);
-        let note = checkpoint.sign(signer).to_string();
-        Some(NewCheckpoint { entries, note })
-    }
-
-    /// The hash of the last entry.
-    pub(super) const fn head(&self) -> Digest {
-        self.chain.head()
-    }
-
-    /// How many entries there are.
-    pub(super) const fn length(&self) -> u64 {
-        self.chain.length()
+        let text = append.checkpoint.clone()?;
+        let last = append.entries.last()?;
+        Some(NewCheckpoint {
+            entries: last.seq.saturating_add(1),
+            note: signer.sign(text).to_string(),
+        })
     }
 }

@@ -3,8 +3,8 @@ use std::io;
 
 use super::KeyFileError;
 use super::key_files::{KeyFolder, read_secret, refuse, write_beside};
-use super::redaction::RedactionKey;
 use crate::message::Digest;
+use crate::session::RedactionKey;
 use crate::transcript::KeyError;
 
 /// The name of the file without its ending; no signing key may have it.

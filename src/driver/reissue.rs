@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -13,18 +14,16 @@ use super::backends::{Sources, backends};
 use super::bring_up::{server_specs, workspace, workspace_digest};
 use super::clock::RunClock;
 use super::guard::Guard;
-use super::perform::{self, Answer};
-use super::redaction::Redactor;
+use super::perform::{self, Tools};
 use super::resume::{missing_server, other_terms, pins_of};
 use super::tokenizers::Tokenizers;
 use super::{DriverError, RunRequest};
-use crate::adapter::xml::transported;
-use crate::adapter::{Adapter, Decoded};
 use crate::contract::ExecutionContract;
-use crate::inference::{Backend, Patience};
-use crate::kernel::{CallOrder, EventKind, RunStarted, XmlOffer};
-use crate::message::{ProviderFault, ProviderFaultClass, RunId, TokenCounter, ToolOutcome};
-use crate::replay::{Again, BlobSource, LiveAnswer, LiveReport, LiveScope, Reissuer};
+use crate::inference::Backend;
+use crate::kernel::{EventKind, RunStarted};
+use crate::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
+use crate::replay::{Again, BlobSource, LiveReport, LiveScope, Reissuer};
+use crate::session::{Call, Input, Request};
 use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
 
@@ -68,8 +67,10 @@ pub(crate) async fn reissue(
         }
         if let Some(again) = reissuer.again(entry) {
             told(&line(entry.seq, &again));
-            match world.ask(again, cancel).await {
-                Asked::Answered(answer) => reissuer.compare(entry, answer),
+            match world.ask(again, &mut reissuer, cancel).await {
+                Asked::Answered(answer) => {
+                    reissuer.compare(entry, *answer, world.tools.scrubber.as_ref());
+                }
                 Asked::NoTime => reissuer.not_asked(entry.seq, "total_timeout_ms has passed"),
                 Asked::Nobody => reissuer.not_asked(entry.seq, "the contract has no such target"),
             }
@@ -86,11 +87,12 @@ pub(crate) async fn reissue(
 
 fn line(seq: u64, again: &Again) -> String {
     match again {
-        Again::Inference { inference, .. } => {
+        Again::Inference(request) => {
+            let inference = request.inference.inference;
             format!("entry {seq}: sending request {inference} again")
         }
-        Again::Call(order) => {
-            format!("entry {seq}: calling {} again", order.invocation.name)
+        Again::Call(call) => {
+            format!("entry {seq}: calling {} again", call.order.invocation.name)
         }
     }
 }
@@ -99,18 +101,13 @@ fn line(seq: u64, again: &Again) -> String {
 struct World {
     backends: Vec<Arc<Backend>>,
     changed: Vec<String>,
-    clock: RunClock,
-    contract: Arc<ExecutionContract>,
-    counter: Arc<dyn TokenCounter>,
     ends: Instant,
-    redactor: Arc<Redactor>,
-    run_id: RunId,
-    servers: Arc<ToolServers>,
     tokenizers: Tokenizers,
+    tools: Tools,
 }
 
 enum Asked {
-    Answered(LiveAnswer),
+    Answered(Box<Input>),
     NoTime,
     Nobody,
 }
@@ -144,7 +141,7 @@ impl World {
         )
         .await?;
         let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
-        let counter = counter.map_err(refuse)?;
+        counter.map_err(refuse)?;
         let other = other_terms(contract, &spec, &sources, &tokenizers)?;
         if let Some((provider, path)) = other
             .as_ref()
@@ -203,88 +200,66 @@ impl World {
         Ok(Self {
             backends,
             changed,
-            clock: RunClock::starting_at(0),
-            contract: Arc::new(contract.clone()),
-            counter,
             // What is beyond the system's count never comes: a century stands for it.
             ends: now
                 .checked_add(total)
                 .unwrap_or(now + Duration::from_secs(100 * 365 * 86_400)),
-            redactor,
-            run_id: run_id.clone(),
-            servers: Arc::new(servers),
             tokenizers,
+            tools: Tools {
+                clock: RunClock::starting_at(0),
+                // One call at a time waits for no other.
+                queues: Arc::default(),
+                scrubber: redactor,
+                servers: Arc::new(servers),
+            },
         })
     }
 
-    async fn ask(&self, again: Again, cancel: &CancellationToken) -> Asked {
+    async fn ask(
+        &self,
+        again: Again,
+        reissuer: &mut Reissuer,
+        cancel: &CancellationToken,
+    ) -> Asked {
         if self.ends <= Instant::now() {
             return Asked::NoTime;
         }
         match again {
-            Again::Inference {
-                body, target, xml, ..
-            } => self.infer(body, (target, xml), cancel).await,
-            Again::Call(order) => self.call(order, cancel).await,
+            Again::Inference(request) => self.infer(*request, reissuer, cancel).await,
+            Again::Call(call) => self.call(*call, cancel).await,
         }
     }
 
     async fn infer(
         &self,
-        body: Vec<u8>,
-        (target, xml): (usize, Option<XmlOffer>),
+        request: Request,
+        reissuer: &mut Reissuer,
         cancel: &CancellationToken,
     ) -> Asked {
-        let model = self.contract.targets.get(target);
-        let adapter = Adapter::of_target(&self.contract, target);
-        let (Some(backend), Some(model), Ok(adapter)) = (self.backends.get(target), model, adapter)
-        else {
+        let Some(backend) = self.backends.get(request.inference.target).cloned() else {
             return Asked::Nobody;
         };
-        let patience = Patience {
-            cancel: cancel.clone(),
-            idle: Duration::from_millis(self.contract.llm_timeout_ms),
-        };
-        let path = adapter.path(model);
-        let asked = perform::Question {
-            adapter,
-            model: &model.model,
-            path: path.as_ref(),
-            terms: &self.contract,
-        };
-        let asking = perform::exchange(backend, asked, body, &patience, &self.redactor);
-        let answer = self.in_time(asking).await.map(|answer| answer.response);
-        Asked::Answered(LiveAnswer::Inference(match answer {
-            Some(Ok(Decoded::Message(result))) => {
-                let asked = (target, adapter);
-                let result = transported(*result, xml.as_ref(), &self.contract, asked);
-                Ok(Box::new(result))
-            }
-            Some(Ok(Decoded::Fault { fault, .. })) => Err(fault),
-            Some(Err(fault)) => Err(fault.into_provider_fault()),
+        let inference = request.inference.inference;
+        let reading = read(backend, request, reissuer, cancel.child_token());
+        let last = self.in_time(reading).await.unwrap_or_else(|| {
             // The recorded run had its answer by then.
-            None => Err(ProviderFault::new(
-                ProviderFaultClass::Timeout,
-                "total_timeout_ms has passed",
-            )),
-        }))
+            let class = ProviderFaultClass::Timeout;
+            Input::Fault {
+                fault: ProviderFault::new(class, "total_timeout_ms has passed"),
+                inference,
+            }
+        });
+        Asked::Answered(Box::new(last))
     }
 
-    async fn call(&self, order: CallOrder, cancel: &CancellationToken) -> Asked {
-        let calling = perform::call(
-            Arc::clone(&self.servers),
-            (Arc::clone(&self.contract), Arc::clone(&self.counter)),
-            Arc::clone(&self.redactor),
-            self.run_id.clone(),
-            self.clock,
-            order,
-            cancel.child_token(),
-        );
-        match self.in_time(calling).await {
-            Some(Answer::Call { outcome, .. }) => Asked::Answered(LiveAnswer::Call(outcome)),
-            Some(Answer::Probed(_) | Answer::Inference(_)) => Asked::Nobody,
-            None => Asked::Answered(LiveAnswer::Call(ToolOutcome::TimedOut)),
-        }
+    async fn call(&self, call: Call, cancel: &CancellationToken) -> Asked {
+        let number = call.order.call;
+        let calling = perform::call(self.tools.clone(), call, cancel.child_token());
+        let done = self.in_time(calling).await.map(|done| done.input);
+        Asked::Answered(Box::new(done.unwrap_or(Input::ToolResult {
+            call: number,
+            outcome: ToolOutcome::TimedOut,
+        })))
     }
 
     async fn in_time<T>(&self, work: impl Future<Output = T>) -> Option<T> {
@@ -292,8 +267,31 @@ impl World {
     }
 
     async fn down(self) {
-        if let Ok(servers) = Arc::try_unwrap(self.servers) {
+        if let Ok(servers) = Arc::try_unwrap(self.tools.servers) {
             servers.close().await;
+        }
+    }
+}
+
+/// Sends a request and reads its response, as far as anything of it matters.
+async fn read(
+    backend: Arc<Backend>,
+    request: Request,
+    reissuer: &mut Reissuer,
+    cancel: CancellationToken,
+) -> Input {
+    let inference = request.inference.inference;
+    let (sender, mut pieces) = mpsc::channel(1);
+    let mut asking = Box::pin(perform::infer(backend, request, sender, cancel));
+    loop {
+        tokio::select! {
+            biased;
+            Some(piece) = pieces.recv() => {
+                if reissuer.arrives(piece) {
+                    return Input::ResponseEnded { inference };
+                }
+            }
+            done = &mut asking => return done.input,
         }
     }
 }

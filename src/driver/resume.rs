@@ -14,9 +14,10 @@ use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, SEMANTICS_VERSION,
     ToolPin,
 };
-use crate::kernel::{BringUpFault, EventKind, Resumed, Run, RunStarted};
+use crate::kernel::{BringUpFault, EventKind, RunStarted};
 use crate::message::{Digest, RunId};
 use crate::replay::{BlobSource, ReplayReport, Replayer, Unfinished, first_difference};
+use crate::session::Session;
 use crate::store::{Invocation, RunLock, Store, StoreReader};
 use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
@@ -38,19 +39,11 @@ pub(super) struct Resumption {
     pub(super) at_ms: u64,
     pub(super) head: Digest,
     pub(super) lock: RunLock,
-    pub(super) run: Run,
+    /// The run, as far as it is recorded.
+    pub(super) session: Session,
     pub(super) started_unix_ms: u64,
-    resumed: Resumed,
-}
-
-impl Resumption {
-    /// What happened while nobody looked: a new process, then each issued effect without a result, in the order of its
-    /// issue. An approval that is waited for is not lost; it is still waited for.
-    pub(super) fn events(&self) -> impl Iterator<Item = EventKind> {
-        let lost = self.run.unresolved().into_iter();
-        std::iter::once(EventKind::Resumed(self.resumed.clone()))
-            .chain(lost.map(EventKind::EffectLost))
-    }
+    /// Exposed names of tools whose pin no longer holds.
+    pub(super) tools_changed: Vec<String>,
 }
 
 /// Locks an unfinished run and folds what is stored of it through a fresh machine. Nothing is written.
@@ -277,12 +270,12 @@ pub(crate) async fn prepare_resume(
         return Err(DriverError::ServerDown { run_id, fault });
     }
     let mut servers = up.servers;
-    let resumed = Resumed {
-        contract_hash: contract.rehash(),
-        tools_changed: servers.expect_pins(pins_of(&contract)),
-    };
+    let tools_changed = servers.expect_pins(pins_of(&contract));
     let Unfinished {
-        at_ms, head, run, ..
+        at_ms,
+        head,
+        session,
+        ..
     } = reopened.unfinished;
     Ok(Prepared {
         backends,
@@ -295,9 +288,9 @@ pub(crate) async fn prepare_resume(
             at_ms,
             head,
             lock: reopened.lock,
-            resumed,
-            run,
+            session,
             started_unix_ms: reopened.started.started_unix_ms,
+            tools_changed,
         })),
     })
 }

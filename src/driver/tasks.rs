@@ -3,9 +3,10 @@ use std::future::Future;
 
 use tokio::task::{Id, JoinError, JoinSet};
 
-use super::perform::Answer;
-use crate::kernel::{EventKind, LostEffect, Probed, ProbedTarget, ToolReturned};
+use super::perform::Done;
+use crate::kernel::{LostEffect, Probed, ProbedTarget};
 use crate::message::{CallSeq, InferenceSeq, ToolOutcome};
+use crate::session::Input;
 
 /// The tasks that perform effects, and which effect each performs.
 #[derive(Default)]
@@ -13,7 +14,7 @@ pub(super) struct Tasks {
     /// Calls whose task has panicked before: the next time they are not lost but failed, for lost ones may be made again.
     failed: BTreeSet<CallSeq>,
     performs: HashMap<Id, Performed>,
-    set: JoinSet<Answer>,
+    set: JoinSet<Done>,
 }
 
 /// The effect that a task performs.
@@ -25,42 +26,35 @@ pub(super) enum Performed {
     Call(CallSeq),
 }
 
-/// How a task ended.
-pub(super) enum Ended {
-    Answered(Box<Answer>),
-    /// It panicked: its effect has no result, and this is what the machine hears.
-    Panicked(EventKind),
-}
-
 impl Tasks {
     pub(super) fn spawn(
         &mut self,
         performs: Performed,
-        task: impl Future<Output = Answer> + Send + 'static,
+        task: impl Future<Output = Done> + Send + 'static,
     ) {
         let handle = self.set.spawn(task);
         self.performs.insert(handle.id(), performs);
     }
 
-    /// Waits for the next task to end; none where there is none. May be dropped while it waits.
-    pub(super) async fn next(&mut self) -> Option<Ended> {
+    /// Waits for the next task to end, and says what it ends with; none where there is no task. May be dropped while it waits.
+    pub(super) async fn next(&mut self) -> Option<Done> {
         loop {
             match self.set.join_next_with_id().await? {
-                Ok((id, answer)) => {
+                Ok((id, done)) => {
                     self.performs.remove(&id);
-                    return Some(Ended::Answered(Box::new(answer)));
+                    return Some(done);
                 }
                 Err(fault) => {
-                    if let Some(event) = self.lost(&fault) {
-                        return Some(Ended::Panicked(event));
+                    if let Some(input) = self.lost(&fault) {
+                        return Some(input.into());
                     }
                 }
             }
         }
     }
 
-    /// What a task that brought no answer comes to.
-    fn lost(&mut self, fault: &JoinError) -> Option<EventKind> {
+    /// What a task that panicked comes to.
+    fn lost(&mut self, fault: &JoinError) -> Option<Input> {
         Some(match self.performs.remove(&fault.id())? {
             Performed::Probe(targets) => {
                 let target = ProbedTarget {
@@ -68,21 +62,18 @@ impl Tasks {
                     responsive: false,
                 };
                 let targets = vec![target; targets];
-                EventKind::Probed(Probed { targets })
+                Input::Probed(Probed { targets })
             }
-            Performed::Inference(inference) => {
-                EventKind::EffectLost(LostEffect::Inference(inference))
-            }
+            Performed::Inference(inference) => Input::Lost(LostEffect::Inference(inference)),
             Performed::Call(call) if self.failed.insert(call) => {
-                EventKind::EffectLost(LostEffect::Call(call))
+                Input::Lost(LostEffect::Call(call))
             }
-            Performed::Call(call) => {
-                let detail = "monolith itself failed during the call, again".to_owned();
-                EventKind::ToolReturned(Box::new(ToolReturned {
-                    call,
-                    outcome: ToolOutcome::ConnectionLost { detail },
-                }))
-            }
+            Performed::Call(call) => Input::ToolResult {
+                call,
+                outcome: ToolOutcome::ConnectionLost {
+                    detail: "monolith itself failed during the call, again".to_owned(),
+                },
+            },
         })
     }
 
@@ -97,12 +88,9 @@ impl Tasks {
 mod tests {
     use super::*;
 
-    async fn panicked(tasks: &mut Tasks, performs: Performed) -> EventKind {
+    async fn panicked(tasks: &mut Tasks, performs: Performed) -> Input {
         tasks.spawn(performs, async { panic!("as the test wants") });
-        match tasks.next().await {
-            Some(Ended::Panicked(event)) => event,
-            Some(Ended::Answered(_)) | None => panic!("the task has panicked"),
-        }
+        tasks.next().await.expect("the task has panicked").input
     }
 
     #[tokio::test]
@@ -110,11 +98,8 @@ mod tests {
         let mut tasks = Tasks::default();
         let inference = InferenceSeq(3);
         let lost = panicked(&mut tasks, Performed::Inference(inference)).await;
-        assert_eq!(
-            lost,
-            EventKind::EffectLost(LostEffect::Inference(inference))
-        );
-        let EventKind::Probed(probed) = panicked(&mut tasks, Performed::Probe(2)).await else {
+        assert_eq!(lost, Input::Lost(LostEffect::Inference(inference)));
+        let Input::Probed(probed) = panicked(&mut tasks, Performed::Probe(2)).await else {
             panic!("a probe is answered");
         };
         assert_eq!(probed.targets.len(), 2);
@@ -127,9 +112,9 @@ mod tests {
         let mut tasks = Tasks::default();
         let call = Performed::Call(CallSeq(1));
         let first = panicked(&mut tasks, call).await;
-        assert_eq!(first, EventKind::EffectLost(LostEffect::Call(CallSeq(1))));
+        assert_eq!(first, Input::Lost(LostEffect::Call(CallSeq(1))));
         let second = panicked(&mut tasks, call).await;
-        assert!(matches!(second, EventKind::ToolReturned(returned)
-            if matches!(returned.outcome, ToolOutcome::ConnectionLost { .. })));
+        assert!(matches!(second, Input::ToolResult { outcome, .. }
+            if matches!(outcome, ToolOutcome::ConnectionLost { .. })));
     }
 }

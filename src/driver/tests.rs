@@ -6,11 +6,12 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Control, Environment, Finished, Observer, RedactionKey, RunRequest, drive, prepare};
+use super::{Environment, Finished, Observer, RunRequest, drive, prepare};
 use crate::contract::ContractSpec;
 use crate::kernel::{EntryDraft, EntryKind, Run, State};
 use crate::message::{Digest, RunId};
 use crate::replay::{BlobSource, ReplayReport, Replayer};
+use crate::session::{Control, RedactionKey};
 use crate::store::{Durability, Store, StoreReader};
 use crate::transcript::{SealedEntry, WithheldBlobs};
 

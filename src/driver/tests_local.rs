@@ -8,11 +8,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::tests::{Watcher, end};
-use super::{Environment, Finished, RedactionKey, RunRequest, drive, prepare};
+use super::{Environment, Finished, RunRequest, drive, prepare};
 use crate::adapter::Script;
 use crate::contract::ContractSpec;
 use crate::inference::{Backend, ScriptedBackend};
 use crate::message::RunId;
+use crate::session::RedactionKey;
 use crate::store::{Durability, Store, StoreReader};
 
 const CONTRACT: &str = r"

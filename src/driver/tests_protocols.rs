@@ -9,9 +9,10 @@ use wiremock::matchers::{method, path};
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::tests::{Watcher, end, replay, tool_server};
-use super::{Environment, Finished, RedactionKey, RunRequest, drive, prepare};
+use super::{Environment, Finished, RunRequest, drive, prepare};
 use crate::contract::ContractSpec;
 use crate::message::RunId;
+use crate::session::RedactionKey;
 use crate::store::{Durability, Store};
 
 /// One protocol: a provider type, what recordings call it, where requests go, how the key is shown, and two responses.

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::tests::{Blobs, CONTRACT, Watcher, call, chat, end, run, say};
 use super::{
-    DriverError, Environment, Finished, Observer, RedactionKey, RunRequest, drive, prepare_resume,
-    reopen,
+    DriverError, Environment, Finished, Observer, RunRequest, drive, prepare_resume, reopen,
 };
 use crate::contract::ContractSpec;
 use crate::kernel::{EntryDraft, EventKind, LostEffect, Run};
 use crate::message::{Role, RunId};
 use crate::replay::Replayer;
+use crate::session::RedactionKey;
 use crate::store::{Durability, NewBlob, Store, StoreError, StoreReader};
 use crate::transcript::SealedEntry;
 

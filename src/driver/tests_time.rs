@@ -1,10 +1,11 @@
 //! Waits, deadlines and requests to end, in the real driver. Where nothing but time is waited for, time is paused: it goes on by
 //! itself to the next timer, so moments are exact.
 
+use super::Finished;
 use super::tests::{Watcher, call, chat, end, replay, run, say, tool_server};
-use super::{Control, Finished};
 use crate::kernel::State;
 use crate::message::Role;
+use crate::session::Control;
 
 const HANGS: &str = r#"{"proto":"openai-chat","status":200,"response":"","fault":"hang"}"#;
 

@@ -26,10 +26,8 @@ mod tokenizers;
 mod unavailable;
 
 pub(crate) use ask::{ask_json, knock};
-#[cfg(test)]
-pub(crate) use backend::Reply;
 pub use backend::{Backend, Patience};
-pub(crate) use backend::{BackendError, Probe};
+pub(crate) use backend::{BackendError, Probe, Reply};
 pub use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::{HeaderFault, ModelHeader};
 pub(crate) use http::{HttpBackend, HttpTarget};

@@ -1,3 +1,5 @@
+use serde::{Deserialize, Serialize};
+
 use super::{ClosingReason, EntryDraft, Outcome, SummaryRequest};
 use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ToolInvocation};
 
@@ -30,7 +32,8 @@ pub enum Effect {
 }
 
 /// A request to one target. The conversation is the run's own; this says what goes with it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InferRequest {
     /// The attempt in this turn, from 1.
     pub attempt: u32,
@@ -53,7 +56,8 @@ pub struct InferRequest {
 }
 
 /// What one request offers under the XML tool transport (000 §11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct XmlOffer {
     /// Whether this is the closing turn.
     pub closing: bool,
@@ -66,7 +70,8 @@ pub struct XmlOffer {
 }
 
 /// How tools are offered in a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ToolExposure {
     /// No tools: forbidden, or the closing turn.
     Withheld,
@@ -77,7 +82,8 @@ pub enum ToolExposure {
 }
 
 /// A call to start.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CallOrder {
     /// BLAKE3 over the argument text.
     pub arguments_hash: Digest,

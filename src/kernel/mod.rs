@@ -77,20 +77,20 @@ mod validate_calls;
 
 pub(crate) use conversation::conversation_digest;
 pub(crate) use edges::EDGES;
-pub(crate) use effect::{CallOrder, InferRequest, XmlOffer};
-pub use effect::{Effect, ToolExposure};
+pub(crate) use effect::XmlOffer;
+pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
 pub(crate) use entry::{
     Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, Counters,
     DroppedResult, EntryKind, PolicyRecord, ReportRecord, ReportSource,
 };
 pub use entry::{EffectRecord, EntryDraft};
-pub(crate) use event::{
-    Approval, BringUpFault, InferenceFailed, Interrupter, LostEffect, ParentRun, Resumed,
-};
 pub use event::{
-    Event, EventKind, InferenceReturned, Probed, ProbedTarget, RunStarted, ToolReturned,
+    Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted,
+    ToolReturned,
 };
+pub(crate) use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
 pub(crate) use execute::judged_outcome;
+pub(crate) use gate::Admitted;
 #[cfg(test)]
 pub(crate) use guard::{Guard, mutation::without};
 pub(crate) use observe::observation_text;

@@ -3,36 +3,13 @@
 use super::pointer::first_difference;
 use super::replayer::{Replayer, text_of};
 use super::{Attribution, BlobSource};
-use crate::adapter::xml::transported;
-use crate::adapter::{Adapter, Decoded, ResponseMeta};
-use crate::kernel::{
-    Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Run, XmlOffer,
-};
-use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, QuarterBytes};
+use crate::adapter::{Adapter, ResponseMeta};
+use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned};
+use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage};
+use crate::session::Judged;
 use crate::transcript::{SealedEntry, blob_references};
 
-/// A request that the machine issued, as this build encodes it.
-pub(super) struct Issued {
-    pub(super) body: Digest,
-    /// The body itself, until its answer was seen.
-    pub(super) bytes: Vec<u8>,
-    pub(super) expected_tokens: u64,
-    pub(super) target: usize,
-    /// The tags that it offered.
-    pub(super) xml: Option<XmlOffer>,
-}
-
-impl Issued {
-    pub(super) fn of(request: &InferRequest, body: Vec<u8>) -> Self {
-        Self {
-            body: Digest::of(&body),
-            bytes: body,
-            expected_tokens: request.expected_tokens,
-            target: request.target,
-            xml: request.xml,
-        }
-    }
-}
+const INFERENCE: &str = "/event/event/value/inference";
 
 impl Replayer {
     /// Encodes and decodes again what crossed the boundary to the model.
@@ -77,7 +54,7 @@ impl Replayer {
     }
 
     fn count_answer(&mut self, inference: InferenceSeq) {
-        let target = self.requests.get(&inference).map(|issued| issued.target);
+        let target = self.session.issued(inference).map(|issued| issued.target);
         if let Some(count) = target.and_then(|target| self.answered.get_mut(target)) {
             *count = count.saturating_add(1);
         }
@@ -89,34 +66,39 @@ impl Replayer {
         inference: InferenceSeq,
         recorded: Option<Digest>,
     ) {
-        let Some(issued) = self.requests.get_mut(&inference) else {
-            if self.issued.contains(&inference) {
-                // Its adapter is unknown here, and that was said once.
-                return;
-            }
-            // Where the recorded machine issued it, it is this build's that did not; else nobody was ever asked.
-            let cause = if self.recorded_requests.contains(&inference) {
-                Attribution::Kernel
-            } else {
-                Attribution::Tampered
-            };
-            let pointer = "/event/event/value/inference";
-            let actual = "the machine issued no such request";
-            self.differ_at(entry, pointer, &inference.0.to_string(), actual, cause);
+        if let Some(requests) = &mut self.requests {
+            requests.remove(&inference);
+        }
+        let Some(issued) = self.session.issued(inference) else {
+            self.check_no_request(entry, inference);
             return;
         };
         let encoded = issued.body;
-        issued.bytes = Vec::new();
         if Some(encoded) != recorded {
             let recorded = recorded.map_or_else(|| "absent".to_owned(), |hash| hash.to_string());
-            self.differ_at(
-                entry,
-                "/event/event/value/request_hash",
-                &recorded,
-                &encoded.to_string(),
-                Attribution::Adapter,
-            );
+            let pointer = "/event/event/value/request_hash";
+            let encoded = encoded.to_string();
+            self.differ_at(entry, pointer, &recorded, &encoded, Attribution::Adapter);
         }
+    }
+
+    /// A response to a request that is not in flight.
+    fn check_no_request(&mut self, entry: &SealedEntry, inference: InferenceSeq) {
+        let (actual, cause) = if self.sendable.contains(&inference) {
+            let actual = "the request has had its response, or was lost";
+            (actual, Attribution::Tampered)
+        } else if self.issued.contains(&inference) {
+            // This build does not know its adapter, or lacks the result that was to be summarised: both are reported elsewhere.
+            return;
+        } else if self.recorded_requests.contains(&inference) {
+            // The recorded machine issued it, this build's did not.
+            let actual = "the machine issued no such request";
+            (actual, Attribution::Kernel)
+        } else {
+            let actual = "the machine issued no such request";
+            (actual, Attribution::Tampered)
+        };
+        self.differ_at(entry, INFERENCE, &inference.0.to_string(), actual, cause);
     }
 
     fn check_decoding(
@@ -126,19 +108,20 @@ impl Replayer {
         blobs: &dyn BlobSource,
     ) {
         let recorded = &returned.result;
-        self.check_usage(entry, returned);
         if returned.redacted {
+            self.check_usage(entry, returned);
             self.check_redacted(entry, returned);
             return;
         }
+        let pointer = "/event/event/value/result/raw_hash";
+        let hash = recorded.raw_hash.to_string();
         let Some(raw) = blobs.blob(recorded.raw_hash) else {
+            self.check_usage(entry, returned);
             if blobs.erased(recorded.raw_hash) {
                 self.note_erased(entry, "the response");
             } else if returned.gated {
                 self.check_withheld(entry, returned);
             } else {
-                let pointer = "/event/event/value/result/raw_hash";
-                let hash = recorded.raw_hash.to_string();
                 self.differ_at(
                     entry,
                     pointer,
@@ -149,75 +132,99 @@ impl Replayer {
             }
             return;
         };
-        let actual_hash = Digest::of(&raw);
-        if actual_hash != recorded.raw_hash {
-            let pointer = "/event/event/value/result/raw_hash";
-            let (expected, actual) = (recorded.raw_hash.to_string(), actual_hash.to_string());
-            self.differ_at(entry, pointer, &expected, &actual, Attribution::Tampered);
+        let actual = Digest::of(&raw);
+        if actual != recorded.raw_hash {
+            self.differ_at(
+                entry,
+                pointer,
+                &hash,
+                &actual.to_string(),
+                Attribution::Tampered,
+            );
             return;
         }
-        let Some(run) = &self.run else { return };
-        let target = self
-            .requests
-            .get(&returned.inference)
-            .map_or(0, |issued| issued.target);
-        let model = self
-            .contract
-            .targets
-            .get(target)
-            .map_or("", |target| target.model.as_str());
-        let strict = self.contract.strict_mode;
-        let decoded = Adapter::by_version(&recorded.adapter_version).map(|adapter| {
-            let meta = ResponseMeta {
-                status: 200,
-                ..ResponseMeta::default()
-            };
-            let adapter = adapter.under(strict);
-            let mut decoder = adapter.decoder_under(&self.contract, meta, model);
-            decoder.push(&raw);
-            (decoder.finish(), adapter)
-        });
-        let again = match decoded {
-            Ok((Decoded::Message(mut result), adapter)) => {
-                forget_usage_fields(&mut result, recorded);
-                let xml = self.requests.get(&returned.inference).and_then(|i| i.xml);
-                let asked = (target, adapter);
-                let result = transported(*result, xml.as_ref(), &self.contract, asked);
-                let mut admitted = run.admit(result);
-                forget_report_bytes(&mut admitted.result, recorded);
-                if admitted.gated != returned.gated {
-                    let (expected, actual) =
-                        (returned.gated.to_string(), admitted.gated.to_string());
-                    let pointer = "/event/event/value/gated";
-                    self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
-                }
-                text_of(&admitted.result)
-            }
-            Ok((Decoded::Fault { fault, .. }, _)) => text_of(&fault),
-            Err(fault) => {
-                let pointer = "/event/event/value/result/adapter_version";
-                let version = &recorded.adapter_version;
-                let actual = fault.to_string();
-                self.differ_at(
-                    entry,
-                    pointer,
-                    version,
-                    &actual,
-                    Attribution::UnknownVersion,
-                );
-                return;
-            }
+        if let Err(fault) = Adapter::by_version(&recorded.adapter_version) {
+            let pointer = "/event/event/value/result/adapter_version";
+            let (version, actual) = (&recorded.adapter_version, fault.to_string());
+            let cause = Attribution::UnknownVersion;
+            self.differ_at(entry, pointer, version, &actual, cause);
+            return;
+        }
+        let Some(judged) = self.judged_again(returned.inference, 200, &raw) else {
+            return;
         };
-        let found = first_difference("/event/event/value/result", &text_of(recorded), &again);
+        match judged.event {
+            EventKind::InferenceReturned(again) => self.compare_returned(entry, returned, *again),
+            EventKind::InferenceFailed(again) => {
+                let (recorded, again) = (text_of(recorded), text_of(&again.fault));
+                let pointer = "/event/event/value/result";
+                self.compare_at(entry, pointer, &recorded, &again, Attribution::Adapter);
+            }
+            _ => {}
+        }
+    }
+
+    /// The event that the recorded bytes are, to this build.
+    fn judged_again(&self, inference: InferenceSeq, status: u16, raw: &[u8]) -> Option<Judged> {
+        let meta = ResponseMeta {
+            status,
+            ..ResponseMeta::default()
+        };
+        let mut arriving = self.session.begin(inference, meta)?;
+        arriving.push(raw);
+        self.session.judge(inference, arriving.end(), None)
+    }
+
+    fn compare_returned(
+        &mut self,
+        entry: &SealedEntry,
+        recorded: &InferenceReturned,
+        mut again: InferenceReturned,
+    ) {
+        forget_usage_fields(&mut again.result, &recorded.result);
+        forget_report_bytes(&mut again.result, &recorded.result);
+        let flags = [
+            ("gated", recorded.gated, again.gated),
+            ("gate_breached", recorded.gate_breached, again.gate_breached),
+        ];
+        for (flag, recorded, again) in flags {
+            if recorded != again {
+                let pointer = format!("/event/event/value/{flag}");
+                let (recorded, again) = (recorded.to_string(), again.to_string());
+                self.differ_at(entry, &pointer, &recorded, &again, Attribution::Kernel);
+            }
+        }
+        let result = (text_of(&recorded.result), text_of(&again.result));
+        let pointer = "/event/event/value/result";
+        self.compare_at(entry, pointer, &result.0, &result.1, Attribution::Adapter);
+        if again.usage.estimated && self.counts().is_none() {
+            return;
+        }
+        forget_usage(&mut again.usage, recorded.usage);
+        let usage = (text_of(&recorded.usage), text_of(&again.usage));
+        let pointer = "/event/event/value/usage";
+        self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
+    }
+
+    fn compare_at(
+        &mut self,
+        entry: &SealedEntry,
+        pointer: &str,
+        recorded: &str,
+        again: &str,
+        cause: Attribution,
+    ) {
+        let found = first_difference(pointer, recorded, again);
         if let Some((pointer, expected, actual)) = found {
-            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
+            self.differ_at(entry, &pointer, &expected, &actual, cause);
         }
     }
 
     /// A response whose bytes were not kept, since a secret stood in them in pieces. What is left must agree with the gate.
     fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
-        let Some(run) = &self.run else { return };
-        let again = run.admit(returned.result.clone());
+        let Some(again) = self.session.admit(returned.result.clone()) else {
+            return;
+        };
         if again.gated != returned.gated || again.withheld.is_some() {
             let (expected, actual) = (returned.gated.to_string(), again.gated.to_string());
             let pointer = "/event/event/value/gated";
@@ -240,15 +247,12 @@ impl Replayer {
     /// A response whose bytes were left out: it can only be one that the token gate held back, and then it opens nothing and
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
-        let Some(run) = &self.run else { return };
-        let again = run.admit(returned.result.clone());
+        let Some(again) = self.session.admit(returned.result.clone()) else {
+            return;
+        };
         let shows = |message: &AgentMessage| !message.content.is_empty();
-        let says_something = returned
-            .result
-            .canonical_message
-            .as_ref()
-            .is_some_and(shows);
-        if !again.gated || says_something {
+        let message = returned.result.canonical_message.as_ref();
+        if !again.gated || message.is_some_and(shows) {
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, "true", "false", Attribution::Kernel);
             return;
@@ -259,32 +263,27 @@ impl Replayer {
         ));
     }
 
-    /// What an inference is said to have used must be what the response says, or the estimate.
+    /// Without the bytes: what an inference is said to have used must be what its recorded verdict says, or the estimate.
     fn check_usage(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
-        let Some(issued) = self.requests.get(&returned.inference) else {
+        let Some(issued) = self.session.issued(returned.inference) else {
             return;
         };
-        // The estimate counts text that is withheld, which only the bytes can show.
-        if returned.result.usage.is_none() && returned.gated {
-            return;
-        }
         let expected_tokens = issued.expected_tokens;
-        let again = if returned.result.usage.is_some() {
-            returned
-                .result
-                .usage_or_estimate(expected_tokens, &QuarterBytes)
-        } else {
-            let Some(counter) = self.counts() else { return };
-            returned
-                .result
-                .usage_or_estimate(expected_tokens, counter.as_ref())
-        };
-        let again = text_of(&again);
-        let recorded = text_of(&returned.usage);
-        let found = first_difference("/event/event/value/usage", &recorded, &again);
-        if let Some((pointer, expected, actual)) = found {
-            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
+        let is_estimate = returned.result.usage.is_none();
+        // The estimate counts text that is withheld, which only the bytes can show.
+        if is_estimate && returned.gated {
+            return;
         }
+        let counter = match self.counts_if(is_estimate) {
+            Some(counter) => counter,
+            None => return,
+        };
+        let again = returned
+            .result
+            .usage_or_estimate(expected_tokens, counter.as_ref());
+        let usage = (text_of(&returned.usage), text_of(&again));
+        let pointer = "/event/event/value/usage";
+        self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
     }
 
     /// Decodes a failed answer again, where it was the provider's. A transport fault has no status, and its bytes broke off.
@@ -316,7 +315,7 @@ impl Replayer {
                     self.note_erased(entry, "the failed answer");
                     return;
                 }
-                None if failed.gated && self.run.as_ref().is_some_and(Run::holds_back) => {
+                None if failed.gated && self.session.holds_back() => {
                     let seq = entry.seq;
                     self.not_compared.push(format!(
                         "entry {seq}: the failed answer is withheld and was left out"
@@ -324,55 +323,40 @@ impl Replayer {
                     return;
                 }
                 None => {
-                    let hash = hash.to_string();
-                    self.differ_at(
-                        entry,
-                        pointer,
-                        &hash,
-                        "no such bytes",
-                        Attribution::Truncated,
-                    );
+                    let (hash, actual) = (hash.to_string(), "no such bytes");
+                    self.differ_at(entry, pointer, &hash, actual, Attribution::Truncated);
                     return;
                 }
             },
         };
-        let (Some(status), Some(issued)) = (recorded.status, self.requests.get(&failed.inference))
-        else {
-            return;
-        };
-        let target = self.contract.targets.get(issued.target);
-        let adapter = Adapter::of_target(&self.contract, issued.target);
-        let (Some(target), Ok(adapter)) = (target, adapter) else {
-            return;
-        };
-        let meta = ResponseMeta {
-            status,
-            ..ResponseMeta::default()
-        };
-        let mut decoder = adapter.decoder_under(&self.contract, meta, &target.model);
-        decoder.push(&raw);
-        let again = match decoder.finish() {
-            Decoded::Fault { mut fault, .. } => {
+        let judged = recorded
+            .status
+            .and_then(|status| self.judged_again(failed.inference, status, &raw));
+        let Some(judged) = judged else { return };
+        let again = match judged.event {
+            EventKind::InferenceFailed(again) => {
+                let mut fault = again.fault;
                 // What the headers asked is recorded, the headers are not.
-                fault.raw_hash = recorded.raw_hash;
                 fault.retry_after_ms = recorded.retry_after_ms;
                 text_of(&fault)
             }
-            Decoded::Message(result) => text_of(&result),
+            EventKind::InferenceReturned(again) => text_of(&again.result),
+            _ => return,
         };
-        let found = first_difference("/event/event/value/fault", &text_of(recorded), &again);
-        if let Some((pointer, expected, actual)) = found {
-            self.differ_at(entry, &pointer, &expected, &actual, Attribution::Adapter);
-        }
+        let (pointer, recorded) = ("/event/event/value/fault", text_of(recorded));
+        self.compare_at(entry, pointer, &recorded, &again, Attribution::Adapter);
     }
 }
 
 /// A recording from before usage told what was written into a cache, or of a cost that is no amount, says nothing of it, and is
 /// not held against that.
 fn forget_usage_fields(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
-    let (Some(usage), told) = (&mut result.usage, recorded.usage.unwrap_or_default()) else {
-        return;
-    };
+    if let Some(usage) = &mut result.usage {
+        forget_usage(usage, recorded.usage.unwrap_or_default());
+    }
+}
+
+fn forget_usage(usage: &mut Usage, told: Usage) {
     if told.cache_write == 0 {
         usage.cache_write = 0;
     }

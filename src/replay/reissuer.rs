@@ -6,13 +6,12 @@ use super::pointer::differences;
 use super::replayer::text_of;
 use super::{Attribution, BlobSource, LiveReport, Replayer};
 use crate::contract::ExecutionContract;
-use crate::kernel::{
-    CallOrder, EventKind, InferenceFailed, InferenceReturned, ToolReturned, XmlOffer,
-};
+use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, ToolReturned};
 use crate::message::{
-    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, TokenCounters,
-    ToolEnvelope, ToolOutcome,
+    AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, RunId, Scrubber,
+    TokenCounters, ToolEnvelope, ToolOutcome,
 };
+use crate::session::{Arrived, Arriving, Call, Input, Request, Scrub};
 use crate::transcript::SealedEntry;
 
 /// How many differences of one answer are named.
@@ -36,33 +35,17 @@ pub struct LiveScope {
 /// Something that the recorded run asked, to be asked again.
 #[derive(Clone, Debug)]
 pub enum Again {
-    /// A request to a model.
-    Inference {
-        /// The body: its digest is the recorded one.
-        body: Vec<u8>,
-        /// Which request of the run it is.
-        inference: InferenceSeq,
-        /// Index into the contract's targets.
-        target: usize,
-        /// The tags that it offers.
-        xml: Option<XmlOffer>,
-    },
+    /// A request to a model: the digest of its body is the recorded one.
+    Inference(Box<Request>),
     /// A call of a tool.
-    Call(CallOrder),
-}
-
-/// What came back.
-#[derive(Clone, Debug)]
-pub enum LiveAnswer {
-    /// Of a model: the adapter's verdict, or why there is none.
-    Inference(Result<Box<ProtocolAdapterResult>, ProviderFault>),
-    /// Of a tool.
-    Call(ToolOutcome),
+    Call(Box<Call>),
 }
 
 /// Finds in a recorded run what can be asked again, and compares what comes back. It asks nobody itself.
 pub struct Reissuer {
     answered: BTreeSet<InferenceSeq>,
+    /// The response that arrives.
+    arriving: Option<Arriving>,
     calls: u64,
     contract: ExecutionContract,
     inferences: u64,
@@ -77,10 +60,11 @@ impl Reissuer {
     pub fn new(contract: ExecutionContract, run_id: &RunId, scope: LiveScope) -> Self {
         Self {
             answered: BTreeSet::new(),
+            arriving: None,
             calls: 0,
             inferences: 0,
             notes: Vec::new(),
-            replayer: Replayer::new(contract.clone(), run_id),
+            replayer: Replayer::new(contract.clone(), run_id).keeping_requests(),
             scope,
             contract,
         }
@@ -115,26 +99,23 @@ impl Reissuer {
         if !self.scope.inference {
             return None;
         }
-        let issued = self.replayer.requests.get(&inference);
-        let issued =
-            issued.filter(|issued| Some(issued.body) == sent && !issued.bytes.is_empty())?;
-        Some(Again::Inference {
-            body: issued.bytes.clone(),
-            inference,
-            target: issued.target,
-            xml: issued.xml,
-        })
+        let issued = self.replayer.session.issued(inference)?;
+        if Some(issued.body) != sent {
+            return None;
+        }
+        let request = self.replayer.requests.as_ref()?.get(&inference)?;
+        Some(Again::Inference(Box::new(request.clone())))
     }
 
     fn call_again(&mut self, seq: u64, returned: &ToolReturned) -> Option<Again> {
         if !self.scope.tools {
             return None;
         }
-        let order = self.replayer.orders.get(&returned.call)?;
-        let name = &order.invocation.name;
+        let call = self.replayer.orders.get(&returned.call)?;
+        let name = &call.order.invocation.name;
         let why = match &returned.outcome {
             ToolOutcome::Returned(_) if self.scope.effects || self.is_repeatable(name) => {
-                return Some(Again::Call(order.clone()));
+                return Some(Again::Call(Box::new(call.clone())));
             }
             ToolOutcome::Returned(_) => "it is not known to be repeatable (--effects)",
             _ => "it was not executed to its end",
@@ -174,39 +155,89 @@ impl Reissuer {
         self.replayer.not_compared.push(note);
     }
 
-    /// Compares what came back with what the entry records. Must come before the entry is taken.
-    pub fn compare(&mut self, entry: &SealedEntry, live: LiveAnswer) {
+    /// Takes the head or the next bytes of a response to a request that was sent again; true where nothing more of it matters.
+    pub fn arrives(&mut self, input: Input) -> bool {
+        match input {
+            Input::ResponseBegan { inference, meta } => {
+                self.arriving = self.replayer.session.begin(inference, meta);
+            }
+            Input::ResponseBytes { bytes, .. } => {
+                if let Some(arriving) = &mut self.arriving {
+                    arriving.push(&bytes);
+                }
+            }
+            _ => {}
+        }
+        self.arriving.as_ref().is_some_and(Arriving::is_settled)
+    }
+
+    /// Compares what came back (a response, its end, a fault, or the result of a call) with what the entry records. Must come before
+    /// the entry is taken. `scrubber` takes out what is secret now.
+    pub fn compare(&mut self, entry: &SealedEntry, live: Input, scrubber: &dyn Scrubber) {
         let Ok(Some(event)) = entry.decode_event() else {
             return;
         };
-        match (event.event, live) {
-            (EventKind::InferenceReturned(returned), LiveAnswer::Inference(live)) => {
-                self.inferences = self.inferences.saturating_add(1);
-                self.compare_returned(entry, &returned, live);
+        let live = match live {
+            Input::ToolResult { mut outcome, .. } => {
+                if let EventKind::ToolReturned(returned) = event.event {
+                    self.calls = self.calls.saturating_add(1);
+                    Scrub(scrubber).outcome(&mut outcome);
+                    self.compare_call(entry, &returned, &outcome);
+                }
+                return;
             }
-            (EventKind::InferenceFailed(failed), LiveAnswer::Inference(live)) => {
-                self.inferences = self.inferences.saturating_add(1);
-                self.compare_failed(entry, &failed, live);
+            Input::Response {
+                bytes,
+                inference,
+                meta,
+            } => {
+                self.arriving = self.replayer.session.begin(inference, meta);
+                self.arrives(Input::ResponseBytes { bytes, inference });
+                self.arriving.take().map(Arriving::end)
             }
-            (EventKind::ToolReturned(returned), LiveAnswer::Call(live)) => {
-                self.calls = self.calls.saturating_add(1);
-                self.compare_call(entry, &returned, &live);
+            Input::ResponseEnded { .. } => self.arriving.take().map(Arriving::end),
+            Input::Fault { fault, .. } => Some(match self.arriving.take() {
+                Some(arriving) => arriving.break_off(fault),
+                None => Arrived::broken(fault),
+            }),
+            _ => None,
+        };
+        let Some(live) = live else { return };
+        match event.event {
+            EventKind::InferenceReturned(returned) => {
+                self.inferences = self.inferences.saturating_add(1);
+                if let Some(live) = self.judged(returned.inference, live, scrubber) {
+                    self.compare_returned(entry, &returned, live);
+                }
+            }
+            EventKind::InferenceFailed(failed) => {
+                self.inferences = self.inferences.saturating_add(1);
+                if let Some(live) = self.judged(failed.inference, live, scrubber) {
+                    self.compare_failed(entry, &failed, live);
+                }
             }
             _ => {}
         }
     }
 
-    fn compare_returned(
-        &mut self,
-        entry: &SealedEntry,
-        recorded: &InferenceReturned,
-        live: Result<Box<ProtocolAdapterResult>, ProviderFault>,
-    ) {
+    /// The event that a response is now.
+    fn judged(
+        &self,
+        inference: InferenceSeq,
+        live: Arrived,
+        scrubber: &dyn Scrubber,
+    ) -> Option<Live> {
+        let session = &self.replayer.session;
+        match session.judge(inference, live, Some(scrubber))?.event {
+            EventKind::InferenceReturned(returned) => Some(Ok(returned.result)),
+            EventKind::InferenceFailed(failed) => Some(Err(failed.fault)),
+            _ => None,
+        }
+    }
+
+    fn compare_returned(&mut self, entry: &SealedEntry, recorded: &InferenceReturned, live: Live) {
         let live = match live {
-            Ok(live) => match self.replayer.run() {
-                Some(run) => run.admit(*live).result,
-                None => *live,
-            },
+            Ok(live) => live,
             Err(fault) => {
                 let actual = told(&fault);
                 let pointer = "/event/event/kind";
@@ -242,12 +273,7 @@ impl Reissuer {
         }
     }
 
-    fn compare_failed(
-        &mut self,
-        entry: &SealedEntry,
-        recorded: &InferenceFailed,
-        live: Result<Box<ProtocolAdapterResult>, ProviderFault>,
-    ) {
+    fn compare_failed(&mut self, entry: &SealedEntry, recorded: &InferenceFailed, live: Live) {
         let fault = &recorded.fault;
         let (pointer, expected, actual) = match live {
             Ok(_) => (
@@ -297,7 +323,7 @@ impl Reissuer {
             notes.extend(open.map(|inference| format!("request {inference}")));
         }
         if self.scope.tools {
-            let open = self.replayer.orders.values();
+            let open = self.replayer.orders.values().map(|call| &call.order);
             notes.extend(
                 open.map(|order| format!("call {} of {}", order.call, order.invocation.name)),
             );
@@ -326,6 +352,9 @@ impl Reissuer {
         }
     }
 }
+
+/// What a model answers now: a verdict, or why there is none.
+type Live = Result<ProtocolAdapterResult, ProviderFault>;
 
 fn reasoning(result: &ProtocolAdapterResult) -> Option<&str> {
     let message = result.canonical_message.as_ref();

@@ -1,16 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::boundary::Issued;
 use super::pointer::{first_difference, shown};
 use super::{Attribution, BlobSource, Difference, ReplayReport, Unfinished};
-use crate::adapter::{RequestEncoder, RequestShape};
-use crate::contract::{CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION, Validators};
-use crate::kernel::{
-    CallOrder, Effect, EffectRecord, EntryDraft, EntryKind, Event, EventKind, InferRequest, Run,
-    State, SummaryRequest,
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, SEMANTICS_VERSION};
+use crate::kernel::{Action, EffectRecord, EntryKind, Event, Run, State};
+use crate::message::{
+    CallSeq, InferenceSeq, NoTokenizers, QuarterBytes, RunId, TokenCounter, TokenCounters,
 };
-use crate::message::{CallSeq, InferenceSeq, NoTokenizers, RunId, TokenCounter, TokenCounters};
+use crate::session::{Call, Input, Output, Request, Session};
 use crate::transcript::{Chain, Link, SealedEntry};
 
 /// Differences beyond this many are not kept: by then the recording and the replay have parted.
@@ -26,25 +24,24 @@ pub struct Replayer {
     /// What estimates are made with again; else why they cannot be.
     pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     differences: Vec<Difference>,
-    /// One for each target; none where this build has no adapter of its version.
-    encoders: Vec<Option<RequestEncoder>>,
     entries: u64,
-    expected: VecDeque<EntryDraft>,
+    /// What was decided and not yet compared, with the kind of each entry.
+    expected: VecDeque<(EntryKind, SealedEntry)>,
     pub(super) not_compared: Vec<String>,
     /// Each call that the machine started and that has not ended.
-    pub(super) orders: BTreeMap<CallSeq, CallOrder>,
-    /// The inferences that the machine issued, whether or not this build has an adapter to encode them.
+    pub(super) orders: BTreeMap<CallSeq, Call>,
+    /// The inferences that the machine issued, whether or not this build can write their requests.
     pub(super) issued: BTreeSet<InferenceSeq>,
     /// The inferences that recorded entries say were issued.
     pub(super) recorded_requests: BTreeSet<InferenceSeq>,
-    /// Each issued request, as this build encodes it.
-    pub(super) requests: BTreeMap<InferenceSeq, Issued>,
-    pub(super) run: Option<Run>,
+    /// The requests that have no response yet, where they are to be sent again.
+    pub(super) requests: Option<BTreeMap<InferenceSeq, Request>>,
     sealed: bool,
-    started_unix_ms: u64,
+    /// The inferences whose requests this build writes.
+    pub(super) sendable: BTreeSet<InferenceSeq>,
+    pub(super) session: Session,
     /// Estimates that nothing here can make again.
     pub(super) uncounted: u64,
-    validators: Arc<Validators>,
 }
 
 /// What counts under a contract, where that is among `tokenizers`.
@@ -60,28 +57,28 @@ impl Replayer {
     /// recorded.
     #[must_use]
     pub fn new(contract: ExecutionContract, run_id: &RunId) -> Self {
+        let contract = Arc::new(contract);
         let chain = Chain::genesis(contract.contract_hash(), run_id);
-        let validators = Arc::new(Validators::compile(&contract));
+        let counter = counter_of(&contract, &NoTokenizers);
+        let session = session_of(&contract, &counter);
         let mut replayer = Self {
             answered: vec![0; contract.targets.len()],
             at_ms: 0,
             chain,
-            counter: counter_of(&contract, &NoTokenizers),
+            contract,
+            counter,
             differences: Vec::new(),
-            encoders: Vec::new(),
             entries: 0,
             expected: VecDeque::new(),
             not_compared: Vec::new(),
             orders: BTreeMap::new(),
             issued: BTreeSet::new(),
             recorded_requests: BTreeSet::new(),
-            requests: BTreeMap::new(),
-            run: None,
+            requests: None,
             sealed: false,
-            started_unix_ms: 0,
+            sendable: BTreeSet::new(),
+            session,
             uncounted: 0,
-            validators,
-            contract: Arc::new(contract),
         };
         replayer.check_contract();
         replayer
@@ -91,13 +88,20 @@ impl Replayer {
     #[must_use]
     pub fn counting_with(mut self, tokenizers: &dyn TokenCounters) -> Self {
         self.counter = counter_of(&self.contract, tokenizers);
+        self.session = session_of(&self.contract, &self.counter);
+        self
+    }
+
+    /// The same replay, which keeps the requests that have no response yet.
+    pub(super) fn keeping_requests(mut self) -> Self {
+        self.requests = Some(BTreeMap::new());
         self
     }
 
     /// The machine as far as it has been folded.
     #[must_use]
-    pub const fn run(&self) -> Option<&Run> {
-        self.run.as_ref()
+    pub fn run(&self) -> Option<&Run> {
+        self.session.run()
     }
 
     fn check_contract(&mut self) {
@@ -114,14 +118,15 @@ impl Replayer {
                 attribution: Attribution::Contract,
             });
         }
-        let contract = Arc::clone(&self.contract);
-        for (index, target) in contract.targets.iter().enumerate() {
-            let encoder = RequestEncoder::new(&contract, index);
-            if let Err(fault) = &encoder {
-                let pointer = format!("/contract/targets/{index}/adapter_version");
-                self.differ_unknown(pointer, &target.adapter_version, &fault.to_string());
-            }
-            self.encoders.push(encoder.ok());
+        let unknown = self.session.unknown_targets();
+        let unknown: Vec<(usize, String)> = unknown
+            .map(|(index, fault)| (index, fault.to_string()))
+            .collect();
+        for (index, fault) in unknown {
+            let pointer = format!("/contract/targets/{index}/adapter_version");
+            let version = self.contract.targets.get(index);
+            let version = version.map(|target| target.adapter_version.clone());
+            self.differ_unknown(pointer, &version.unwrap_or_default(), &fault);
         }
     }
 
@@ -180,12 +185,12 @@ impl Replayer {
             return;
         };
         if let Some(event) = event {
-            if let Some(missing) = self.expected.pop_front() {
+            if let Some((missing, _)) = self.expected.pop_front() {
                 self.differ_at(
                     entry,
                     "",
                     "the next event",
-                    &format!("first an entry {:?}", missing.action.kind),
+                    &format!("first an entry {missing:?}"),
                     Attribution::Kernel,
                 );
                 self.expected.clear();
@@ -203,9 +208,9 @@ impl Replayer {
             Attribution::Tampered
         };
         match self.expected.pop_front() {
-            Some(draft) => {
-                self.sealed |= draft.action.kind == EntryKind::Seal;
-                self.compare(entry, &draft, cause);
+            Some((kind, decided)) => {
+                self.sealed |= kind == EntryKind::Seal;
+                self.compare(entry, &decided, cause);
             }
             None => self.differ_at(entry, "", "an entry", "nothing", cause),
         }
@@ -213,15 +218,19 @@ impl Replayer {
 
     /// Ends the replay. `open` accepts a run that has no seal yet.
     #[must_use]
-    pub fn finish(mut self, open: bool) -> ReplayReport {
+    pub fn finish(self, open: bool) -> ReplayReport {
+        self.ended(open).0
+    }
+
+    fn ended(mut self, open: bool) -> (ReplayReport, Session) {
         self.note_uncounted();
         let is_open = !self.sealed && self.expected.is_empty();
-        let same_so_far = self.differences.is_empty() && self.run.is_some();
+        let same_so_far = self.differences.is_empty() && self.run().is_some();
         let is_whole = self.sealed || (open && is_open);
         if !is_whole {
             let next = self.expected.front().map_or_else(
                 || "the seal, after what is missing".to_owned(),
-                |draft| format!("an entry {:?}", draft.action.kind),
+                |(kind, _)| format!("an entry {kind:?}"),
             );
             self.differ(Difference {
                 seq: self.entries,
@@ -233,14 +242,15 @@ impl Replayer {
                 attribution: Attribution::Truncated,
             });
         }
-        ReplayReport {
+        let report = ReplayReport {
             same: self.differences.is_empty(),
             entries: self.entries,
             first_difference: self.differences.first().cloned(),
             differences: self.differences,
             open: is_open && same_so_far,
             not_compared: self.not_compared,
-        }
+        };
+        (report, self.session)
     }
 
     /// Ends the replay of a run that is to go on: where it stands, if all of it was decided again as recorded.
@@ -250,17 +260,16 @@ impl Replayer {
     pub fn into_unfinished(mut self) -> Result<Unfinished, Box<ReplayReport>> {
         let head = self.chain.head();
         let (answered, at_ms) = (std::mem::take(&mut self.answered), self.at_ms);
-        let run = self.run.take();
-        let report = self.finish(true);
-        match run {
-            Some(run) if report.same => Ok(Unfinished {
+        let (report, session) = self.ended(true);
+        if report.same && session.run().is_some() {
+            return Ok(Unfinished {
                 answered,
                 at_ms,
                 head,
-                run,
-            }),
-            _ => Err(Box::new(report)),
+                session,
+            });
         }
+        Err(Box::new(report))
     }
 
     /// Whether the stored bytes give the stored hash. The chain goes on from the stored hash, so that one changed entry is
@@ -309,79 +318,54 @@ impl Replayer {
         if (action.from, action.to) == (State::Precheck, State::Infer) {
             self.check_versions();
         }
-        let issued = action.effects.iter().filter_map(|effect| match effect {
-            EffectRecord::Infer { inference, .. } | EffectRecord::Summarise { inference, .. } => {
-                Some(*inference)
-            }
-            _ => None,
-        });
-        self.recorded_requests.extend(issued);
+        self.recorded_requests.extend(issued_by(&action));
     }
 
     fn step(&mut self, event: Event, blobs: &dyn BlobSource) {
         self.at_ms = self.at_ms.max(event.at_ms);
-        let effects = match (&mut self.run, event.event) {
-            (None, EventKind::RunStarted(started)) => {
-                let begun = started.started_unix_ms;
-                self.started_unix_ms = begun;
-                for encoder in &mut self.encoders {
-                    *encoder = encoder.take().map(|encoder| encoder.begun_at(begun));
-                }
-                let contract = Arc::clone(&self.contract);
-                let (run, effects) = Run::start(contract, Arc::clone(&self.validators), *started);
-                self.run = Some(run);
-                effects
-            }
-            (Some(run), kind) => run.step(Event {
-                at_ms: event.at_ms,
-                event: kind,
-            }),
-            // A transcript that does not begin with its beginning: nothing can be expected of it.
-            (None, _) => Vec::new(),
-        };
-        for effect in effects {
-            match effect {
-                Effect::Append(drafts) => self.expected.extend(drafts),
-                Effect::Infer(request) => self.note_request(&request),
-                Effect::Summarise(asked) => self.note_summary(&asked, blobs),
-                Effect::Execute(order) => {
-                    self.orders.insert(order.call, order);
-                }
-                Effect::Probe
-                | Effect::AwaitApproval(_)
-                | Effect::Wait { .. }
-                | Effect::Cancel
-                | Effect::Finish(_) => {}
-            }
-        }
-    }
-
-    fn note_request(&mut self, request: &InferRequest) {
-        self.issued.insert(request.inference);
-        let encoder = self.encoders.get_mut(request.target);
-        let (Some(run), Some(encoder)) = (&self.run, encoder.and_then(Option::as_mut)) else {
+        let recorded = Input::Recorded(Box::new(event.event));
+        // Refused where a transcript does not begin with its beginning, or begins twice: nothing is decided then.
+        if self.session.handle(event.at_ms, recorded).is_err() {
             return;
-        };
-        let body = encoder.encode(run.conversation(), &RequestShape::from(request));
-        self.requests
-            .insert(request.inference, Issued::of(request, body));
-    }
-
-    /// A summary is asked for in a conversation of its own, made of the whole result.
-    fn note_summary(&mut self, asked: &SummaryRequest, blobs: &dyn BlobSource) {
-        let request = &asked.request;
-        self.issued.insert(request.inference);
-        let begun = self.started_unix_ms;
-        let body = summary_body(&self.contract, asked, begun, blobs);
-        if let Some(body) = body {
-            self.requests
-                .insert(request.inference, Issued::of(request, body));
+        }
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Append(append) => {
+                    for (draft, sealed) in append.drafts.into_iter().zip(append.entries) {
+                        self.issued.extend(issued_by(&draft.action));
+                        self.expected.push_back((draft.action.kind, sealed));
+                    }
+                }
+                Output::Send(request) => {
+                    let inference = request.inference.inference;
+                    self.sendable.insert(inference);
+                    if let Some(requests) = &mut self.requests {
+                        requests.insert(inference, request);
+                    }
+                }
+                Output::Summarise { full, .. } => {
+                    if let Some(bytes) = blobs.blob(full) {
+                        let blob = Input::Blob { hash: full, bytes };
+                        drop(self.session.handle(event.at_ms, blob));
+                    }
+                }
+                Output::Call(call) => {
+                    self.orders.insert(call.order.call, call);
+                }
+                Output::Probe
+                | Output::Ask(_)
+                | Output::Arm(_)
+                | Output::Delta { .. }
+                | Output::Close(_)
+                | Output::Cancel
+                | Output::Done(_) => {}
+            }
         }
     }
 
-    fn compare(&mut self, entry: &SealedEntry, draft: &EntryDraft, cause: Attribution) {
-        let action = first_difference("/action", &entry.action, &text_of(&draft.action));
-        let event = first_difference("/event", &entry.event, &text_of(&draft.event));
+    fn compare(&mut self, entry: &SealedEntry, decided: &SealedEntry, cause: Attribution) {
+        let action = first_difference("/action", &entry.action, &decided.action);
+        let event = first_difference("/event", &entry.event, &decided.event);
         for (pointer, expected, actual) in event.into_iter().chain(action) {
             self.differ_at(entry, &pointer, &expected, &actual, cause);
         }
@@ -414,18 +398,23 @@ impl Replayer {
     }
 }
 
-/// The body of a request for a summary; none where this build has no adapter for it, or the result is not there.
-pub(super) fn summary_body(
-    contract: &ExecutionContract,
-    asked: &SummaryRequest,
-    begun_unix_ms: u64,
-    blobs: &dyn BlobSource,
-) -> Option<Vec<u8>> {
-    let encoder = RequestEncoder::new(contract, asked.request.target).ok()?;
-    let whole = blobs.blob(asked.full)?;
-    let said = asked.conversation(&String::from_utf8_lossy(&whole));
-    let shape = RequestShape::from(&asked.request);
-    Some(encoder.begun_at(begun_unix_ms).encode(&said, &shape))
+/// The session that a transcript is made again in. Without a counter its estimates are not compared.
+pub(super) fn session_of(
+    contract: &Arc<ExecutionContract>,
+    counter: &Result<Arc<dyn TokenCounter>, String>,
+) -> Session {
+    let counter = counter.clone().unwrap_or_else(|_| QuarterBytes::counter());
+    Session::recorded(Arc::clone(contract), counter)
+}
+
+/// The inferences that an entry says were issued.
+fn issued_by(action: &Action) -> impl Iterator<Item = InferenceSeq> {
+    action.effects.iter().filter_map(|effect| match effect {
+        EffectRecord::Infer { inference, .. } | EffectRecord::Summarise { inference, .. } => {
+            Some(*inference)
+        }
+        _ => None,
+    })
 }
 
 /// The stored form of a recorded value.

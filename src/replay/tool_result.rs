@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::replayer::Replayer;
 use super::{Attribution, BlobSource};
 use crate::kernel::{ToolReturned, observation_text};
-use crate::message::{ContentBlock, Digest, TokenCounter, ToolEnvelope, ToolOutcome, char_prefix};
+use crate::message::{
+    ContentBlock, Digest, QuarterBytes, TokenCounter, ToolEnvelope, ToolOutcome, char_prefix,
+};
 use crate::transcript::SealedEntry;
 
 const ENVELOPE: &str = "/event/event/value/outcome/value";
@@ -18,7 +20,7 @@ impl Replayer {
         returned: &ToolReturned,
         blobs: &dyn BlobSource,
     ) {
-        let order = self.orders.remove(&returned.call);
+        let call = self.orders.remove(&returned.call);
         let ToolOutcome::Returned(envelope) = &returned.outcome else {
             return;
         };
@@ -31,8 +33,8 @@ impl Replayer {
                 envelope.text().len(),
             ),
         }
-        if let Some(order) = order {
-            let given = order.invocation.arguments.as_str().len();
+        if let Some(call) = call {
+            let given = call.order.invocation.arguments.as_str().len();
             self.check_size(entry, "bytes_in", envelope.bytes_in, given);
         }
         self.check_tokens(entry, envelope);
@@ -86,6 +88,14 @@ impl Replayer {
         let counter = self.counter.as_ref().ok().cloned();
         self.uncounted += u64::from(counter.is_none());
         counter
+    }
+
+    /// What counts an estimate; what a provider says needs nothing that counts.
+    pub(super) fn counts_if(&mut self, is_estimate: bool) -> Option<Arc<dyn TokenCounter>> {
+        if is_estimate {
+            return self.counts();
+        }
+        Some(QuarterBytes::counter())
     }
 
     /// Says which estimates were not made again.

@@ -1,5 +1,5 @@
-use crate::kernel::Run;
 use crate::message::Digest;
+use crate::session::Session;
 
 /// Where a run without an end stands, after a fresh machine has decided every entry again as it is recorded.
 pub struct Unfinished {
@@ -9,6 +9,6 @@ pub struct Unfinished {
     pub at_ms: u64,
     /// The hash of the last entry.
     pub head: Digest,
-    /// The machine.
-    pub run: Run,
+    /// The run, to be driven on.
+    pub session: Session,
 }

@@ -1,17 +1,14 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::decision::{decision, effect_in_words, in_words, same_effect};
 use super::pointer::{differences, first_difference};
-use super::replayer::{counter_of, summary_body, text_of};
+use super::replayer::{counter_of, session_of, text_of};
 use super::what_if_event::{Answers, Unfit};
 use super::{BlobSource, NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};
-use crate::adapter::{RequestEncoder, RequestShape};
 use crate::contract::{ExecutionContract, Validators};
-use crate::kernel::{
-    Action, Effect, EffectRecord, EntryDraft, Event, EventKind, InferRequest, Outcome, Run, State,
-};
-use crate::message::{Digest, TokenCounters};
+use crate::kernel::{Action, EffectRecord, EntryDraft, Event, EventKind, Outcome, Run, State};
+use crate::message::TokenCounters;
+use crate::session::{Input, Output, Session};
 use crate::transcript::SealedEntry;
 
 /// Differences between two contracts beyond this many are not listed.
@@ -21,8 +18,6 @@ const MAX_DIFFERENCES: usize = 1_000;
 /// answer what it asks. No model and no tool is asked.
 pub struct WhatIf {
     answers: Answers,
-    begun_unix_ms: u64,
-    encoders: Vec<Option<RequestEncoder>>,
     fits: Option<NoLongerFits>,
     first_other: Option<OtherDecision>,
     other: Arc<ExecutionContract>,
@@ -30,8 +25,9 @@ pub struct WhatIf {
     /// The machine under the recorded contract, for what a clock decided in the recorded run.
     recorded_run: Option<Run>,
     recorded_outcome: Option<Outcome>,
-    run: Option<Run>,
     same: u64,
+    /// The run under the other contract.
+    session: Session,
     entries: u64,
     step: Step,
 }
@@ -48,16 +44,14 @@ impl WhatIf {
     #[must_use]
     pub fn new(recorded: ExecutionContract, other: ExecutionContract) -> Self {
         let (recorded, other) = (Arc::new(recorded), Arc::new(other));
-        let encoders = (0..other.targets.len()).map(|target| RequestEncoder::new(&other, target));
+        let answers = Answers::new(Arc::clone(&recorded), Arc::clone(&other));
         Self {
-            answers: Answers::new(Arc::clone(&recorded), Arc::clone(&other)),
-            begun_unix_ms: 0,
-            encoders: encoders.map(Result::ok).collect(),
+            session: session_of(&other, &answers.counter),
+            answers,
             fits: None,
             first_other: None,
             recorded_run: None,
             recorded_outcome: None,
-            run: None,
             same: 0,
             entries: 0,
             step: Step::default(),
@@ -70,6 +64,7 @@ impl WhatIf {
     #[must_use]
     pub fn counting_with(mut self, tokenizers: &dyn TokenCounters) -> Self {
         self.answers.counter = counter_of(&self.other, tokenizers);
+        self.session = session_of(&self.other, &self.answers.counter);
         self
     }
 
@@ -96,7 +91,7 @@ impl WhatIf {
     #[must_use]
     pub fn finish(mut self) -> WhatIfReport {
         self.close_step();
-        let outcome = self.run.as_ref().and_then(Run::outcome);
+        let outcome = self.session.run().and_then(Run::outcome);
         let place = |(pointer, recorded, other)| TermsDifference {
             pointer,
             recorded,
@@ -134,8 +129,8 @@ impl WhatIf {
     fn feed(&mut self, seq: u64, event: Event, blobs: &dyn BlobSource) {
         let recorded_deadline = self.recorded_run.as_ref().and_then(Run::next_deadline);
         self.step_recorded(event.clone());
-        let Some(run) = &self.run else {
-            self.begin(seq, event);
+        let Some(run) = self.session.run() else {
+            self.begin(seq, event, blobs);
             return;
         };
         // What the recorded clock let pass, another clock does too: an answer may come in just as its time is up.
@@ -145,11 +140,11 @@ impl WhatIf {
         if let Some(at_ms) = run.next_deadline().filter(passed) {
             let unfit = Unfit::times_out(at_ms, event.at_ms);
             let event = EventKind::TimerFired;
-            self.decide(Event { at_ms, event }, &BTreeMap::new());
+            self.decide(Event { at_ms, event }, blobs);
             self.unfit(seq, unfit);
             return;
         }
-        match self.answers.fitted(event, run, blobs) {
+        match self.answers.fitted(event, &self.session, blobs) {
             Ok(event) => self.decide(event, blobs),
             Err(unfit) => self.unfit(seq, unfit),
         }
@@ -170,56 +165,44 @@ impl WhatIf {
         }
     }
 
-    fn begin(&mut self, seq: u64, event: Event) {
+    fn begin(&mut self, seq: u64, event: Event, blobs: &dyn BlobSource) {
         let EventKind::RunStarted(started) = event.event else {
             self.unfit(seq, Unfit::unreadable());
             return;
         };
-        let validators = Arc::new(Validators::compile(&self.other));
-        let started = self.answers.started(*started);
-        for encoder in &mut self.encoders {
-            let begun = started.started_unix_ms;
-            self.begun_unix_ms = begun;
-            *encoder = encoder.take().map(|encoder| encoder.begun_at(begun));
-        }
-        let (run, effects) = Run::start(Arc::clone(&self.other), validators, started);
-        self.run = Some(run);
-        self.note(effects, &BTreeMap::new());
+        let started = Box::new(self.answers.started(*started));
+        self.hand_in(event.at_ms, Input::Start(started), blobs);
     }
 
     fn decide(&mut self, event: Event, blobs: &dyn BlobSource) {
-        let effects = self.run.as_mut().map(|run| run.step(event));
-        self.note(effects.unwrap_or_default(), blobs);
+        let recorded = Input::Recorded(Box::new(event.event));
+        self.hand_in(event.at_ms, recorded, blobs);
     }
 
-    fn note(&mut self, effects: Vec<Effect>, blobs: &dyn BlobSource) {
-        for effect in effects {
-            match effect {
-                Effect::Append(drafts) => self.step.decided.extend(drafts),
-                Effect::Infer(request) => self.note_request(&request),
-                Effect::Summarise(asked) => {
-                    if let Some(body) = summary_body(&self.other, &asked, self.begun_unix_ms, blobs)
-                    {
-                        self.answers.issued(&asked.request, Digest::of(&body));
+    fn hand_in(&mut self, at_ms: u64, input: Input, blobs: &dyn BlobSource) {
+        if self.session.handle(at_ms, input).is_err() {
+            return;
+        }
+        while let Some(output) = self.session.poll() {
+            match output {
+                Output::Append(append) => self.step.decided.extend(append.drafts),
+                Output::Summarise { full, .. } => {
+                    if let Some(bytes) = blobs.blob(full) {
+                        let blob = Input::Blob { bytes, hash: full };
+                        drop(self.session.handle(at_ms, blob));
                     }
                 }
-                Effect::Probe
-                | Effect::Execute(_)
-                | Effect::AwaitApproval(_)
-                | Effect::Wait { .. }
-                | Effect::Cancel
-                | Effect::Finish(_) => {}
+                Output::Probe
+                | Output::Send(_)
+                | Output::Call(_)
+                | Output::Ask(_)
+                | Output::Arm(_)
+                | Output::Delta { .. }
+                | Output::Close(_)
+                | Output::Cancel
+                | Output::Done(_) => {}
             }
         }
-    }
-
-    fn note_request(&mut self, request: &InferRequest) {
-        let encoder = self.encoders.get_mut(request.target);
-        let (Some(run), Some(encoder)) = (&self.run, encoder.and_then(Option::as_mut)) else {
-            return;
-        };
-        let body = encoder.encode(run.conversation(), &RequestShape::from(request));
-        self.answers.issued(request, Digest::of(&body));
     }
 
     /// Compares what was decided with what is recorded, once the step is whole.
@@ -289,7 +272,7 @@ impl WhatIf {
             || step.decided.last().map_or(0, |draft| draft.action.seq),
             |(seq, _)| *seq,
         );
-        let ended = self.run.as_ref().map(Run::state) == Some(State::Terminate);
+        let ended = self.session.run().map(Run::state) == Some(State::Terminate);
         let recorded_ended = step.recorded.iter().any(|(_, a)| a.to == State::Terminate);
         let why = match (ended, recorded_ended) {
             (true, true) => return,

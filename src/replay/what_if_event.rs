@@ -1,21 +1,20 @@
 //! A recorded event as it would have been under another contract.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::BlobSource;
 use super::replayer::counter_of;
-use crate::adapter::xml::transported;
-use crate::adapter::{Adapter, Decoded, ResponseMeta};
+use crate::adapter::ResponseMeta;
 use crate::contract::{ExecutionContract, TargetTerms};
 use crate::kernel::{
-    Event, EventKind, InferRequest, InferenceFailed, InferenceReturned, Probed, ProbedTarget, Run,
-    RunStarted, ToolReturned, XmlOffer, observation_text,
+    Event, EventKind, InferenceFailed, InferenceReturned, Probed, ProbedTarget, Run, RunStarted,
+    ToolReturned, observation_text,
 };
 use crate::message::{
-    ContentBlock, Digest, InferenceSeq, NoTokenizers, ProtocolAdapterResult, QuarterBytes,
-    TokenCounter, ToolEnvelope, ToolOutcome, char_prefix,
+    ContentBlock, Digest, InferenceSeq, NoTokenizers, QuarterBytes, TokenCounter, ToolEnvelope,
+    ToolOutcome, char_prefix,
 };
+use crate::session::{Issued, Session};
 
 /// Why a recorded event is no answer to what the machine asks.
 pub(super) struct Unfit {
@@ -29,16 +28,8 @@ pub(super) struct Answers {
     /// What counts under the other contract; else why nothing does.
     pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
     pub(super) not_compared: Vec<String>,
-    issued: BTreeMap<InferenceSeq, Asked>,
     other: Arc<ExecutionContract>,
     recorded: Arc<ExecutionContract>,
-}
-
-struct Asked {
-    body: Digest,
-    expected_tokens: u64,
-    target: usize,
-    xml: Option<XmlOffer>,
 }
 
 impl Unfit {
@@ -92,21 +83,9 @@ impl Answers {
         Self {
             counter: counter_of(&other, &NoTokenizers),
             not_compared,
-            issued: BTreeMap::new(),
             other,
             recorded,
         }
-    }
-
-    /// A request that the machine sends.
-    pub(super) fn issued(&mut self, request: &InferRequest, body: Digest) {
-        let asked = Asked {
-            body,
-            expected_tokens: request.expected_tokens,
-            target: request.target,
-            xml: request.xml,
-        };
-        self.issued.insert(request.inference, asked);
     }
 
     /// The hash that a process would have computed: the other contract's, unless the recorded one had been changed already.
@@ -165,21 +144,23 @@ impl Answers {
     pub(super) fn fitted(
         &self,
         event: Event,
-        run: &Run,
+        session: &Session,
         blobs: &dyn BlobSource,
     ) -> Result<Event, Unfit> {
         let at_ms = event.at_ms;
+        let due = session.run().and_then(Run::next_deadline);
         let event = match event.event {
-            EventKind::InferenceReturned(returned) => self.returned(*returned, run, blobs)?,
-            EventKind::InferenceFailed(failed) => self.failed(failed, run)?,
+            EventKind::InferenceReturned(returned) => {
+                returned_now(*returned, (session, self.counter.is_ok()), blobs)?
+            }
+            EventKind::InferenceFailed(failed) => failed_now(failed, session)?,
             EventKind::ToolReturned(returned) => self.tool(*returned, blobs)?,
             EventKind::Probed(probed) => EventKind::Probed(self.probed(probed)),
             EventKind::Resumed(mut resumed) => {
                 resumed.contract_hash = self.stated(resumed.contract_hash);
                 EventKind::Resumed(resumed)
             }
-            EventKind::TimerFired if run.next_deadline().is_none_or(|due| due > at_ms) => {
-                let due = run.next_deadline();
+            EventKind::TimerFired if due.is_none_or(|due| due > at_ms) => {
                 let due =
                     due.map_or_else(|| "for ever".to_owned(), |due| format!("until {due} ms"));
                 let other = format!("it waits on, {due}");
@@ -193,87 +174,6 @@ impl Answers {
             same => same,
         };
         Ok(Event { at_ms, event })
-    }
-
-    fn asked(&self, inference: InferenceSeq, sent: Option<Digest>) -> Result<&Asked, Unfit> {
-        let why = format!("request {inference} is another one");
-        let Some(asked) = self.issued.get(&inference) else {
-            return Err(Unfit::new(why, "an answer to it", "it is not sent"));
-        };
-        if sent.is_some_and(|sent| sent != asked.body) {
-            let told = |body: Digest| format!("a body with the hash {}", body.short(16));
-            let recorded = sent.map(told).unwrap_or_default();
-            return Err(Unfit::new(why, recorded, told(asked.body)));
-        }
-        Ok(asked)
-    }
-
-    fn returned(
-        &self,
-        returned: InferenceReturned,
-        run: &Run,
-        blobs: &dyn BlobSource,
-    ) -> Result<EventKind, Unfit> {
-        let asked = self.asked(returned.inference, Some(returned.request_hash))?;
-        let result = match self.decoded(&returned.result, asked, blobs) {
-            Some(result) => run.admit(result),
-            // Without the bytes, the recorded verdict stands where the gate was the same.
-            None if run.holds_back() == returned.gated => {
-                return Ok(EventKind::InferenceReturned(Box::new(returned)));
-            }
-            None => {
-                let recorded = "its bytes are withheld and were left out";
-                let other = "the token gate stands otherwise";
-                return Err(Unfit::new("an answer is not here", recorded, other));
-            }
-        };
-        let expected_tokens = asked.expected_tokens;
-        let usage = match &self.counter {
-            Ok(counter) if returned.usage.estimated => result
-                .result
-                .usage_or_estimate(expected_tokens, counter.as_ref()),
-            Ok(_) | Err(_) => returned.usage,
-        };
-        Ok(EventKind::InferenceReturned(Box::new(InferenceReturned {
-            gated: result.gated,
-            result: result.result,
-            usage,
-            ..returned
-        })))
-    }
-
-    /// The answer, decoded again from its bytes.
-    fn decoded(
-        &self,
-        recorded: &ProtocolAdapterResult,
-        asked: &Asked,
-        blobs: &dyn BlobSource,
-    ) -> Option<ProtocolAdapterResult> {
-        let raw = blobs.blob(recorded.raw_hash)?;
-        let adapter = Adapter::of_target(&self.other, asked.target).ok()?;
-        let model = self.other.targets.get(asked.target)?.model.as_str();
-        let meta = ResponseMeta {
-            status: 200,
-            ..ResponseMeta::default()
-        };
-        let mut decoder = adapter.decoder_under(&self.other, meta, model);
-        decoder.push(&raw);
-        match decoder.finish() {
-            Decoded::Message(result) => {
-                let xml = asked.xml.as_ref();
-                let asked = (asked.target, adapter);
-                Some(transported(*result, xml, &self.other, asked))
-            }
-            Decoded::Fault { .. } => None,
-        }
-    }
-
-    fn failed(&self, failed: InferenceFailed, run: &Run) -> Result<EventKind, Unfit> {
-        self.asked(failed.inference, failed.request_hash)?;
-        Ok(EventKind::InferenceFailed(InferenceFailed {
-            gated: failed.fault.raw_hash.is_some() && run.holds_back(),
-            ..failed
-        }))
     }
 
     /// A tool's result as it would have been cut and counted.
@@ -316,6 +216,70 @@ impl Answers {
             targets: is.iter().map(answer).collect(),
         }
     }
+}
+
+/// What a response is judged by, where it answers the request that is sent now.
+fn issued(
+    session: &Session,
+    inference: InferenceSeq,
+    sent: Option<Digest>,
+) -> Result<&Issued, Unfit> {
+    let why = format!("request {inference} is another one");
+    let Some(issued) = session.issued(inference) else {
+        return Err(Unfit::new(why, "an answer to it", "it is not sent"));
+    };
+    if sent.is_some_and(|sent| sent != issued.body) {
+        let body = |body: Digest| format!("a body with the hash {}", body.short(16));
+        let recorded = sent.map(body).unwrap_or_default();
+        return Err(Unfit::new(why, recorded, body(issued.body)));
+    }
+    Ok(issued)
+}
+
+/// A response as it would be judged now; from its bytes, where they are there.
+fn returned_now(
+    returned: InferenceReturned,
+    (session, counts): (&Session, bool),
+    blobs: &dyn BlobSource,
+) -> Result<EventKind, Unfit> {
+    issued(session, returned.inference, Some(returned.request_hash))?;
+    let arriving = blobs.blob(returned.result.raw_hash).and_then(|raw| {
+        let meta = ResponseMeta {
+            status: 200,
+            ..ResponseMeta::default()
+        };
+        let mut arriving = session.begin(returned.inference, meta)?;
+        arriving.push(&raw);
+        Some(arriving)
+    });
+    let judged = arriving.and_then(|arriving| {
+        let judged = session.judge(returned.inference, arriving.end(), None)?;
+        match judged.event {
+            EventKind::InferenceReturned(now) => Some(now),
+            _ => None,
+        }
+    });
+    if let Some(mut now) = judged {
+        if now.usage.estimated && !counts {
+            now.usage = returned.usage;
+        }
+        return Ok(EventKind::InferenceReturned(now));
+    }
+    // Without the bytes, the recorded verdict stands where the gate was the same.
+    if session.holds_back() == returned.gated {
+        return Ok(EventKind::InferenceReturned(Box::new(returned)));
+    }
+    let recorded = "its bytes are withheld and were left out";
+    let other = "the token gate stands otherwise";
+    Err(Unfit::new("an answer is not here", recorded, other))
+}
+
+fn failed_now(failed: InferenceFailed, session: &Session) -> Result<EventKind, Unfit> {
+    issued(session, failed.inference, failed.request_hash)?;
+    Ok(EventKind::InferenceFailed(InferenceFailed {
+        gated: failed.fault.raw_hash.is_some() && session.holds_back(),
+        ..failed
+    }))
 }
 
 fn names(targets: &[TargetTerms]) -> Vec<(String, String)> {

@@ -1,6 +1,7 @@
 use tokio_util::sync::CancellationToken;
 
-use super::{BlobSink, Clock, Scrub};
+use super::{BlobSink, Clock};
+use crate::message::Scrubber;
 
 /// What a call is made under, beside its order.
 #[derive(Clone, Copy)]
@@ -16,7 +17,7 @@ pub(crate) struct CallTerms<'a> {
     /// Bytes of text that the envelope may hold; the rest goes to `blobs`.
     pub output_limit_bytes: u64,
     /// Goes over what the tool says before any of it is cut.
-    pub scrub: &'a dyn Scrub,
+    pub scrub: &'a dyn Scrubber,
     /// After so long the call ends as `TimedOut`.
     pub timeout_ms: u64,
 }

@@ -94,13 +94,13 @@ impl ToolAnswer {
             .parts
             .into_iter()
             .map(|part| match part {
-                Part::Text(text) => ContentBlock::Text(terms.scrub.text(text)),
+                Part::Text(text) => ContentBlock::Text(terms.scrub.owned_text(text)),
                 Part::Resource { bytes, mime_type } => {
-                    let bytes = terms.scrub.bytes(bytes);
+                    let bytes = terms.scrub.owned_bytes(bytes);
                     ContentBlock::Resource {
                         bytes: size(bytes.len()),
                         blob: terms.blobs.put(bytes),
-                        mime_type: terms.scrub.text(mime_type),
+                        mime_type: terms.scrub.owned_text(mime_type),
                     }
                 }
             })
@@ -120,10 +120,10 @@ impl ToolAnswer {
         };
         if let Some(failure) = self.failure {
             envelope.status = EnvelopeStatus::Error;
-            let words = failure.message.map(|words| terms.scrub.text(words));
+            let words = failure.message.map(|words| terms.scrub.owned_text(words));
             let words = words.unwrap_or_else(|| envelope.text());
             envelope.error = Some(EnvelopeError {
-                code: terms.scrub.text(failure.code),
+                code: terms.scrub.owned_text(failure.code),
                 message: words,
             });
         }

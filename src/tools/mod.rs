@@ -34,7 +34,4 @@ pub(crate) use call_terms::CallTerms;
 pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
 pub(crate) use registry::{BringUp, ToolServers};
-#[cfg(test)]
-pub(crate) use scrub::KeepAll;
-pub(crate) use scrub::Scrub;
 pub(crate) use server_spec::ServerSpec;

@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 use super::builtin::Builtins;
 use super::mcp::{McpServer, Patience};
 use super::offer::{self, BUILTIN, Offer};
-use super::{CallTerms, Scrub, ServerSpec, ToolServerError};
+use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin, check_server_name};
 use crate::kernel::{BringUpFault, CallOrder};
+use crate::message::Scrubber;
 use crate::message::{ToolOutcome, char_prefix};
 
 /// Bytes of a fault's detail that are recorded.
@@ -56,7 +57,7 @@ impl ToolServers {
     pub(crate) async fn bring_up(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
-        scrub: &Arc<dyn Scrub>,
+        scrub: &Arc<dyn Scrubber>,
         cancel: &CancellationToken,
     ) -> BringUp {
         let patience = (Patience::default(), scrub);
@@ -66,7 +67,7 @@ impl ToolServers {
     pub(super) async fn bring_up_within(
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
-        (patience, scrub): (Patience, &Arc<dyn Scrub>),
+        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> BringUp {
         let workspace = tokio::fs::canonicalize(workspace)
@@ -91,7 +92,7 @@ impl ToolServers {
             match started {
                 Ok((host, offer)) => up.take(name, kind, host, offer),
                 Err(error) => {
-                    up.fault(&name, &scrub.text(format!("failed to {error}")));
+                    up.fault(&name, &scrub.owned_text(format!("failed to {error}")));
                     up.capabilities.insert(
                         name,
                         ServerCapability {
@@ -219,7 +220,7 @@ impl Host {
         name: &str,
         spec: &ServerSpec,
         workspace: PathBuf,
-        patience: (Patience, &Arc<dyn Scrub>),
+        patience: (Patience, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         check_name(name, spec)?;

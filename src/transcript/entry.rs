@@ -1,9 +1,12 @@
+use serde::{Deserialize, Serialize};
+
 use super::{EntryRecord, Flaw, canonical};
 use crate::kernel::{Action, Event, State};
 use crate::message::Digest;
 
 /// One entry of a transcript as it is stored: the texts that were hashed, and the hash that chains them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SealedEntry {
     /// The entry's number, from 0.
     pub seq: u64,

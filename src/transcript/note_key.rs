@@ -149,7 +149,7 @@ impl SecretKey {
     }
 
     /// Signs a text that ends with a line feed and holds no other control character.
-    pub(super) fn sign(&self, text: String) -> Note {
+    pub(crate) fn sign(&self, text: String) -> Note {
         let mut note = Note {
             text,
             signatures: Vec::with_capacity(1),

@@ -2,14 +2,28 @@
 //! answered again, and forked at every entry.
 
 use monolith::{
-    Again, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault, LiveAnswer,
-    LiveScope, Reissuer, SealedEntry, WhatIf, WhatIfReport,
+    Again, BlobSource as _, Difference, Digest, EventKind, ExecutionContract, Fork, ForkFault,
+    InferenceSeq, Input, LiveScope, NoSecrets, Reissuer, ResponseMeta, SealedEntry, WhatIf,
+    WhatIfReport,
 };
 use serde_json::Value;
 
 use crate::golden::{Golden, goldens};
 
 impl Golden {
+    /// A recorded response, as a server would send it again.
+    fn response(&self, inference: InferenceSeq, status: u16, raw: Option<Digest>) -> Input {
+        let bytes = raw.and_then(|hash| self.blobs.blob(hash));
+        Input::Response {
+            bytes: bytes.unwrap_or_default(),
+            inference,
+            meta: ResponseMeta {
+                status,
+                ..ResponseMeta::default()
+            },
+        }
+    }
+
     /// Changes the first event of that kind, and makes every hash anew as a forger would.
     fn forged(mut self, kind: &str, change: impl Fn(&mut Value)) -> Self {
         let kind = format!("\"kind\":\"{kind}\"");
@@ -154,22 +168,29 @@ fn answers_that_are_the_recorded_ones_are_the_same() {
                 asked += 1;
                 let event = entry.decode_event().unwrap().unwrap().event;
                 let answer = match (again, event) {
-                    (Again::Inference { body, .. }, EventKind::InferenceReturned(returned)) => {
-                        assert_eq!(Digest::of(&body), returned.request_hash);
-                        LiveAnswer::Inference(Ok(Box::new(returned.result)))
+                    (Again::Inference(request), EventKind::InferenceReturned(returned)) => {
+                        assert_eq!(Digest::of(&request.body), returned.request_hash);
+                        golden.response(returned.inference, 200, Some(returned.result.raw_hash))
                     }
-                    (Again::Inference { .. }, EventKind::InferenceFailed(failed)) => {
-                        LiveAnswer::Inference(Err(failed.fault))
+                    (Again::Inference(_), EventKind::InferenceFailed(failed)) => {
+                        let (inference, fault) = (failed.inference, failed.fault);
+                        match fault.status {
+                            Some(status) => golden.response(inference, status, fault.raw_hash),
+                            None => Input::Fault { fault, inference },
+                        }
                     }
-                    (Again::Call(order), EventKind::ToolReturned(returned)) => {
-                        assert_eq!(order.call, returned.call);
-                        LiveAnswer::Call(returned.outcome)
+                    (Again::Call(call), EventKind::ToolReturned(returned)) => {
+                        assert_eq!(call.order.call, returned.call);
+                        Input::ToolResult {
+                            call: returned.call,
+                            outcome: returned.outcome,
+                        }
                     }
                     (again, event) => panic!("{again:?} is not answered by {event:?}"),
                 };
                 // What is withheld is no part of a recorded verdict, so only its bytes could be held back again.
                 if !entry.event.contains("\"gated\":true") {
-                    reissuer.compare(entry, answer);
+                    reissuer.compare(entry, answer, &NoSecrets);
                 }
             }
             reissuer.take(entry, &golden.blobs);

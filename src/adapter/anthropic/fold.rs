@@ -36,6 +36,10 @@ impl fold::Fold for Fold {
         self.0.progress.done
     }
 
+    fn text(&self) -> Option<&str> {
+        self.0.blocks.only_text()
+    }
+
     fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {
         let event: WireEvent<'_> = document(text)?;
         let kind = string(event.kind).unwrap_or_default();

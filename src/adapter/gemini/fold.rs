@@ -56,6 +56,10 @@ impl fold::Fold for Fold {
         self.progress.done
     }
 
+    fn text(&self) -> Option<&str> {
+        Some(self.draft.content())
+    }
+
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
         let chunk: WireChunk<'_> = document(text)?;
         self.note(&chunk);

@@ -41,6 +41,10 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         &mut self.progress
     }
 
+    fn text(&self) -> Option<&str> {
+        Some(&self.content)
+    }
+
     /// Pieces may follow a finish reason, usage at least; nothing follows `[DONE]`.
     fn is_done(&self) -> bool {
         self.progress.done

@@ -28,6 +28,10 @@ impl fold::Fold for Fold {
         self.terminal || self.progress.done
     }
 
+    fn text(&self) -> Option<&str> {
+        self.items.only_text()
+    }
+
     fn take(&mut self, text: &str, form: Form) -> Result<(), Failure> {
         let event: WireEvent<'_> = document(text)?;
         let kind = string(event.kind).unwrap_or_default();

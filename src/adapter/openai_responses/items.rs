@@ -47,6 +47,14 @@ impl Items {
         Ok(())
     }
 
+    /// The text so far, where it stands in one item.
+    pub(super) fn only_text(&self) -> Option<&str> {
+        let mut texts = self.pieces.values().map(|pieces| pieces.text.as_str());
+        let mut texts = texts.by_ref().filter(|text| !text.is_empty());
+        let first = texts.next()?;
+        texts.next().is_none().then_some(first)
+    }
+
     /// Whether there is anything that a message could be made of.
     pub(super) fn is_known(&self) -> bool {
         self.list.is_some() || !self.pieces.is_empty()

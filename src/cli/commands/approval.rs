@@ -3,9 +3,9 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::cli::escape::line;
 use crate::cli::live::Live;
-use crate::driver::Control;
 use crate::kernel::{Approval, CallOrder};
 use crate::message::{CallSeq, RunId};
+use crate::session::Control;
 use crate::store::{Answer, Store};
 
 /// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from

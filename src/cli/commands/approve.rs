@@ -6,7 +6,7 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::recorded::Source;
 use crate::driver::DriverError;
-use crate::kernel::CallOrder;
+use crate::kernel::{CallOrder, Run};
 use crate::message::RunId;
 use crate::replay::Replayer;
 use crate::store::{Answer, StoreError, StoreReader};
@@ -131,7 +131,7 @@ fn awaited(run_id: RunId, mut reader: StoreReader) -> Result<Option<CallOrder>, 
         replayer.take(entry, &recorded);
     }
     match replayer.into_unfinished() {
-        Ok(unfinished) => Ok(unfinished.run.awaited()),
+        Ok(unfinished) => Ok(unfinished.session.run().and_then(Run::awaited)),
         Err(report) => Err(DriverError::DoesNotReplay { run_id, report }.into()),
     }
 }

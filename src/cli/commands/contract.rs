@@ -15,11 +15,12 @@ use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
 use crate::contract::{ContractSpec, ExecutionContract, Validators};
-use crate::driver::{self, Preview, RedactionKey, RunRequest, ServersToStart, Unmatched};
+use crate::driver::{self, Preview, RunRequest, ServersToStart, Unmatched};
 use crate::kernel::{
     Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
 };
 use crate::message::RunId;
+use crate::session::RedactionKey;
 
 /// `monolith contract`.
 pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result<Exit, CliError> {

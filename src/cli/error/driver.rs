@@ -27,7 +27,10 @@ impl Advice for DriverError {
             | Self::CannotAskAgain { .. } => Exit::USAGE,
             Self::ServerDown { .. } | Self::NobodyToAsk { .. } => Exit::SETUP,
             Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
-            Self::Cancelled | Self::AskingInterrupted { .. } | Self::Randomness(_) => Exit::FAILED,
+            Self::Cancelled
+            | Self::AskingInterrupted { .. }
+            | Self::Randomness(_)
+            | Self::Session(_) => Exit::FAILED,
             Self::Store(fault) => fault.exit(),
         }
     }

@@ -118,7 +118,7 @@ fn lay_over(under: &mut Value, over: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::RedactionKey;
+    use crate::session::RedactionKey;
 
     #[test]
     fn every_case_gives_a_contract_file_without_fault() {

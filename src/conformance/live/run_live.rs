@@ -12,11 +12,12 @@ use crate::conformance::metrics::{RunFacts, Spread, Tally};
 use crate::conformance::{CaseError, JudgedCall};
 use crate::contract::{ProviderType, ToolPolicy};
 use crate::driver::{
-    DriverError, Environment, Finished, RedactionKey, RunRequest, drive, prepare, random_run_id,
+    DriverError, Environment, Finished, RunRequest, drive, prepare, random_run_id,
 };
 use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, ObjectText, ProviderFaultClass};
 use crate::replay::{BlobSource, Replayer};
+use crate::session::RedactionKey;
 use crate::store::{Store, StoreError, StoreReader};
 
 /// The endpoint that is asked, and how long.

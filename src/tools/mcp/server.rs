@@ -20,10 +20,11 @@ use super::stderr_tail::StderrTail;
 use super::{address, call_result, tool_list};
 use crate::contract::ToolPin;
 use crate::kernel::CallOrder;
+use crate::message::Scrubber;
 use crate::message::{ToolOutcome, char_prefix};
 use crate::tools::envelope::ToolAnswer;
 use crate::tools::offer::{self, Offer};
-use crate::tools::{CallTerms, Scrub, ToolServerError};
+use crate::tools::{CallTerms, ToolServerError};
 
 /// Bytes of a detail that is recorded.
 const DETAIL_BYTES: usize = 2_048;
@@ -64,7 +65,7 @@ pub(in crate::tools) struct McpServer {
     patience: Patience,
     prefix: String,
     process: Option<Process>,
-    scrub: Arc<dyn Scrub>,
+    scrub: Arc<dyn Scrubber>,
 }
 
 /// What the server last said it offers.
@@ -82,7 +83,7 @@ impl McpServer {
         (command, args): (&str, &[String]),
         env: &BTreeMap<String, String>,
         workspace: &Path,
-        (patience, scrub): (Patience, &Arc<dyn Scrub>),
+        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let (mut process, streams) = Process::start(command, args, env, workspace)?;
@@ -115,7 +116,7 @@ impl McpServer {
         name: &str,
         url: &str,
         headers: &BTreeMap<String, String>,
-        (patience, scrub): (Patience, &Arc<dyn Scrub>),
+        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let transport = address::connect(url, headers)?;
@@ -130,7 +131,7 @@ impl McpServer {
         name: &str,
         connection: Connection,
         process: Option<Process>,
-        (patience, scrub): (Patience, &Arc<dyn Scrub>),
+        (patience, scrub): (Patience, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
         let server = Self {
@@ -286,10 +287,11 @@ impl McpServer {
                 ToolOutcome::Returned(answer.into_envelope(order, terms, started_at_ms))
             }
             Err(malformed) => ToolOutcome::Malformed {
-                detail: char_prefix(&terms.scrub.text(malformed.detail), DETAIL_BYTES).to_owned(),
+                detail: char_prefix(&terms.scrub.owned_text(malformed.detail), DETAIL_BYTES)
+                    .to_owned(),
                 raw_hash: malformed
                     .raw
-                    .map(|raw| terms.blobs.put(terms.scrub.bytes(raw))),
+                    .map(|raw| terms.blobs.put(terms.scrub.owned_bytes(raw))),
             },
         }
     }

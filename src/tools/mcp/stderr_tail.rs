@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::tools::Scrub;
+use crate::message::Scrubber;
 
 /// Bytes of a server's standard error that are kept.
 const TAIL_BYTES: usize = 4_096;
@@ -12,12 +12,12 @@ const QUOTED_BYTES: usize = 1_024;
 #[derive(Debug)]
 pub(super) struct StderrTail {
     bytes: Mutex<VecDeque<u8>>,
-    scrub: Arc<dyn Scrub>,
+    scrub: Arc<dyn Scrubber>,
 }
 
 impl StderrTail {
     /// Nothing written yet; what is quoted is scrubbed first.
-    pub(super) fn new(scrub: Arc<dyn Scrub>) -> Self {
+    pub(super) fn new(scrub: Arc<dyn Scrubber>) -> Self {
         Self {
             bytes: Mutex::default(),
             scrub,
@@ -38,7 +38,9 @@ impl StderrTail {
             tail.iter().copied().collect()
         };
         // Before it is cut: half a secret would not be found.
-        let text = self.scrub.text(String::from_utf8_lossy(&tail).into_owned());
+        let text = self
+            .scrub
+            .owned_text(String::from_utf8_lossy(&tail).into_owned());
         let mut start = text.len().saturating_sub(QUOTED_BYTES);
         while !text.is_char_boundary(start) {
             start += 1;
@@ -60,11 +62,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::{QUOTED_BYTES, StderrTail, TAIL_BYTES};
-    use crate::tools::KeepAll;
+    use crate::message::NoSecrets;
 
     #[test]
     fn the_end_is_kept_and_quoted_on_one_line() {
-        let tail = StderrTail::new(Arc::new(KeepAll));
+        let tail = StderrTail::new(Arc::new(NoSecrets));
         assert_eq!(tail.quoted(), "");
         tail.push(b"first\n\n  second \x07\nlast");
         assert_eq!(tail.quoted(), "first | second | last");

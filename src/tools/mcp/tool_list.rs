@@ -2,10 +2,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::message::Scrubber;
 use crate::message::{
     Members, ObjectFault, ObjectText, char_prefix, inexact_integer, nearest_value,
 };
-use crate::tools::Scrub;
 use crate::tools::offer::{Described, Offer};
 use crate::tools::scrub::scrubbed;
 
@@ -52,7 +52,7 @@ pub(super) fn take_page(
     offer: &mut Offer,
     prefix: &str,
     page: &RawValue,
-    scrub: &dyn Scrub,
+    scrub: &dyn Scrubber,
 ) -> Result<Next, String> {
     let page: Page<'_> = serde_json::from_str(page.get()).map_err(|error| error.to_string())?;
     for (index, tool) in page.tools.iter().enumerate() {
@@ -61,14 +61,14 @@ pub(super) fn take_page(
                 prefix,
                 Described {
                     annotations: scrubbed(described.annotations, scrub),
-                    description: scrub.text(described.description),
+                    description: scrub.owned_text(described.description),
                     input_schema: scrubbed(described.input_schema, scrub),
-                    name: scrub.text(described.name),
+                    name: scrub.owned_text(described.name),
                 },
             ),
             Err(reason) => {
-                let name = scrub.text(name_of(index, tool));
-                offer.leave_out(&name, &scrub.text(reason));
+                let name = scrub.owned_text(name_of(index, tool));
+                offer.leave_out(&name, &scrub.owned_text(reason));
             }
         }
     }
@@ -134,14 +134,14 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::{Offer, take_page};
-    use crate::tools::KeepAll;
+    use crate::message::NoSecrets;
 
     /// What becomes of a tool `t` with these members beside its name.
     fn check(members: &str, expect: Result<(), &str>) {
         let page = format!(r#"{{"tools": [{{"name": "t", {members}}}]}}"#);
         let page = RawValue::from_string(page).unwrap();
         let mut offer = Offer::default();
-        take_page(&mut offer, "s__", &page, &KeepAll).unwrap();
+        take_page(&mut offer, "s__", &page, &NoSecrets).unwrap();
         let found = match (offer.tools.as_slice(), offer.unusable.as_slice()) {
             ([tool], []) if tool.name == "t" => Ok(()),
             ([], [reason]) => Err(reason.as_str()),

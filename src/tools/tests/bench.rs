@@ -11,8 +11,9 @@ use crate::kernel::CallOrder;
 use crate::message::{
     CallSeq, ContentBlock, Digest, ObjectText, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
+use crate::message::{NoSecrets, Scrubber};
 use crate::tools::mcp::Patience;
-use crate::tools::{BlobSink, BringUp, CallTerms, Clock, KeepAll, Scrub, ServerSpec, ToolServers};
+use crate::tools::{BlobSink, BringUp, CallTerms, Clock, ServerSpec, ToolServers};
 
 /// Blobs in memory.
 #[derive(Default)]
@@ -68,7 +69,7 @@ impl Bench {
             list_ms: 20_000,
         };
         let cancel = CancellationToken::new();
-        let scrub: Arc<dyn Scrub> = Arc::new(KeepAll);
+        let scrub: Arc<dyn Scrubber> = Arc::new(NoSecrets);
         let up = ToolServers::bring_up_within(specs, root, (patience, &scrub), &cancel).await;
         Self {
             blobs: Kept::default(),
@@ -99,7 +100,7 @@ impl Bench {
             clock: &Standing,
             idempotency_key: "run:1",
             output_limit_bytes: self.limit,
-            scrub: &KeepAll,
+            scrub: &NoSecrets,
             timeout_ms: self.timeout_ms,
         };
         self.up.servers.call(&order, &terms).await

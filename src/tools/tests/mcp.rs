@@ -337,8 +337,8 @@ async fn a_server_that_never_introduces_itself_is_given_up() {
             list_ms: 300,
         };
         let cancel = tokio_util::sync::CancellationToken::new();
-        let scrub: std::sync::Arc<dyn crate::tools::Scrub> =
-            std::sync::Arc::new(crate::tools::KeepAll);
+        let scrub: std::sync::Arc<dyn crate::message::Scrubber> =
+            std::sync::Arc::new(crate::message::NoSecrets);
         let patience = (patience, &scrub);
         let up =
             crate::tools::ToolServers::bring_up_within(specs, root.path(), patience, &cancel).await;

@@ -2,15 +2,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Redactor;
-use super::forms::can_be_matched;
-use super::shapes::SCHEMES;
+use super::{DriverError, Environment};
 use crate::contract::{
     ContractSpec, ExecutionContract, McpTransport, ProviderSpec, RedactionTerms, placeholders,
     url_secrets,
 };
-use crate::driver::{DriverError, Environment};
 use crate::inference::Secret;
+use crate::message::Scrubber;
+use crate::session::{Redactor, SCHEMES, can_be_matched};
 
 /// Variables that say where things are, and are no secret where a contract file names them: taking their values out would
 /// take out every path. `redact.env` makes a secret of any variable.
@@ -157,7 +156,7 @@ impl Secrets {
     }
 
     /// The values that are looked for.
-    pub(super) fn matched(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn matched(&self) -> impl Iterator<Item = &str> {
         let values = self.0.iter().map(|known| known.value.reveal());
         values.filter(|value| can_be_matched(value))
     }
@@ -187,7 +186,7 @@ impl Secrets {
                 kept.push(known);
                 continue;
             }
-            let finder = Redactor::values_only(&alone);
+            let finder = Redactor::values_only(alone.matched());
             match shown_at(&finder, &document, "") {
                 None => kept.push(known),
                 Some(pointer) if known.sure => {
@@ -208,7 +207,7 @@ impl Secrets {
 
 /// An address of the contract in which a well-known credential stands: its RFC 6901 pointer, and its place in the file.
 fn key_in_an_address(document: &Value) -> Option<(String, String)> {
-    let finder = Redactor::fixed(&Secrets::default(), &RedactionTerms::default());
+    let finder = Redactor::fixed([], &RedactionTerms::default());
     let sections = [
         ("providers", "base_url", "providers"),
         ("servers", "url", "tools.mcp"),

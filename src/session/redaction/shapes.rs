@@ -14,7 +14,7 @@ const HEADERS: [&str; 8] = [
     "x-goog-api-key",
 ];
 /// Words that may stand before a credential in a header; they are no secret.
-pub(super) const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
+pub(crate) const SCHEMES: [&str; 4] = ["basic", "bearer", "digest", "token"];
 
 /// The shapes of well-known credentials.
 const CREDENTIALS: [&str; 9] = [
@@ -39,6 +39,10 @@ pub(super) struct Shapes {
     /// A header as a member of a JSON object, also of one within a string.
     member: Vec<Regex>,
     credentials: Vec<Regex>,
+    /// What a text is looked through for that still grows: names of headers and words before a credential.
+    begins: Option<Regex>,
+    /// Whether the author has patterns: what they match may begin anywhere.
+    has_own: bool,
 }
 
 impl Shapes {
@@ -66,6 +70,8 @@ impl Shapes {
             .into_iter()
             .filter_map(compiled)
             .collect(),
+            begins: compiled(format!(r"(?i-u)(?:{}|bearer|-----BEGIN)", names.join("|"))),
+            has_own: !terms.patterns.is_empty(),
             credentials: patterns
                 .chain(own)
                 .filter_map(|text| secret_pattern(text).ok())
@@ -81,6 +87,30 @@ impl Shapes {
             &self.line
         };
         self.member.iter().chain(line)
+    }
+
+    /// The length of the beginning of a growing text in which no shape can begin that ends later. A line that names a header is held back
+    /// with all that follows, and so is everything where the author has patterns.
+    pub(super) fn may_grow(&self, text: &str) -> usize {
+        if self.has_own {
+            return 0;
+        }
+        let named = self
+            .begins
+            .as_ref()
+            .and_then(|begins| begins.find(text.as_bytes()));
+        match named {
+            Some(named) => {
+                let before = text.get(..named.start()).unwrap_or_default();
+                before.rfind(['\n', '\r']).map_or(0, |at| at + 1)
+            }
+            None => text.rfind(char::is_whitespace).map_or(0, |at| {
+                at + text
+                    .get(at..)
+                    .and_then(|rest| rest.chars().next())
+                    .map_or(0, char::len_utf8)
+            }),
+        }
     }
 
     /// Credentials, whatever they stand in.

@@ -8,7 +8,7 @@ const MIN_BASE64: usize = 7;
 const MARKERS: [&str; 2] = ["[REDACTED:", "[SECRET]"];
 
 /// Whether a value can be told from ordinary text.
-pub(super) fn can_be_matched(value: &str) -> bool {
+pub(crate) fn can_be_matched(value: &str) -> bool {
     let first = value.chars().next();
     value.len() >= MIN_BYTES
         && !value.chars().all(|c| Some(c) == first)

@@ -3,31 +3,20 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{RedactionKey, Redactor, Secrets};
-use crate::contract::{ContractSpec, RedactionTerms};
-use crate::driver::Environment;
-use crate::message::RunId;
+use super::forms::base64_forms;
+use super::{RedactionKey, Redactor, can_be_matched};
+use crate::contract::RedactionTerms;
+use crate::message::{RunId, Scrubber};
+use crate::session::Scrub;
 
 const SECRET: &str = r#"pa55/wo"rd\n+x? é"#;
 
-/// A redactor that knows these values, each as an environment variable that the file names.
+/// A redactor that knows these values, but for those that could not be told from ordinary text.
 fn knowing(values: &[&str], terms: &RedactionTerms) -> Redactor {
-    let values: Vec<String> = values.iter().map(|&v| v.to_owned()).collect();
-    let terms = RedactionTerms {
-        env: (0..values.len()).map(|n| format!("V{n}")).collect(),
-        ..terms.clone()
-    };
-    let spec = ContractSpec {
-        redact: terms.clone(),
-        ..ContractSpec::default()
-    };
-    let environment = Environment::new(move |name| {
-        let at: usize = name.strip_prefix('V')?.parse().ok()?;
-        values.get(at).cloned()
-    });
     let run_id = RunId::try_from("r1".to_owned()).unwrap();
     let salt = RedactionKey::new([7; 32]).salt(&run_id);
-    Redactor::salted(&Secrets::of(&spec, &environment), &terms, salt)
+    let values = values.iter().copied().filter(|value| can_be_matched(value));
+    Redactor::salted(values, terms, salt)
 }
 
 fn marker(value: &str) -> String {
@@ -189,11 +178,11 @@ fn base64_of_a_value_that_was_cut_goes_too() {
 #[test]
 fn bytes_that_broke_off_are_not_kept_where_their_pieces_show_a_value() {
     let redactor = knowing(&["hunter2-very-secret"], &RedactionTerms::default());
-    let kept = |raw: &str| redactor.clean_broken(raw.as_bytes()).0.is_some();
+    let kept = |raw: &str| Scrub(&redactor).broken(raw.as_bytes()).0.is_some();
     let stream = "data: {\"c\":\"hunter2-\"}\n\ndata: {\"c\":\"very-\"}\n\ndata: {\"c\":\"secret";
     assert!(!kept(stream));
     assert!(kept("data: {\"c\":\"nothing \"}\n\ndata: {\"c\":\"to hide"));
-    let (_, name) = redactor.clean_broken(stream.as_bytes());
+    let (_, name) = Scrub(&redactor).broken(stream.as_bytes());
     assert_ne!(name, crate::message::Digest::of(stream.as_bytes()));
 }
 
@@ -237,7 +226,7 @@ proptest! {
         between in prop::collection::vec(prop::sample::select(b"\\\"n{}[]:,u0%2F \n".to_vec()), 0..12),
         after in prop::collection::vec(any::<u8>(), 0..40),
     ) {
-        prop_assume!(super::forms::can_be_matched(&secret));
+        prop_assume!(can_be_matched(&secret));
         let redactor = knowing(&[&secret], &RedactionTerms::default());
         let text = [&before, &between, secret.as_bytes(), &between, secret.as_bytes(), &after].concat();
         let once = redactor.bytes(&text).into_owned();
@@ -250,7 +239,7 @@ proptest! {
         secret in "[ -~é]{6,24}",
         around in prop::collection::vec("[\\\\\"nu0-9a-f/%é\n ]{0,6}", 6),
     ) {
-        prop_assume!(super::forms::can_be_matched(&secret));
+        prop_assume!(can_be_matched(&secret));
         // What stands between the strings of a document must not be the secret itself.
         prop_assume!(!secret.contains('"'));
         let redactor = knowing(&[&secret], &RedactionTerms::default());
@@ -347,7 +336,7 @@ proptest! {
         around in prop::collection::vec(any::<u8>(), 0..3),
         picks in prop::collection::vec((any::<prop::sample::Index>(), 0..6_u8, 2..20_usize, 0..BREAKS.len()), 1..12),
     ) {
-        prop_assume!(secrets.iter().all(|secret| super::forms::can_be_matched(secret)));
+        prop_assume!(secrets.iter().all(|secret| can_be_matched(secret)));
         let values: Vec<&str> = secrets.iter().map(String::as_str).collect();
         let redactor = knowing(&values, &RedactionTerms::default());
         let mut text = String::new();
@@ -379,7 +368,7 @@ proptest! {
             let flat = flat.replace('\n', "");
             for value in &values {
                 prop_assert!(!view.contains(value), "{value:?} in {gone:?}");
-                for form in super::forms::base64_forms(value) {
+                for form in base64_forms(value) {
                     let form = String::from_utf8_lossy(&form).into_owned();
                     prop_assert!(!flat.contains(&form), "{form} in {gone:?} of {text:?}");
                 }

@@ -3,12 +3,12 @@ use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 
+use super::Salt;
 use super::forms::{base64_forms, forms};
 use super::shapes::{Shapes, is_spent, secret_of};
 use super::view::{Escaping, View};
-use super::{Salt, Secrets};
 use crate::contract::{RedactionTerms, SECRET_MARKER};
-use crate::tools::Scrub;
+use crate::message::{Digest, Scrubber};
 
 /// How often a text is gone through: what a replacement brings together is looked at again. One that still holds a known value
 /// then goes as a whole.
@@ -30,9 +30,9 @@ pub(crate) struct Redactor {
     /// Finds their forms in base64, in a text without its line breaks.
     unbroken: Finder,
     /// What a text may end with the beginning of: each form, how much of it tells, and which value it is one of.
-    beginnings: Vec<(Vec<u8>, usize, usize)>,
+    pub(super) beginnings: Vec<(Vec<u8>, usize, usize)>,
     marking: Marking,
-    shapes: Shapes,
+    pub(super) shapes: Shapes,
     values: Vec<String>,
 }
 
@@ -69,31 +69,43 @@ enum Hidden {
 impl Redactor {
     /// Replaces secrets by commitments under the salt of a run.
     #[must_use]
-    pub(crate) fn salted(secrets: &Secrets, terms: &RedactionTerms, salt: Salt) -> Self {
-        Self::new(secrets, terms, Marking::Salted(salt))
+    pub(crate) fn salted<'v>(
+        values: impl IntoIterator<Item = &'v str>,
+        terms: &RedactionTerms,
+        salt: Salt,
+    ) -> Self {
+        Self::new(values, terms, Marking::Salted(salt))
     }
 
     /// Replaces secrets by `[SECRET]`: where no run is recorded.
     #[must_use]
-    pub(crate) fn fixed(secrets: &Secrets, terms: &RedactionTerms) -> Self {
-        Self::new(secrets, terms, Marking::Fixed)
+    pub(crate) fn fixed<'v>(
+        values: impl IntoIterator<Item = &'v str>,
+        terms: &RedactionTerms,
+    ) -> Self {
+        Self::new(values, terms, Marking::Fixed)
     }
 
     /// Knows values alone, no headers and no shapes.
-    pub(super) fn values_only(secrets: &Secrets) -> Self {
+    pub(crate) fn values_only<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
         Self {
             shapes: Shapes::default(),
-            ..Self::new(secrets, &RedactionTerms::default(), Marking::Fixed)
+            ..Self::new(values, &RedactionTerms::default(), Marking::Fixed)
         }
     }
 
     /// Whether a text holds a known value.
-    pub(super) fn finds(&self, text: &str) -> bool {
+    #[must_use]
+    pub(crate) fn finds(&self, text: &str) -> bool {
         !self.known(text.as_bytes()).is_empty()
     }
 
-    fn new(secrets: &Secrets, terms: &RedactionTerms, marking: Marking) -> Self {
-        let values: Vec<String> = secrets.matched().map(str::to_owned).collect();
+    fn new<'v>(
+        values: impl IntoIterator<Item = &'v str>,
+        terms: &RedactionTerms,
+        marking: Marking,
+    ) -> Self {
+        let values: Vec<String> = values.into_iter().map(str::to_owned).collect();
         Self {
             finder: Finder::new(&values, forms),
             unbroken: Finder::new(&values, base64_forms),
@@ -101,64 +113,6 @@ impl Redactor {
             marking,
             shapes: Shapes::new(terms),
             values,
-        }
-    }
-
-    /// The text without its secrets.
-    #[must_use]
-    pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        match self.bytes(text.as_bytes()) {
-            Cow::Borrowed(_) => Cow::Borrowed(text),
-            // What is found is whole characters; only an author's pattern could split one.
-            Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
-                Ok(text) => text,
-                Err(fault) => String::from_utf8_lossy(fault.as_bytes()).into_owned(),
-            }),
-        }
-    }
-
-    /// The bytes without their secrets.
-    #[must_use]
-    pub(crate) fn bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
-        let mut text = Cow::Borrowed(bytes);
-        for _ in 0..MAX_ROUNDS {
-            match self.once(&text) {
-                Some(changed) => text = Cow::Owned(changed),
-                None => return text,
-            }
-        }
-        // Only values that look like parts of markers come here. What is left holds none: such a value is not looked for.
-        if self.known(&text).is_empty() {
-            text
-        } else {
-            Cow::Owned(SECRET_MARKER.as_bytes().to_vec())
-        }
-    }
-
-    /// As [`Redactor::bytes`], for what may have been cut: six bytes or more of a value at its end go too.
-    #[must_use]
-    pub(crate) fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
-        let whole = self.bytes(bytes);
-        let Some((keep, value)) = self.cut_off(&whole) else {
-            return whole;
-        };
-        let mut out = whole.get(..keep).unwrap_or_default().to_vec();
-        out.extend_from_slice(self.marker(value.as_bytes()).as_bytes());
-        // The marker may have made a whole value of what stands before it.
-        Cow::Owned(self.bytes(&out).into_owned())
-    }
-
-    /// As [`Redactor::text`], for what may have been cut.
-    #[must_use]
-    pub(crate) fn cut_text(&self, text: &str) -> String {
-        let whole = self.text(text);
-        match self.cut_off(whole.as_bytes()) {
-            None => whole.into_owned(),
-            Some((keep, value)) => {
-                let kept = whole.get(..keep).unwrap_or_default();
-                let marked = format!("{kept}{}", self.marker(value.as_bytes()));
-                self.text(&marked).into_owned()
-            }
         }
     }
 
@@ -175,21 +129,6 @@ impl Redactor {
             found.map(|length| (text.len() - length, value.as_str()))
         });
         parts.min_by_key(|(keep, _)| *keep)
-    }
-
-    /// The name of bytes that are not kept: no plain hash, which would let anybody try values.
-    pub(super) fn name_of_dropped(&self, bytes: &[u8]) -> crate::message::Digest {
-        match &self.marking {
-            Marking::Salted(salt) => salt.digest(bytes),
-            Marking::Fixed => crate::message::Digest::ZERO,
-        }
-    }
-
-    pub(super) fn marker(&self, value: &[u8]) -> String {
-        match &self.marking {
-            Marking::Salted(salt) => salt.marker(value),
-            Marking::Fixed => SECRET_MARKER.to_owned(),
-        }
     }
 
     /// One round: known values, then headers, then credentials; none where nothing was found.
@@ -424,18 +363,76 @@ impl Finder {
     }
 }
 
-impl Scrub for Redactor {
-    fn text(&self, text: String) -> String {
-        match Self::text(self, &text) {
-            Cow::Borrowed(_) => text,
-            Cow::Owned(text) => text,
+impl Scrubber for Redactor {
+    fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.bytes(text.as_bytes()) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(bytes) => Cow::Owned(match String::from_utf8(bytes) {
+                Ok(text) => text,
+                // Values are replaced at boundaries of characters, shapes are of ASCII.
+                Err(fault) => String::from_utf8_lossy(fault.as_bytes()).into_owned(),
+            }),
         }
     }
 
-    fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
-        match Self::bytes(self, &bytes) {
-            Cow::Borrowed(_) => bytes,
-            Cow::Owned(bytes) => bytes,
+    /// The bytes without their secrets.
+    fn bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        let mut text = Cow::Borrowed(bytes);
+        for _ in 0..MAX_ROUNDS {
+            match self.once(&text) {
+                Some(changed) => text = Cow::Owned(changed),
+                None => return text,
+            }
+        }
+        // Only values that look like parts of markers come here. What is left holds none: such a value is not looked for.
+        if self.known(&text).is_empty() {
+            text
+        } else {
+            Cow::Owned(SECRET_MARKER.as_bytes().to_vec())
+        }
+    }
+
+    /// As [`Redactor::bytes`], for what may have been cut: six bytes or more of a value at its end go too.
+    fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
+        let whole = self.bytes(bytes);
+        let Some((keep, value)) = self.cut_off(&whole) else {
+            return whole;
+        };
+        let mut out = whole.get(..keep).unwrap_or_default().to_vec();
+        out.extend_from_slice(self.marker(value.as_bytes()).as_bytes());
+        // The marker may have made a whole value of what stands before it.
+        Cow::Owned(self.bytes(&out).into_owned())
+    }
+
+    /// As [`Redactor::text`], for what may have been cut.
+    fn cut_text(&self, text: &str) -> String {
+        let whole = self.text(text);
+        match self.cut_off(whole.as_bytes()) {
+            None => whole.into_owned(),
+            Some((keep, value)) => {
+                let kept = whole.get(..keep).unwrap_or_default();
+                let marked = format!("{kept}{}", self.marker(value.as_bytes()));
+                self.text(&marked).into_owned()
+            }
+        }
+    }
+
+    /// The name of bytes that are not kept: no plain hash, which would let anybody try values.
+    fn settled(&self, text: &str) -> usize {
+        self.settled_length(text)
+    }
+
+    fn name_of_dropped(&self, bytes: &[u8]) -> Digest {
+        match &self.marking {
+            Marking::Salted(salt) => salt.digest(bytes),
+            Marking::Fixed => Digest::ZERO,
+        }
+    }
+
+    fn marker(&self, value: &[u8]) -> String {
+        match &self.marking {
+            Marking::Salted(salt) => salt.marker(value),
+            Marking::Fixed => SECRET_MARKER.to_owned(),
         }
     }
 }

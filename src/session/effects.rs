@@ -1,0 +1,93 @@
+//! What the machine sets going, as a host is asked for it.
+
+use super::output::{Append, Call, Output};
+use super::whole_run::{Progress, Session};
+use crate::contract::{ExecutionContract, ServerKind};
+use crate::kernel::{CallOrder, Effect, EntryDraft, EntryKind, Run};
+use crate::transcript::Checkpoint;
+
+impl Session {
+    pub(super) fn take(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            let output = match effect {
+                Effect::Append(drafts) => self.append(drafts),
+                Effect::Probe => Some(Output::Probe),
+                Effect::Infer(request) => {
+                    let run = self.progress.as_ref().map(|progress| &progress.run);
+                    let request = run.and_then(|run| self.requests.send(run, request));
+                    request.map(Output::Send)
+                }
+                Effect::Summarise(summary) => {
+                    let (full, inference) = (summary.full, summary.request.inference);
+                    self.requests.await_text(summary);
+                    Some(Output::Summarise { full, inference })
+                }
+                Effect::Execute(order) => self.call(order).map(Output::Call),
+                Effect::AwaitApproval(order) => Some(Output::Ask(order)),
+                // Its end is a deadline of the run.
+                Effect::Wait { .. } => None,
+                Effect::Cancel => Some(Output::Cancel),
+                Effect::Finish(outcome) => Some(Output::Done(outcome)),
+            };
+            self.outputs.extend(output);
+        }
+        let due = self.run().and_then(Run::next_deadline);
+        if due != self.armed {
+            self.armed = due;
+            self.outputs.push(Output::Arm(due));
+        }
+    }
+
+    /// Chains one step's entries.
+    fn append(&mut self, drafts: Vec<EntryDraft>) -> Option<Output> {
+        let progress = self.progress.as_mut()?;
+        let before = progress.chain.length();
+        let entries = drafts.iter().map(|draft| progress.chain.seal(draft));
+        let entries = entries.collect();
+        let checkpoint = self
+            .driven
+            .then(|| checkpoint(&self.contract, progress, before, &drafts));
+        if !self.driven {
+            // Nobody makes them durable: they are.
+            self.blobs.clear();
+        }
+        Some(Output::Append(Append {
+            blobs: std::mem::take(&mut self.blobs),
+            checkpoint: checkpoint.flatten(),
+            drafts,
+            entries,
+        }))
+    }
+
+    fn call(&self, order: CallOrder) -> Option<Call> {
+        let progress = self.progress.as_ref()?;
+        let tool = self.contract.tool(&order.invocation.name);
+        let server = tool.and_then(|tool| tool.origin.strip_prefix("mcp:"));
+        let server = server.and_then(|name| self.contract.servers.get(name));
+        let server = server.filter(|server| server.kind != ServerKind::Builtin);
+        Some(Call {
+            idempotency_key: format!("{}:{}", progress.run_id, order.call),
+            order,
+            output_limit_bytes: self.contract.tool_output_budget.max_bytes_per_call,
+            queue: server.and_then(|server| server.queue.clone()),
+            timeout_ms: self.contract.tool_timeout_ms,
+        })
+    }
+}
+
+/// The checkpoint at the head, where one is due: at the seal, and whenever so many entries have been added.
+fn checkpoint(
+    contract: &ExecutionContract,
+    progress: &Progress,
+    before: u64,
+    drafts: &[EntryDraft],
+) -> Option<String> {
+    let last = drafts.last().map(|draft| &draft.action);
+    let seal = last.filter(|action| action.kind == EntryKind::Seal);
+    let passed = |count: u64| count.checked_div(contract.checkpoint_every);
+    if seal.is_none() && passed(before) == passed(progress.chain.length()) {
+        return None;
+    }
+    let outcome = seal.and_then(|action| action.outcome);
+    Some(Checkpoint::of(&progress.chain, &progress.run_id, outcome).text())
+}

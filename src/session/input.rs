@@ -1,0 +1,112 @@
+use serde::{Deserialize, Serialize};
+
+use super::base64;
+use crate::adapter::ResponseMeta;
+use crate::kernel::{Approval, EventKind, LostEffect, Probed, RunStarted};
+use crate::message::{CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome};
+
+/// What a host tells a [`Session`](super::Session), each with the moment at which it became known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum Input {
+    /// Begins the run. Comes first, once.
+    Start(Box<RunStarted>),
+    /// What the probe of the targets found, in the contract's order.
+    Probed(Probed),
+    /// The head of a response arrived. Its bytes follow in pieces.
+    ResponseBegan {
+        /// Which request it answers.
+        inference: InferenceSeq,
+        /// Status and headers.
+        meta: ResponseMeta,
+    },
+    /// The next bytes of a response whose head arrived.
+    ResponseBytes {
+        /// Which request it answers.
+        inference: InferenceSeq,
+        /// The bytes, as received.
+        #[serde(with = "base64")]
+        bytes: Vec<u8>,
+    },
+    /// A response arrived to its end.
+    ResponseEnded {
+        /// Which request it answers.
+        inference: InferenceSeq,
+    },
+    /// A whole response at once.
+    Response {
+        /// Which request it answers.
+        inference: InferenceSeq,
+        /// Status and headers.
+        meta: ResponseMeta,
+        /// The body, as received.
+        #[serde(with = "base64")]
+        bytes: Vec<u8>,
+    },
+    /// A request brought no complete response, for a reason of the transport. What had arrived is kept.
+    Fault {
+        /// Which request.
+        inference: InferenceSeq,
+        /// Why. Its `raw_hash` is made by the session.
+        fault: ProviderFault,
+    },
+    /// A started call ended. The envelope's text is cut to the contract's budget and scrubbed, the blobs that it names are kept by the
+    /// host and become durable no later than the next entries; the session counts its tokens.
+    ToolResult {
+        /// Which call.
+        call: CallSeq,
+        /// How it ended.
+        outcome: ToolOutcome,
+    },
+    /// The bytes of the blob that [`Output::Summarise`](super::Output::Summarise) names.
+    Blob {
+        /// Its name.
+        hash: Digest,
+        /// The bytes.
+        #[serde(with = "base64")]
+        bytes: Vec<u8>,
+    },
+    /// The moment of the last [`Output::Arm`](super::Output::Arm) has come.
+    Timer,
+    /// Somebody outside wants something of the run.
+    Control(Control),
+    /// Another process drives the run from now on. What the last one had begun is lost; the session knows what that was.
+    Resumed {
+        /// Exposed names of tools whose pin no longer holds.
+        tools_changed: Vec<String>,
+    },
+    /// A task of the host itself failed: its effect has no result and gets none.
+    Lost(LostEffect),
+    /// An event that was recorded. It is taken as it stands.
+    Recorded(Box<EventKind>),
+    /// All entries up to this number are durable.
+    Durable(u64),
+}
+
+/// What somebody outside wants of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum Control {
+    /// Come to an end; a second one is an abort.
+    Stop,
+    /// End now.
+    Abort,
+    /// End now: the process is being ended.
+    Shutdown,
+    /// End now: the run that delegated ends.
+    Parent,
+    /// A person allows the call that waits for it.
+    Approve(Approval),
+    /// A person refuses it.
+    Deny(Approval),
+}

@@ -1,0 +1,39 @@
+//! A whole run without I/O: response bytes, faults, tool results, timers and controls in; entries, requests, calls and timers out.
+//!
+//! Knows how a request is written, how a response's bytes become an event (decoding, tags, usage, redaction, the token gate), how entries
+//! are chained, and what a resumed run has lost. It is the only place where bytes become events. It deliberately does not know a
+//! clock, a socket, a file, a key, a store: its host has those. Whoever has a session and does what it asks runs an agent
+//! exactly as monolith does.
+//!
+//! ```text
+//!          Input, at_ms                                                 Output
+//! host ─▶ handle ─▶ Requests (in flight) ─▶ Judge ─▶ Event ─▶ kernel::Run ─▶ effects ─▶ poll ─▶ host
+//!                                                               entries ─▶ Chain ─┘
+//! ```
+
+mod base64;
+mod deltas;
+mod effects;
+mod error;
+mod input;
+mod output;
+mod pieces;
+mod redaction;
+mod requests;
+mod response;
+mod responses;
+mod scrub;
+mod whole_run;
+
+pub use error::SessionError;
+pub use input::{Control, Input};
+pub use output::{Append, Call, Output, Request};
+pub use redaction::RedactionKey;
+pub(crate) use redaction::{Redactor, SCHEMES, can_be_matched};
+pub(crate) use requests::Issued;
+pub(crate) use response::{Arrived, Arriving, Judged};
+pub(crate) use scrub::Scrub;
+pub use whole_run::Session;
+
+#[cfg(test)]
+mod tests;

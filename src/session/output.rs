@@ -1,0 +1,160 @@
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::base64;
+use crate::kernel::{CallOrder, EntryDraft, EntryKind, InferRequest, Outcome};
+use crate::message::{Digest, InferenceSeq};
+use crate::transcript::SealedEntry;
+
+/// What a [`Session`](super::Session) asks of its host, in the order in which it must be done.
+///
+/// After an [`Output::Append`] nothing comes until the host has said [`Input::Durable`](super::Input::Durable) of its entries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    tag = "kind",
+    content = "value",
+    rename_all = "snake_case",
+    deny_unknown_fields
+)]
+pub enum Output {
+    /// Make these entries and blobs durable, as one batch.
+    Append(Append),
+    /// Ask every target whether it answers, for at most 10 seconds each; hand in `Probed`.
+    Probe,
+    /// Send a request; hand in its response, or a fault.
+    Send(Request),
+    /// Start a call; hand in `ToolResult`.
+    Call(Call),
+    /// Hand in the bytes of a blob, as `Blob`: a request for its summary follows.
+    Summarise {
+        /// The blob that holds the whole of a tool's result.
+        full: Digest,
+        /// Which inference the summary is.
+        inference: InferenceSeq,
+    },
+    /// Ask a person about a call; hand in `Approval`.
+    Ask(CallOrder),
+    /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none where it is absent.
+    Arm(Option<u64>),
+    /// Text of a response that may be shown: the token gate is open, and secrets are out. The response may still fail.
+    Delta {
+        /// Which request it answers.
+        inference: InferenceSeq,
+        /// What follows the text that was released before.
+        text: String,
+    },
+    /// Nothing of this response is needed any more: stop reading.
+    Close(InferenceSeq),
+    /// Give up everything that is in flight. What still comes of it may be handed in.
+    Cancel,
+    /// The run is over. Nothing follows.
+    Done(Outcome),
+}
+
+/// One step's entries, and what became known with them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Append {
+    /// Blobs that the entries name: responses as received, text that is held back. The blobs of tool results are the host's.
+    #[serde(with = "base64::list")]
+    pub blobs: Vec<Vec<u8>>,
+    /// The text of a checkpoint at the last entry, to be signed; where one is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<String>,
+    /// The entries as the machine decided them, for hosts in this process.
+    #[serde(skip)]
+    pub drafts: Vec<EntryDraft>,
+    /// The entries as they are stored.
+    pub entries: Vec<SealedEntry>,
+}
+
+impl Append {
+    /// Whether the run ends with it.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        let last = self.drafts.last();
+        last.is_some_and(|draft| draft.action.kind == EntryKind::Seal)
+    }
+}
+
+/// A request to a model server, or to an embedded model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The body. For an embedded model it holds the grammar of the token gate, too.
+    #[serde(with = "base64")]
+    pub body: Vec<u8>,
+    /// Headers that every request of the protocol carries. Keys and the author's own headers are the host's.
+    pub headers: Vec<(String, String)>,
+    /// What the machine says of it: its number, target, attempt, turn, how tools are offered.
+    pub inference: InferRequest,
+    /// Where it goes, below the address of the provider: segments without a leading slash, and a query where there is one.
+    pub path: String,
+    /// The longest time without a byte, in milliseconds; every piece of the response starts it anew.
+    pub timeout_ms: u64,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The same for every attempt at the same call of the same run; for tools that can tell a repetition.
+    pub idempotency_key: String,
+    /// The call itself.
+    pub order: CallOrder,
+    /// The most bytes of text that its envelope may hold.
+    pub output_limit_bytes: u64,
+    /// The queue of the contract that limits how many calls run at once; none where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// How long it may take, in milliseconds.
+    pub timeout_ms: u64,
+}
+
+/// What waits to be polled, and for which entries it waits.
+#[derive(Debug, Default)]
+pub(super) struct Outputs {
+    /// The last entry that was handed out and is not durable yet.
+    awaits: Option<u64>,
+    /// Whether entries have to be made durable at all.
+    gated: bool,
+    queue: VecDeque<Output>,
+}
+
+impl Outputs {
+    /// Outputs that wait for what is durable.
+    pub(super) fn gated() -> Self {
+        Self {
+            gated: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn push(&mut self, output: Output) {
+        self.queue.push_back(output);
+    }
+
+    pub(super) fn extend(&mut self, outputs: impl IntoIterator<Item = Output>) {
+        self.queue.extend(outputs);
+    }
+
+    /// The next output; none while entries that were handed out are not durable.
+    pub(super) fn next(&mut self) -> Option<Output> {
+        if self.awaits.is_some() {
+            return None;
+        }
+        let next = self.queue.pop_front()?;
+        if let (true, Output::Append(append)) = (self.gated, &next) {
+            self.awaits = append.entries.last().map(|entry| entry.seq);
+        }
+        Some(next)
+    }
+
+    /// Everything up to that entry is durable.
+    pub(super) fn durable(&mut self, seq: u64) {
+        if self.awaits.is_some_and(|awaited| awaited <= seq) {
+            self.awaits = None;
+        }
+    }
+}

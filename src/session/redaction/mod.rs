@@ -1,0 +1,26 @@
+//! Finds secrets in texts and puts commitments in their place (semantics §9).
+//!
+//! Knows the forms in which a text may hold a value, the headers and shapes that give a secret away, and the marker that stands in
+//! their place. It does no I/O: values, key and run id are handed in. It does not know where values come from, nor what is
+//! recorded.
+//!
+//! ```text
+//! values of a host ───────┐
+//! key + run id ─▶ Salt ───┼─▶ Redactor: text ─▶ text with [REDACTED:<commitment>]
+//! contract's `redact` ────┘
+//! ```
+
+mod forms;
+mod redactor;
+mod salt;
+mod settled;
+mod shapes;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub(crate) use forms::can_be_matched;
+pub(crate) use redactor::Redactor;
+pub use salt::RedactionKey;
+pub(crate) use salt::Salt;
+pub(crate) use shapes::SCHEMES;

@@ -1,0 +1,211 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::error::SessionError;
+use super::output::Request;
+use super::response::Arriving;
+use crate::adapter::{Adapter, AdapterError, RequestEncoder, RequestShape, ResponseMeta};
+use crate::contract::ExecutionContract;
+use crate::kernel::{InferRequest, Run, SummaryRequest, ToolExposure, XmlOffer};
+use crate::message::{AgentMessage, Digest, InferenceSeq};
+
+/// Writes the requests of a run, and knows which of them have no response yet.
+#[derive(Debug)]
+pub(super) struct Requests {
+    begun_unix_ms: u64,
+    contract: Arc<ExecutionContract>,
+    in_flight: BTreeMap<InferenceSeq, InFlight>,
+    /// Requests for summaries whose text has not been handed in.
+    summaries: BTreeMap<InferenceSeq, SummaryRequest>,
+    /// One for each target of the contract.
+    targets: Vec<Result<Target, AdapterError>>,
+}
+
+/// What speaks to one target.
+#[derive(Debug)]
+struct Target {
+    adapter: Adapter,
+    encoder: RequestEncoder,
+}
+
+/// A request that was sent, and what of its response has arrived.
+#[derive(Debug)]
+pub(super) struct InFlight {
+    pub(super) arriving: Option<Arriving>,
+    pub(super) issued: Issued,
+}
+
+/// What a response is judged by of the request that it answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Issued {
+    /// By whose rules.
+    pub(crate) adapter: Adapter,
+    /// BLAKE3 over the body.
+    pub(crate) body: Digest,
+    /// Whether decoding itself is masked, so that prose is the backend's fault.
+    pub(crate) closed: bool,
+    /// Prompt tokens that the machine expected.
+    pub(crate) expected_tokens: u64,
+    /// Whether a summary was asked for, which no conversation shows.
+    pub(crate) is_summary: bool,
+    /// Index of the target.
+    pub(crate) target: usize,
+    /// The tags that were offered.
+    pub(crate) xml: Option<XmlOffer>,
+}
+
+impl Issued {
+    /// Whether the text of a response may be shown before the whole of it is judged: tags carry what is no text.
+    pub(super) const fn releases(&self) -> bool {
+        !self.is_summary && self.xml.is_none()
+    }
+}
+
+impl Target {
+    fn new(
+        contract: &ExecutionContract,
+        index: usize,
+        begun_unix_ms: u64,
+    ) -> Result<Self, AdapterError> {
+        let encoder = RequestEncoder::new(contract, index)?;
+        Ok(Self {
+            adapter: Adapter::of_target(contract, index)?,
+            encoder: encoder.begun_at(begun_unix_ms),
+        })
+    }
+}
+
+impl Requests {
+    pub(super) fn new(contract: Arc<ExecutionContract>) -> Self {
+        Self {
+            begun_unix_ms: 0,
+            in_flight: BTreeMap::new(),
+            summaries: BTreeMap::new(),
+            targets: targets(&contract, 0),
+            contract,
+        }
+    }
+
+    /// The run began then, in milliseconds since 1970: a prompt that names the time names this one.
+    pub(super) fn begun_at(&mut self, unix_ms: u64) {
+        self.begun_unix_ms = unix_ms;
+        self.targets = targets(&self.contract, unix_ms);
+    }
+
+    /// The targets that this build cannot speak to, by their index.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = (usize, &AdapterError)> {
+        let targets = self.targets.iter().enumerate();
+        targets.filter_map(|(index, target)| Some((index, target.as_ref().err()?)))
+    }
+
+    /// The request as it is sent; none where this build cannot speak to its target.
+    pub(super) fn send(&mut self, run: &Run, inference: InferRequest) -> Option<Request> {
+        let target = self.targets.get_mut(inference.target)?.as_mut().ok()?;
+        let shape = RequestShape::from(&inference);
+        let body = target.encoder.encode(run.conversation(), &shape);
+        let adapter = target.adapter;
+        self.issue(adapter, inference, body, false)
+    }
+
+    /// A summary is to be asked for, once the text is there.
+    pub(super) fn await_text(&mut self, summary: SummaryRequest) {
+        self.summaries.insert(summary.request.inference, summary);
+    }
+
+    /// The request for the summary of that text. Its encoder is its own: what the others keep of the conversation stays.
+    pub(super) fn summarise(
+        &mut self,
+        full: Digest,
+        bytes: &[u8],
+    ) -> Result<Option<Request>, SessionError> {
+        let mut waiting = self
+            .summaries
+            .iter()
+            .filter(|(_, summary)| summary.full == full);
+        let waiting = waiting.next().map(|(inference, _)| *inference);
+        let summary = waiting.and_then(|inference| self.summaries.remove(&inference));
+        let Some(summary) = summary else {
+            return Err(SessionError::NoSuchBlob { hash: full });
+        };
+        let target = Target::new(&self.contract, summary.request.target, self.begun_unix_ms);
+        let Ok(mut target) = target else {
+            return Ok(None);
+        };
+        let conversation: Vec<Arc<AgentMessage>> =
+            summary.conversation(&String::from_utf8_lossy(bytes));
+        let shape = RequestShape::from(&summary.request);
+        let body = target.encoder.encode(&conversation, &shape);
+        Ok(self.issue(target.adapter, summary.request, body, true))
+    }
+
+    fn issue(
+        &mut self,
+        adapter: Adapter,
+        inference: InferRequest,
+        body: Vec<u8>,
+        is_summary: bool,
+    ) -> Option<Request> {
+        let terms = self.contract.targets.get(inference.target)?;
+        let issued = Issued {
+            adapter,
+            body: Digest::of(&body),
+            closed: adapter.is_embedded() && inference.tools == ToolExposure::Forced,
+            expected_tokens: inference.expected_tokens,
+            is_summary,
+            target: inference.target,
+            xml: inference.xml,
+        };
+        let in_flight = InFlight {
+            arriving: None,
+            issued,
+        };
+        self.in_flight.insert(inference.inference, in_flight);
+        let headers = adapter.headers().iter();
+        let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Some(Request {
+            body,
+            headers: headers.collect(),
+            inference,
+            path: adapter.path(terms).into_owned(),
+            timeout_ms: self.contract.llm_timeout_ms,
+        })
+    }
+
+    /// What a response to that request is judged by; none where it is not in flight.
+    pub(super) fn issued(&self, inference: InferenceSeq) -> Option<&Issued> {
+        let in_flight = self.in_flight.get(&inference)?;
+        Some(&in_flight.issued)
+    }
+
+    pub(super) fn get_mut(&mut self, inference: InferenceSeq) -> Option<&mut InFlight> {
+        self.in_flight.get_mut(&inference)
+    }
+
+    /// Takes a request out of those in flight.
+    pub(super) fn take(&mut self, inference: InferenceSeq) -> Option<InFlight> {
+        self.summaries.remove(&inference);
+        self.in_flight.remove(&inference)
+    }
+
+    /// Begins to decode a response.
+    pub(super) fn begin(
+        &mut self,
+        inference: InferenceSeq,
+        meta: ResponseMeta,
+    ) -> Result<(), SessionError> {
+        let Some(in_flight) = self.in_flight.get_mut(&inference) else {
+            return Ok(());
+        };
+        if in_flight.arriving.is_some() {
+            return Err(SessionError::SecondHead { inference });
+        }
+        in_flight.arriving = Some(Arriving::new(&in_flight.issued, &self.contract, meta));
+        Ok(())
+    }
+}
+
+fn targets(contract: &ExecutionContract, unix_ms: u64) -> Vec<Result<Target, AdapterError>> {
+    let all = 0..contract.targets.len();
+    all.map(|index| Target::new(contract, index, unix_ms))
+        .collect()
+}

@@ -1,0 +1,211 @@
+//! A response from its bytes to the event that it is: the only place where bytes become events.
+
+use super::requests::Issued;
+use super::scrub::{Scrub, Scrubbed};
+use crate::adapter::xml::transported;
+use crate::adapter::{Decoded, ResponseDecoder, ResponseMeta};
+use crate::contract::ExecutionContract;
+use crate::kernel::{EventKind, InferenceFailed, InferenceReturned, Run};
+use crate::message::{
+    Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter, Usage,
+};
+
+/// A response that arrives.
+#[derive(Debug)]
+pub(crate) struct Arriving {
+    decoder: ResponseDecoder,
+    meta: ResponseMeta,
+    raw: Vec<u8>,
+}
+
+/// A response that has arrived, or as much of one as there will be.
+#[derive(Debug)]
+pub(crate) enum Arrived {
+    /// To its end.
+    Whole {
+        decoded: Decoded,
+        meta: ResponseMeta,
+        raw: Vec<u8>,
+    },
+    /// It broke off, or never began.
+    Broken { fault: ProviderFault, raw: Vec<u8> },
+}
+
+/// What a response is judged by.
+#[derive(Clone, Copy)]
+pub(super) struct Judge<'s> {
+    pub(super) contract: &'s ExecutionContract,
+    pub(super) counter: &'s dyn TokenCounter,
+    pub(super) inference: InferenceSeq,
+    pub(super) issued: &'s Issued,
+    pub(super) run: &'s Run,
+    /// None where what arrives was scrubbed before.
+    pub(super) scrubber: Option<&'s dyn Scrubber>,
+}
+
+/// The event that a response is, and the bytes that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Judged {
+    pub(crate) blobs: Vec<Vec<u8>>,
+    pub(crate) event: EventKind,
+}
+
+impl Arrived {
+    /// A response of which nothing arrived.
+    pub(crate) const fn broken(fault: ProviderFault) -> Self {
+        Self::Broken {
+            fault,
+            raw: Vec::new(),
+        }
+    }
+}
+
+impl Arriving {
+    pub(super) fn new(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) -> Self {
+        Self {
+            decoder: decoder(issued, contract, meta.clone()),
+            meta,
+            raw: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        self.decoder.push(bytes);
+        self.raw.extend_from_slice(bytes);
+    }
+
+    /// Whether nothing that may still arrive can change the message.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.decoder.is_settled()
+    }
+
+    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.decoder.text()
+    }
+
+    pub(crate) fn end(self) -> Arrived {
+        Arrived::Whole {
+            decoded: self.decoder.finish(),
+            meta: self.meta,
+            raw: self.raw,
+        }
+    }
+
+    pub(crate) fn break_off(self, fault: ProviderFault) -> Arrived {
+        let raw = self.raw;
+        Arrived::Broken { fault, raw }
+    }
+}
+
+fn decoder(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) -> ResponseDecoder {
+    let target = contract.targets.get(issued.target);
+    let model = target.map_or("", |target| target.model.as_str());
+    issued.adapter.decoder_under(contract, meta, model)
+}
+
+/// What is kept of a response's bytes.
+struct Evidence {
+    /// The name of the bytes; none where nothing arrived.
+    hash: Option<Digest>,
+    /// The bytes without secrets; none where nothing arrived, or they cannot be kept.
+    raw: Option<Vec<u8>>,
+}
+
+impl Evidence {
+    fn new(arrived: bool, raw: Option<Vec<u8>>, hash: Digest) -> Self {
+        Self {
+            hash: arrived.then_some(hash),
+            raw: raw.filter(|_| arrived),
+        }
+    }
+
+    /// Whether something arrived and is not kept.
+    const fn is_redacted(&self) -> bool {
+        self.hash.is_some() && self.raw.is_none()
+    }
+}
+
+impl Judge<'_> {
+    pub(super) fn judge(&self, arrived: Arrived) -> Judged {
+        match arrived {
+            Arrived::Whole { decoded, meta, raw } => {
+                let arrived = !raw.is_empty();
+                let Scrubbed {
+                    decoded,
+                    raw,
+                    raw_hash,
+                } = match self.scrubber {
+                    None => Scrubbed::as_it_is(raw, decoded),
+                    Some(scrubber) => Scrub(scrubber).response(raw, decoded, |bytes| {
+                        let mut again = decoder(self.issued, self.contract, meta);
+                        again.push(bytes);
+                        again.finish()
+                    }),
+                };
+                let evidence = Evidence::new(arrived, raw, raw_hash);
+                match decoded {
+                    Decoded::Message(result) => self.returned(*result, evidence),
+                    Decoded::Fault { fault, usage } => self.failed(fault, usage, evidence),
+                }
+            }
+            Arrived::Broken { mut fault, raw } => {
+                let arrived = !raw.is_empty();
+                let (raw, hash) = match self.scrubber {
+                    None => {
+                        let hash = Digest::of(&raw);
+                        (Some(raw), hash)
+                    }
+                    Some(scrubber) => {
+                        fault.message = scrubber.cut_text(&fault.message);
+                        Scrub(scrubber).broken(&raw)
+                    }
+                };
+                self.failed(fault, None, Evidence::new(arrived, raw, hash))
+            }
+        }
+    }
+
+    fn returned(&self, result: ProtocolAdapterResult, evidence: Evidence) -> Judged {
+        let asked = (self.issued.target, self.issued.adapter);
+        let result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
+        // Before anything is held back: an estimate counts what was said, whether or not it may be shown.
+        let usage = result.usage_or_estimate(self.issued.expected_tokens, self.counter);
+        let is_message = result.canonical_message.is_some();
+        let admitted = self.run.admit(result);
+        let redacted = evidence.is_redacted();
+        let blobs = evidence.raw.into_iter();
+        let blobs = blobs.chain(admitted.withheld.map(String::into_bytes));
+        Judged {
+            blobs: blobs.collect(),
+            event: EventKind::InferenceReturned(Box::new(InferenceReturned {
+                // A message without a valid call, through a mask that allows nothing else.
+                gate_breached: self.issued.closed && is_message && admitted.gated,
+                gated: admitted.gated,
+                inference: self.inference,
+                redacted,
+                request_hash: self.issued.body,
+                result: admitted.result,
+                usage,
+            })),
+        }
+    }
+
+    fn failed(&self, fault: ProviderFault, usage: Option<Usage>, evidence: Evidence) -> Judged {
+        let fault = ProviderFault {
+            raw_hash: evidence.hash,
+            ..fault
+        };
+        Judged {
+            event: EventKind::InferenceFailed(InferenceFailed {
+                fault,
+                gated: evidence.hash.is_some() && self.run.holds_back(),
+                inference: self.inference,
+                redacted: evidence.is_redacted(),
+                request_hash: Some(self.issued.body),
+                usage,
+            }),
+            blobs: evidence.raw.into_iter().collect(),
+        }
+    }
+}

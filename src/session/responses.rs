@@ -1,0 +1,138 @@
+//! Responses while they arrive, and what they are once they have.
+
+use super::error::SessionError;
+use super::input::Input;
+use super::output::Output;
+use super::requests::Issued;
+use super::response::{Arrived, Arriving, Judge, Judged};
+use super::whole_run::Session;
+use crate::adapter::ResponseMeta;
+use crate::kernel::{Admitted, EventKind, Run};
+use crate::message::{InferenceSeq, ProtocolAdapterResult, ProviderFault, Scrubber};
+
+impl Session {
+    /// Begins to read a response beside the run, to see what it would be.
+    pub(crate) fn begin(&self, inference: InferenceSeq, meta: ResponseMeta) -> Option<Arriving> {
+        let issued = self.requests.issued(inference)?;
+        Some(Arriving::new(issued, &self.contract, meta))
+    }
+
+    /// The event that this response would be now; nothing happens. `scrubber` knows the secrets of one that was not scrubbed yet.
+    pub(crate) fn judge(
+        &self,
+        inference: InferenceSeq,
+        arrived: Arrived,
+        scrubber: Option<&dyn Scrubber>,
+    ) -> Option<Judged> {
+        let issued = self.requests.issued(inference)?;
+        let judge = self.judge_of(inference, issued)?;
+        Some(Judge { scrubber, ..judge }.judge(arrived))
+    }
+
+    /// What of a recorded verdict may be seen now: the same as is recorded, where the token gate stands as it did.
+    pub(crate) fn admit(&self, result: ProtocolAdapterResult) -> Option<Admitted> {
+        self.run().map(|run| run.admit(result))
+    }
+
+    /// Whether what arrives now may hold text that is held back.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.run().is_some_and(Run::holds_back)
+    }
+
+    fn judge_of<'s>(&'s self, inference: InferenceSeq, issued: &'s Issued) -> Option<Judge<'s>> {
+        Some(Judge {
+            contract: &self.contract,
+            counter: self.counter.as_ref(),
+            inference,
+            issued,
+            run: self.run()?,
+            scrubber: self.scrubber.as_deref(),
+        })
+    }
+
+    pub(super) fn was_sent(&self, inference: InferenceSeq) -> Result<(), SessionError> {
+        let run = self.run().ok_or(SessionError::NotStarted)?;
+        if inference.0 <= run.counters().inferences {
+            return Ok(());
+        }
+        Err(SessionError::NoSuchRequest { inference })
+    }
+
+    /// Takes what has arrived of a response; none where its request is no longer in flight.
+    pub(super) fn arriving(
+        &mut self,
+        inference: InferenceSeq,
+    ) -> Result<Option<Arriving>, SessionError> {
+        match self.requests.get_mut(inference) {
+            None => Ok(None),
+            Some(in_flight) => match in_flight.arriving.take() {
+                None => Err(SessionError::NoHead { inference }),
+                arriving => Ok(arriving),
+            },
+        }
+    }
+
+    pub(super) fn bytes(
+        &mut self,
+        at_ms: u64,
+        inference: InferenceSeq,
+        bytes: &[u8],
+    ) -> Result<(), SessionError> {
+        self.was_sent(inference)?;
+        let Some(in_flight) = self.requests.get_mut(inference) else {
+            return Ok(());
+        };
+        let Some(arriving) = &mut in_flight.arriving else {
+            return Err(SessionError::NoHead { inference });
+        };
+        arriving.push(bytes);
+        if arriving.is_settled() {
+            self.outputs.push(Output::Close(inference));
+            return self.handle(at_ms, Input::ResponseEnded { inference });
+        }
+        let released = in_flight.issued.releases() && self.releases();
+        if released
+            && let Some(in_flight) = self.requests.get_mut(inference)
+            && let Some(text) = in_flight.arriving.as_ref().and_then(Arriving::text)
+        {
+            let scrubber = self.scrubber.as_deref();
+            let delta = self.deltas.next(inference, text, scrubber);
+            self.outputs.extend(delta);
+        }
+        Ok(())
+    }
+
+    /// Whether text that arrives may be shown at once.
+    fn releases(&self) -> bool {
+        self.driven && self.run().is_some_and(|run| !run.holds_back())
+    }
+
+    pub(super) fn judged(
+        &mut self,
+        inference: InferenceSeq,
+        arrived: Arrived,
+    ) -> Option<EventKind> {
+        let in_flight = self.requests.take(inference)?;
+        let judge = self.judge_of(inference, &in_flight.issued)?;
+        let Judged { blobs, event } = judge.judge(arrived);
+        self.blobs.extend(blobs);
+        if self.driven && !in_flight.issued.is_summary {
+            let delta = self.deltas.last(&event);
+            self.outputs.extend(delta);
+        }
+        Some(event)
+    }
+
+    pub(super) fn broken(
+        &mut self,
+        inference: InferenceSeq,
+        fault: ProviderFault,
+    ) -> Option<EventKind> {
+        let in_flight = self.requests.get_mut(inference)?;
+        let arrived = match in_flight.arriving.take() {
+            Some(arriving) => arriving.break_off(fault),
+            None => Arrived::broken(fault),
+        };
+        self.judged(inference, arrived)
+    }
+}

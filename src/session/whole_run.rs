@@ -1,0 +1,315 @@
+use std::sync::Arc;
+
+use super::deltas::Deltas;
+use super::error::SessionError;
+use super::input::{Control, Input};
+use super::output::{Output, Outputs};
+use super::requests::{Issued, Requests};
+use super::scrub::Scrub;
+use crate::adapter::AdapterError;
+use crate::contract::{ExecutionContract, Validators};
+use crate::kernel::{
+    Event, EventKind, Interrupter, LostEffect, Probed, Resumed, Run, RunStarted, ToolReturned,
+    observation_text,
+};
+use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
+use crate::transcript::Chain;
+
+/// A whole run without I/O: inputs in, outputs out.
+///
+/// ```text
+/// host ── Input ──▶ Session ── Output ──▶ host
+///         handle                poll
+/// ```
+pub struct Session {
+    /// The moment that the host was last told to hand in `Timer`.
+    pub(super) armed: Option<u64>,
+    /// What the next entries name.
+    pub(super) blobs: Vec<Vec<u8>>,
+    pub(super) contract: Arc<ExecutionContract>,
+    pub(super) counter: Arc<dyn TokenCounter>,
+    pub(super) deltas: Deltas,
+    /// Whether somebody drives the run: outputs wait for what is durable, and text is released.
+    pub(super) driven: bool,
+    pub(super) outputs: Outputs,
+    pub(super) progress: Option<Progress>,
+    pub(super) requests: Requests,
+    pub(super) scrubber: Option<Arc<dyn Scrubber>>,
+}
+
+/// A run that has begun.
+pub(super) struct Progress {
+    pub(super) at_ms: u64,
+    pub(super) chain: Chain,
+    pub(super) run: Run,
+    pub(super) run_id: RunId,
+}
+
+impl Session {
+    /// A run that is to be driven from its beginning: hand in [`Input::Start`] first. `counter` estimates tokens as the contract's
+    /// tokenizer does; `scrubber` knows the host's secrets.
+    ///
+    /// # Errors
+    /// [`AdapterError`] where this build cannot speak to a target of the contract.
+    pub fn new(
+        contract: Arc<ExecutionContract>,
+        counter: Arc<dyn TokenCounter>,
+        scrubber: Arc<dyn Scrubber>,
+    ) -> Result<Self, AdapterError> {
+        Self::recorded(contract, Arc::clone(&counter)).resume(counter, scrubber)
+    }
+
+    /// A run that is made again from recorded events, for replays: nothing waits for what is durable, nothing is scrubbed again. A
+    /// target that this build cannot speak to gets no requests.
+    #[must_use]
+    pub fn recorded(contract: Arc<ExecutionContract>, counter: Arc<dyn TokenCounter>) -> Self {
+        Self {
+            armed: None,
+            blobs: Vec::new(),
+            counter,
+            deltas: Deltas::default(),
+            driven: false,
+            outputs: Outputs::default(),
+            progress: None,
+            requests: Requests::new(Arc::clone(&contract)),
+            scrubber: None,
+            contract,
+        }
+    }
+
+    /// The same run, driven on from where its record ends: hand in [`Input::Resumed`] next.
+    ///
+    /// # Errors
+    /// [`AdapterError`] where this build cannot speak to a target of the contract.
+    pub fn resume(
+        mut self,
+        counter: Arc<dyn TokenCounter>,
+        scrubber: Arc<dyn Scrubber>,
+    ) -> Result<Self, AdapterError> {
+        if let Some((_, fault)) = self.requests.unknown().next() {
+            return Err(fault.clone());
+        }
+        // Another host: it was told nothing yet.
+        self.armed = None;
+        self.counter = counter;
+        self.driven = true;
+        self.outputs = Outputs::gated();
+        self.scrubber = Some(scrubber);
+        Ok(self)
+    }
+
+    /// Takes one input. `at_ms` is when it became known, in milliseconds since the run began, not counting time in which nobody drove
+    /// the run; an earlier moment than the last one counts as the last one.
+    ///
+    /// # Errors
+    /// [`SessionError`] where the host does what no host may do; the run stays as it was.
+    pub fn handle(&mut self, at_ms: u64, input: Input) -> Result<(), SessionError> {
+        let event = match input {
+            Input::Start(started) => return self.start(*started),
+            Input::Durable(seq) => {
+                self.outputs.durable(seq);
+                return Ok(());
+            }
+            Input::Blob { hash, bytes } => {
+                let request = self.requests.summarise(hash, &bytes)?;
+                self.outputs.extend(request.map(Output::Send));
+                return Ok(());
+            }
+            Input::Resumed { tools_changed } => return self.resumed(at_ms, tools_changed),
+            Input::ResponseBegan { inference, meta } => {
+                self.was_sent(inference)?;
+                return self.requests.begin(inference, meta);
+            }
+            Input::ResponseBytes { inference, bytes } => {
+                return self.bytes(at_ms, inference, &bytes);
+            }
+            Input::ResponseEnded { inference } => {
+                self.was_sent(inference)?;
+                let arrived = match self.arriving(inference)? {
+                    Some(arriving) => arriving.end(),
+                    None => return Ok(()),
+                };
+                self.judged(inference, arrived)
+            }
+            Input::Response {
+                inference,
+                meta,
+                bytes,
+            } => {
+                self.was_sent(inference)?;
+                self.requests.begin(inference, meta)?;
+                let Some(mut arriving) = self.arriving(inference)? else {
+                    return Ok(());
+                };
+                arriving.push(&bytes);
+                self.judged(inference, arriving.end())
+            }
+            Input::Fault { inference, fault } => {
+                self.was_sent(inference)?;
+                self.broken(inference, fault)
+            }
+            Input::ToolResult { call, outcome } => Some(self.tool_returned(call, outcome)),
+            Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
+            Input::Timer => Some(EventKind::TimerFired),
+            Input::Control(control) => Some(control.into()),
+            Input::Lost(effect) => Some(EventKind::EffectLost(effect)),
+            Input::Recorded(event) => return self.recorded_event(at_ms, *event),
+        };
+        match event {
+            Some(event) => self.happened(at_ms, event),
+            None => Ok(()),
+        }
+    }
+
+    /// The next thing to do; none until something is handed in. After [`Output::Append`] it is none until the entries are durable.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.next()
+    }
+
+    /// The machine, once the run has begun.
+    #[must_use]
+    pub fn run(&self) -> Option<&Run> {
+        self.progress.as_ref().map(|progress| &progress.run)
+    }
+
+    /// The machine without the session; none before the run has begun.
+    #[must_use]
+    pub fn into_run(self) -> Option<Run> {
+        self.progress.map(|progress| progress.run)
+    }
+
+    /// The contract of the run.
+    #[must_use]
+    pub const fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.contract
+    }
+
+    /// The hash of the last entry; none where there is no entry.
+    #[must_use]
+    pub fn head(&self) -> Option<Digest> {
+        self.progress.as_ref().map(|progress| progress.chain.head())
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        let progress = self.progress.as_ref();
+        progress.map_or(0, |progress| progress.chain.length())
+    }
+
+    /// The targets that this build cannot speak to, by their index in the contract.
+    pub(crate) fn unknown_targets(&self) -> impl Iterator<Item = (usize, &AdapterError)> {
+        self.requests.unknown()
+    }
+
+    /// What a response to that request is judged by; none where none is in flight.
+    pub(crate) fn issued(&self, inference: InferenceSeq) -> Option<&Issued> {
+        self.requests.issued(inference)
+    }
+
+    fn start(&mut self, started: RunStarted) -> Result<(), SessionError> {
+        if self.progress.is_some() {
+            return Err(SessionError::Started);
+        }
+        self.requests.begun_at(started.started_unix_ms);
+        let run_id = started.run_id.clone();
+        let chain = Chain::genesis(self.contract.contract_hash(), &run_id);
+        let validators = Arc::new(Validators::compile(&self.contract));
+        let (run, effects) = Run::start(Arc::clone(&self.contract), validators, started);
+        self.progress = Some(Progress {
+            at_ms: 0,
+            chain,
+            run,
+            run_id,
+        });
+        self.take(effects);
+        Ok(())
+    }
+
+    fn scrubbed_probe(&self, mut probed: Probed) -> Probed {
+        if let Some(scrubber) = &self.scrubber {
+            for target in &mut probed.targets {
+                target.detail = scrubber.cut_text(&target.detail);
+            }
+        }
+        probed
+    }
+
+    /// How a call ended, its tokens counted.
+    fn tool_returned(&self, call: CallSeq, mut outcome: ToolOutcome) -> EventKind {
+        if let Some(scrubber) = &self.scrubber {
+            Scrub(scrubber.as_ref()).outcome(&mut outcome);
+        }
+        if let ToolOutcome::Returned(envelope) = &mut outcome {
+            let budget = &self.contract.tool_output_budget;
+            let limit = budget.max_bytes_per_call;
+            let text = observation_text(envelope, limit, &budget.truncation_marker);
+            envelope.tokens = self.counter.count(&text);
+        }
+        EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
+    }
+
+    /// Another process goes on: what the last one had begun and not ended is lost, in the order in which it was begun. An approval that
+    /// is waited for is not; it is still waited for.
+    fn resumed(&mut self, at_ms: u64, tools_changed: Vec<String>) -> Result<(), SessionError> {
+        let run = self.run().ok_or(SessionError::NotStarted)?;
+        let lost = run.unresolved();
+        let resumed = Resumed {
+            contract_hash: self.contract.rehash(),
+            tools_changed,
+        };
+        self.happened(at_ms, EventKind::Resumed(resumed))?;
+        for effect in lost {
+            // What the machine does not wait for any more is not lost.
+            if self
+                .run()
+                .is_some_and(|run| run.unresolved().contains(&effect))
+            {
+                self.happened(at_ms, EventKind::EffectLost(effect))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn recorded_event(&mut self, at_ms: u64, event: EventKind) -> Result<(), SessionError> {
+        match &event {
+            EventKind::RunStarted(started) if self.progress.is_none() => {
+                return self.start((**started).clone());
+            }
+            EventKind::InferenceReturned(returned) => drop(self.requests.take(returned.inference)),
+            EventKind::InferenceFailed(failed) => drop(self.requests.take(failed.inference)),
+            _ => {}
+        }
+        self.step(at_ms, event)
+    }
+
+    fn happened(&mut self, at_ms: u64, event: EventKind) -> Result<(), SessionError> {
+        let progress = self.progress.as_mut().ok_or(SessionError::NotStarted)?;
+        let at_ms = at_ms.max(progress.at_ms);
+        self.step(at_ms, event)
+    }
+
+    fn step(&mut self, at_ms: u64, event: EventKind) -> Result<(), SessionError> {
+        let progress = self.progress.as_mut().ok_or(SessionError::NotStarted)?;
+        progress.at_ms = at_ms;
+        if let EventKind::EffectLost(LostEffect::Inference(inference)) = &event {
+            drop(self.requests.take(*inference));
+        }
+        let effects = progress.run.step(Event { at_ms, event });
+        self.take(effects);
+        Ok(())
+    }
+}
+
+impl From<Control> for EventKind {
+    fn from(control: Control) -> Self {
+        match control {
+            Control::Stop => Self::StopRequested,
+            Control::Abort => Self::Interrupted(Interrupter::Abort),
+            Control::Shutdown => Self::Interrupted(Interrupter::Shutdown),
+            Control::Parent => Self::Interrupted(Interrupter::Parent),
+            Control::Approve(approval) => Self::ApprovalGiven(approval),
+            Control::Deny(approval) => Self::ApprovalDenied(approval),
+        }
+    }
+}
