@@ -1,16 +1,16 @@
 use std::borrow::Cow;
 
-use super::edition::{Edition, Rules};
 use super::parameter_types::ParameterTypes;
 use super::repair::Repairs;
 use super::request::{under, wire};
+use super::rules::Rules;
 use super::unsent::unsent;
 use super::xml::XmlTransport;
 use super::{
     AdapterError, RequestEncoder, ResponseDecoder, ResponseMeta, anthropic, bedrock, gemini,
     local_hermes, ollama, openai_chat, openai_responses,
 };
-use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport, WireVersions};
+use crate::contract::{TargetTerms, Terms, TextProfile, ToolTransport};
 
 /// One wire protocol in one version, alone or under a text profile: what encodes requests for a target and judges its
 /// responses.
@@ -63,21 +63,18 @@ impl Protocol {
         Self::OpenrouterChat,
     ];
 
-    const fn versions(self) -> WireVersions {
+    /// What contracts, entries and results call the adapter of the protocol.
+    pub(super) const fn version(self) -> &'static str {
         match self {
-            Self::Anthropic => anthropic::VERSIONS,
-            Self::Bedrock => bedrock::VERSIONS,
-            Self::Gemini => gemini::VERSIONS,
-            Self::LocalHermes => local_hermes::VERSIONS,
-            Self::Ollama => ollama::VERSIONS,
-            Self::OpenaiChat => openai_chat::VERSIONS,
-            Self::OpenaiResponses => openai_responses::VERSIONS,
-            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSIONS,
+            Self::Anthropic => anthropic::VERSION,
+            Self::Bedrock => bedrock::VERSION,
+            Self::Gemini => gemini::VERSION,
+            Self::LocalHermes => local_hermes::VERSION,
+            Self::Ollama => ollama::VERSION,
+            Self::OpenaiChat => openai_chat::VERSION,
+            Self::OpenaiResponses => openai_responses::VERSION,
+            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSION,
         }
-    }
-
-    pub(super) const fn version(self, edition: Edition) -> &'static str {
-        edition.of(self.versions())
     }
 
     /// What recordings call the protocol.
@@ -96,9 +93,8 @@ impl Protocol {
 }
 
 impl Adapter {
-    const fn of(protocol: Protocol, profile: Option<TextProfile>, edition: Edition) -> Self {
+    const fn of(protocol: Protocol, profile: Option<TextProfile>) -> Self {
         let rules = Rules {
-            edition,
             is_cut: false,
             repairs: Repairs::Never,
         };
@@ -125,11 +121,11 @@ impl Adapter {
         Self { rules, ..self }
     }
 
-    /// The adapters of this build without text profiles, in their newest editions, sorted by version.
+    /// The adapters of this build without text profiles, sorted by version.
     pub fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL
             .into_iter()
-            .map(|protocol| Self::of(protocol, None, Edition::default()))
+            .map(|protocol| Self::of(protocol, None))
     }
 
     /// The adapter of that version, such as `openai-chat/1`.
@@ -141,11 +137,9 @@ impl Adapter {
             Some((wire, profile)) => (wire, Some(profile)),
             None => (version, None),
         };
-        let mut known = Protocol::ALL
-            .into_iter()
-            .flat_map(|protocol| Edition::ALL.map(|edition| (protocol, edition)));
-        let found = known.find(|(protocol, edition)| protocol.version(*edition) == wire);
-        let adapter = found.map(|(protocol, edition)| Self::of(protocol, profile, edition));
+        let mut known = Protocol::ALL.into_iter();
+        let found = known.find(|protocol| protocol.version() == wire);
+        let adapter = found.map(|protocol| Self::of(protocol, profile));
         adapter.ok_or_else(|| AdapterError::UnknownVersion {
             got: version.chars().take(80).collect(),
             known: Self::versions().collect::<Vec<_>>().join(", "),
@@ -160,9 +154,7 @@ impl Adapter {
 
     /// Every version that this build has, without text profiles.
     pub fn versions() -> impl Iterator<Item = &'static str> {
-        Protocol::ALL
-            .into_iter()
-            .flat_map(|protocol| Edition::ALL.map(|edition| protocol.version(edition)))
+        Protocol::ALL.into_iter().map(Protocol::version)
     }
 
     /// The adapter of a contract's target, under the contract's strictness.
@@ -177,7 +169,7 @@ impl Adapter {
     /// The version that stands in contracts, entries and results.
     #[must_use]
     pub fn version(self) -> &'static str {
-        let wire = self.protocol.version(self.rules.edition);
+        let wire = self.protocol.version();
         let layered = self.profile.and_then(|profile| profile.over(wire));
         layered.unwrap_or(wire)
     }

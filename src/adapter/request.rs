@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use super::edition::Edition;
 use super::protocol::{Protocol, encoder};
 use super::text;
 use super::xml::XmlTransport;
@@ -117,7 +116,7 @@ pub(super) fn wire(
     Ok(match protocol {
         Protocol::Anthropic => Box::new(anthropic::Encoder::new(terms, target)),
         Protocol::Bedrock => {
-            let version = protocol.version(Edition::default());
+            let version = protocol.version();
             return Err(AdapterError::ResponsesOnly { version });
         }
         Protocol::Gemini => Box::new(gemini::Encoder::new(terms, target)),

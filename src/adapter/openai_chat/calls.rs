@@ -1,9 +1,9 @@
 use super::fold::MESSAGE;
 use super::wire::{WireCall, WireFunction};
 use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
-use crate::adapter::edition::Rules;
 use crate::adapter::fold::Failure;
 use crate::adapter::json::{Raw, object, string, whole};
+use crate::adapter::rules::Rules;
 use crate::message::FailureCode;
 
 const FIELDS: CallFields = CallFields {

@@ -2,9 +2,9 @@ use std::ops::Range;
 
 use super::{json_calls, tagged_calls, thinking};
 use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
-use crate::adapter::edition::{Edition, Rules};
 use crate::adapter::marks;
 use crate::adapter::parameter_types::ParameterTypes;
+use crate::adapter::rules::Rules;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, Repair, ToolInvocation};
 
@@ -82,8 +82,7 @@ pub(super) struct Manner<'a> {
 impl<'a> Manner<'a> {
     /// What types the values of calls that are written as functions; none where no call is.
     pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
-        let are_read = self.profile == TextProfile::Qwen && self.rules.edition >= Edition::Second;
-        are_read.then_some(self.types)
+        (self.profile == TextProfile::Qwen).then_some(self.types)
     }
 }
 
@@ -154,7 +153,7 @@ fn as_it_stands(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading,
         id: "",
         name: "",
     };
-    let judged = judge(calls, &fields, model, manner.rules.since_the_second());
+    let judged = judge(calls, &fields, model, manner.rules);
     let judged = judged.map_err(|failure| Flaw::new(failure.code))?;
     Ok(Reading {
         calls: judged.calls,

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 
 use super::encoder::answer;
 use super::read::{Manner, Reading, read};
-use crate::adapter::edition::Rules;
 use crate::adapter::marks::CONTROL;
 use crate::adapter::parameter_types::ParameterTypes;
+use crate::adapter::rules::Rules;
 use crate::adapter::test_text::marked_text;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, ObjectText, ToolInvocation};
