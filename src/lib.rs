@@ -45,13 +45,15 @@ pub use inference::{Backend, ModelFile, Patience, TransportFault, TransportFault
 #[cfg(feature = "local")]
 pub use inference::{EngineCost, LocalBackend, LocalOptions};
 pub use kernel::{
-    AgentOutcome, Effect, EffectRecord, EntryDraft, Event, EventKind, InferenceReturned, Outcome,
-    OutcomeCode, Probed, ProbedTarget, Run, RunStarted, ToolExposure, ToolReturned,
+    AgentOutcome, Approval, CallOrder, Effect, EffectRecord, EntryDraft, Event, EventKind,
+    InferRequest, InferenceReturned, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run,
+    RunStarted, ToolExposure, ToolReturned,
 };
 pub use message::{
     AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
-    NoSecrets, ObjectFault, ObjectText, ProtocolAdapterResult, Role, RunId, Scrubber, StopReason,
-    TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
+    NoSecrets, ObjectFault, ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
+    QuarterBytes, Role, RunId, Scrubber, StopReason, TokenCounter, TokenCounters, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage,
 };
 pub use replay::{
     Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveReport, LiveScope, Reissuer,
@@ -68,5 +70,6 @@ pub use telemetry::{
 pub use transcript::{
     BlockError, Chain, Checkpoint, Flaw, KeyError, KeyRing, LineError, LineReader, LineVerifier,
     Link, LogLeaf, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey, Tombstone,
-    TreeHead, Trust, Verifier, VerifyOptions, checkpoint_line, tombstone_line, verify_lines,
+    TreeHead, Trust, Verifier, VerifyOptions, blob_line, checkpoint_line, entry_line, header_line,
+    tombstone_line, verify_lines,
 };

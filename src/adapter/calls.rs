@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 
-use super::edition::{Edition, Rules};
 use super::fold::Failure;
-use super::repair::{Repairs, repair_under};
+use super::repair::{Repairs, repair};
+use super::rules::Rules;
 use crate::message::{FailureCode, ObjectFault, ObjectText, Repair, ToolInvocation};
 
 /// The most calls of one message; one more rejects it.
@@ -139,14 +139,11 @@ fn text_of(
         None | Some((FailureCode::ArgsNotObject, _)) if call.name.is_empty() => {
             return Err(fail(FailureCode::CallNameMissing, fields.name));
         }
-        Some((FailureCode::ArgsNotObject, below)) if rules.edition == Edition::First => {
-            (FailureCode::ArgsInvalidJson, below)
-        }
         Some(flaw) => flaw,
         None => match ObjectText::parse(call.arguments.as_str()) {
             Ok(arguments) => return Ok(Text::Read(arguments)),
             Err(fault) if repairs == Repairs::Never => (code_of(fault), fields.arguments),
-            Err(fault) => match repaired(fault, &call.arguments, rules.edition) {
+            Err(fault) => match repaired(fault, &call.arguments) {
                 Some(mended) => return Ok(mended),
                 None => (code_of(fault), fields.arguments),
             },
@@ -165,12 +162,12 @@ fn text_of(
     Err(fail(code, below))
 }
 
-fn repaired(fault: ObjectFault, text: &str, edition: Edition) -> Option<Text> {
+fn repaired(fault: ObjectFault, text: &str) -> Option<Text> {
     let has_a_form = matches!(
         fault,
         ObjectFault::InvalidJson { .. } | ObjectFault::NotObject
     );
-    let mended = has_a_form.then(|| repair_under(edition, text)).flatten()?;
+    let mended = has_a_form.then(|| repair(text)).flatten()?;
     Some(Text::Mended(mended.object, mended.steps))
 }
 

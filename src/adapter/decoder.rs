@@ -1,10 +1,10 @@
 use super::documents::Documents;
-use super::edition::Rules;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form, Framing};
 use super::frames::{Frame, Frames};
 use super::parameter_types::ParameterTypes;
 use super::retry_after::retry_after_ms;
+use super::rules::Rules;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
 use crate::message::{

@@ -1,6 +1,6 @@
 use super::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
-use super::edition::Rules;
 use super::fold::{Failure, Folded};
+use super::rules::Rules;
 use crate::message::{
     AgentMessage, FailureCode, ReasoningPart, ReasoningText, ReasoningTrace, Role,
 };

@@ -1,6 +1,5 @@
 //! Which encoder renders the requests for a target.
 
-use super::edition::Edition;
 use super::encode::Encode;
 use super::protocol::Protocol;
 use super::wire_adapter::{Adapter, target};
@@ -49,7 +48,7 @@ fn wire(
     Ok(match protocol {
         Protocol::Anthropic => Box::new(anthropic::Encoder::new(terms, target)),
         Protocol::Bedrock => {
-            let version = protocol.version(Edition::default());
+            let version = protocol.version();
             return Err(AdapterError::ResponsesOnly { version });
         }
         Protocol::Gemini => Box::new(gemini::Encoder::new(terms, target)),

@@ -13,7 +13,7 @@ use crate::message::{AgentMessage, Digest, ObjectText, Role, ToolInvocation};
 
 /// A contract's terms but its tools.
 const TERMS: &str = r#"{
-        "adapter_version": "openai-chat/2", "allowed_tools": null, "approval_timeout_ms": 1,
+        "adapter_version": "openai-chat/1", "allowed_tools": null, "approval_timeout_ms": 1,
         "checkpoint_every": 256, "completion": "message",
         "context_budget": {
             "buffer": 0, "context_window": 1, "force_synthesis_at_ratio": 0.85, "minimum_loop_margin": 0,
@@ -35,7 +35,7 @@ const TERMS: &str = r#"{
         "require_approval": [], "semantics_version": 1, "servers": {}, "speculative_exec": false,
         "step_timeout_ms": 1, "strict_mode": true, "system": "",
         "targets": [{
-            "adapter_version": "openai-chat/2", "context_window": 1, "model": "gpt \"x\"", "model_fingerprint": "f",
+            "adapter_version": "openai-chat/1", "context_window": 1, "model": "gpt \"x\"", "model_fingerprint": "f",
             "model_profile_id": "p", "provider": "p",
             "sampling": {
                 "caching": "full", "max_output_tokens": 4096, "reasoning": null, "reasoning_tokens": null,

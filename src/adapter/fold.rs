@@ -1,7 +1,7 @@
-use super::edition::Rules;
 use super::error_report::ErrorReport;
 use super::json::{Raw, object};
 use super::parameter_types::ParameterTypes;
+use super::rules::Rules;
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
 
 /// The first rule that a response broke, and where.

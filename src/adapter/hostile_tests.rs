@@ -100,30 +100,30 @@ fn bodies(count: usize, arguments: &str) -> Vec<(&'static str, String)> {
         format!(r#"{{"type":"function_call","call_id":"{n}","name":"f","arguments":{arguments}}}"#)
     });
     vec![
-        ("openai-chat/2", chat.clone()),
-        ("openrouter-chat/2", chat),
+        ("openai-chat/1", chat.clone()),
+        ("openrouter-chat/1", chat),
         (
-            "anthropic-messages/2",
+            "anthropic-messages/1",
             format!(r#"{{"content":[{blocks}],"stop_reason":"tool_use"}}"#),
         ),
         (
-            "bedrock-converse/2",
+            "bedrock-converse/1",
             format!(r#"{{"output":{{"message":{{"content":[{uses}]}}}},"stopReason":"tool_use"}}"#),
         ),
         (
-            "google-gemini/2",
+            "google-gemini/1",
             format!(
                 r#"{{"candidates":[{{"content":{{"parts":[{parts}]}},"finishReason":"STOP"}}]}}"#
             ),
         ),
         (
-            "ollama-chat/2",
+            "ollama-chat/1",
             format!(
                 r#"{{"message":{{"content":"","tool_calls":[{ollama}]}},"done":true,"done_reason":"stop"}}"#
             ),
         ),
         (
-            "openai-responses/2",
+            "openai-responses/1",
             format!(r#"{{"status":"completed","output":[{items}]}}"#),
         ),
     ]

@@ -18,7 +18,7 @@ fn written_in(text: &[u8]) -> String {
         br#"}}}]},"finish_reason":"tool_calls"}]}"#,
     ]
     .concat();
-    verdict(&decode("openai-chat/2", [body.as_slice()]))
+    verdict(&decode("openai-chat/1", [body.as_slice()]))
 }
 
 /// The verdict over a call whose arguments are given as the text of a JSON string.
@@ -27,7 +27,7 @@ fn quoted(text: &str) -> String {
     let body = format!(
         r#"{{"choices":[{{"message":{{"tool_calls":[{{"id":"a","function":{{"name":"f","arguments":{arguments}}}}}]}},"finish_reason":"tool_calls"}}]}}"#
     );
-    verdict(&decode("openai-chat/2", [body.as_bytes()]))
+    verdict(&decode("openai-chat/1", [body.as_bytes()]))
 }
 
 #[test]

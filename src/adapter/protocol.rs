@@ -1,6 +1,4 @@
-use super::edition::Edition;
 use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
-use crate::contract::WireVersions;
 
 /// The protocols of this build. A later one is a variant here and a folder beside the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,21 +33,18 @@ impl Protocol {
         Self::OpenrouterChat,
     ];
 
-    const fn versions(self) -> WireVersions {
+    /// What contracts, entries and results call the adapter of the protocol.
+    pub(super) const fn version(self) -> &'static str {
         match self {
-            Self::Anthropic => anthropic::VERSIONS,
-            Self::Bedrock => bedrock::VERSIONS,
-            Self::Gemini => gemini::VERSIONS,
-            Self::LocalHermes => local_hermes::VERSIONS,
-            Self::Ollama => ollama::VERSIONS,
-            Self::OpenaiChat => openai_chat::VERSIONS,
-            Self::OpenaiResponses => openai_responses::VERSIONS,
-            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSIONS,
+            Self::Anthropic => anthropic::VERSION,
+            Self::Bedrock => bedrock::VERSION,
+            Self::Gemini => gemini::VERSION,
+            Self::LocalHermes => local_hermes::VERSION,
+            Self::Ollama => ollama::VERSION,
+            Self::OpenaiChat => openai_chat::VERSION,
+            Self::OpenaiResponses => openai_responses::VERSION,
+            Self::OpenrouterChat => openai_chat::OPENROUTER_VERSION,
         }
-    }
-
-    pub(super) const fn version(self, edition: Edition) -> &'static str {
-        edition.of(self.versions())
     }
 
     /// What recordings call the protocol.

@@ -7,7 +7,6 @@
 use std::iter::Peekable;
 use std::str::CharIndices;
 
-use super::edition::Edition;
 use crate::message::ObjectText;
 
 /// How deep a text may nest that is repaired; a deeper one is refused anyway.
@@ -33,11 +32,6 @@ pub(super) struct Repaired {
 
 /// Repairs a text that is not the text of one JSON object; none where its meaning would have to be guessed.
 pub(super) fn repair(text: &str) -> Option<Repaired> {
-    repair_under(Edition::Second, text)
-}
-
-/// The same by the rules of an edition: the first took an object out of whatever stood around it.
-pub(super) fn repair_under(edition: Edition, text: &str) -> Option<Repaired> {
     if let Ok(inner) = serde_json::from_str::<String>(text) {
         let object = ObjectText::parse(inner).ok()?;
         let steps = vec!["arguments_unquoted"];
@@ -53,7 +47,7 @@ pub(super) fn repair_under(edition: Edition, text: &str) -> Option<Repaired> {
         // An array is another value than its element, and of two objects either may be meant.
         return None;
     }
-    if edition >= Edition::Second && (is_key(before) || goes_on(after)) {
+    if is_key(before) || goes_on(after) {
         return None;
     }
     if !before.trim().is_empty() || !after.trim().is_empty() {

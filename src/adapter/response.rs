@@ -1,8 +1,8 @@
 use super::decoder::{Decoder, Judge};
-use super::edition::Rules;
 use super::fold::Fold;
 use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
+use super::rules::Rules;
 use super::text::{Hermes, Layer, Llama3, Qwen};
 use super::{
     Decoded, ResponseMeta, anthropic, bedrock, gemini, local_hermes, ollama, openai_chat,
@@ -32,7 +32,7 @@ impl ResponseDecoder {
             meta,
             model,
             rules,
-            version: protocol.version(rules.edition),
+            version: protocol.version(),
         };
         match protocol {
             Protocol::Anthropic => Self::folding::<anthropic::Fold>(head),

@@ -11,13 +11,13 @@ use crate::message::Role;
 
 /// The adapters that write requests, and the type of provider that each is for.
 const WRITERS: [(&str, &str); 7] = [
-    ("openai-chat/2", "openai"),
-    ("openrouter-chat/2", "openrouter"),
-    ("openai-responses/2", "openai_responses"),
-    ("anthropic-messages/2", "anthropic"),
-    ("google-gemini/2", "google"),
-    ("ollama-chat/2", "ollama"),
-    ("local-hermes/2", "local"),
+    ("openai-chat/1", "openai"),
+    ("openrouter-chat/1", "openrouter"),
+    ("openai-responses/1", "openai_responses"),
+    ("anthropic-messages/1", "anthropic"),
+    ("google-gemini/1", "google"),
+    ("ollama-chat/1", "ollama"),
+    ("local-hermes/1", "local"),
 ];
 
 /// For each key: a value unlike that of [`base`], and where it stands in the requests of the protocols in the order of
@@ -212,7 +212,7 @@ fn no_parameter_of_a_contract_is_without_a_row() {
     let all = json!({
         "max_output_tokens_unsent": true, "reasoning_value": 5, "stop": ["a"], "seed": "1",
     });
-    let written = serde_json::to_value(&terms_of("openai-chat/2", &all).targets[0].sampling);
+    let written = serde_json::to_value(&terms_of("openai-chat/1", &all).targets[0].sampling);
     let written = written.unwrap();
     let rows = rows();
     for key in written.as_object().unwrap().keys() {

@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 
-use super::edition::{Edition, Rules};
 use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
 use super::repair::Repairs;
+use super::rules::Rules;
 use super::unsent::unsent;
 use super::{
     AdapterError, ResponseDecoder, ResponseMeta, anthropic, gemini, local_hermes, ollama,
@@ -30,9 +30,8 @@ pub struct KeyHeader {
 }
 
 impl Adapter {
-    const fn of(protocol: Protocol, profile: Option<TextProfile>, edition: Edition) -> Self {
+    const fn of(protocol: Protocol, profile: Option<TextProfile>) -> Self {
         let rules = Rules {
-            edition,
             is_cut: false,
             repairs: Repairs::Never,
         };
@@ -59,11 +58,11 @@ impl Adapter {
         Self { rules, ..self }
     }
 
-    /// The adapters of this build without text profiles, in their newest editions, sorted by version.
+    /// The adapters of this build without text profiles, sorted by version.
     pub fn all() -> impl Iterator<Item = Self> {
         Protocol::ALL
             .into_iter()
-            .map(|protocol| Self::of(protocol, None, Edition::default()))
+            .map(|protocol| Self::of(protocol, None))
     }
 
     /// The adapter of that version, such as `openai-chat/1`.
@@ -75,11 +74,9 @@ impl Adapter {
             Some((wire, profile)) => (wire, Some(profile)),
             None => (version, None),
         };
-        let mut known = Protocol::ALL
-            .into_iter()
-            .flat_map(|protocol| Edition::ALL.map(|edition| (protocol, edition)));
-        let found = known.find(|(protocol, edition)| protocol.version(*edition) == wire);
-        let adapter = found.map(|(protocol, edition)| Self::of(protocol, profile, edition));
+        let mut known = Protocol::ALL.into_iter();
+        let found = known.find(|protocol| protocol.version() == wire);
+        let adapter = found.map(|protocol| Self::of(protocol, profile));
         adapter.ok_or_else(|| AdapterError::UnknownVersion {
             got: version.chars().take(80).collect(),
             known: Self::versions().collect::<Vec<_>>().join(", "),
@@ -94,9 +91,7 @@ impl Adapter {
 
     /// Every version that this build has, without text profiles.
     pub fn versions() -> impl Iterator<Item = &'static str> {
-        Protocol::ALL
-            .into_iter()
-            .flat_map(|protocol| Edition::ALL.map(|edition| protocol.version(edition)))
+        Protocol::ALL.into_iter().map(Protocol::version)
     }
 
     /// The adapter of a contract's target, under the contract's strictness.
@@ -111,7 +106,7 @@ impl Adapter {
     /// The version that stands in contracts, entries and results.
     #[must_use]
     pub fn version(self) -> &'static str {
-        let wire = self.protocol.version(self.rules.edition);
+        let wire = self.protocol.version();
         let layered = self.profile.and_then(|profile| profile.over(wire));
         layered.unwrap_or(wire)
     }

@@ -411,6 +411,8 @@ pub(super) enum ContractCommand {
     Show(ContractArgs),
     /// Print the hash of that contract
     Hash(ContractArgs),
+    /// Print the JSON Schema of contract files, for editors
+    Schema,
 }
 
 #[derive(Debug, Args)]

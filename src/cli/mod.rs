@@ -15,6 +15,7 @@
 mod app;
 mod args;
 mod commands;
+mod contract_file;
 mod error;
 mod escape;
 mod exit;

@@ -9,3 +9,12 @@ pub(crate) struct ConfigFault {
     /// What is wrong with it, and where.
     pub(crate) rule: String,
 }
+
+/// What is wrong with a definition: where in it, in which layer, and which rule.
+pub(super) struct DefinitionFault {
+    /// The dotted path of the key; empty for the definition as a whole.
+    pub(super) key: String,
+    /// Index of the layer.
+    pub(super) layer: usize,
+    pub(super) rule: String,
+}

@@ -8,13 +8,17 @@
 //! .ai-agent.json + .ai-agent.env, layer by layer ─▶ merged (each value with its layer) ─▶ Definition ─▶ the contract's file
 //! ```
 
+mod builder;
+mod defaults;
+mod definition;
 mod env_file;
 mod fault;
+mod layer;
 mod layers;
 mod merged;
+mod names;
 #[cfg(test)]
 mod tests;
-mod translate;
 
 pub(crate) use fault::ConfigFault;
 pub(crate) use layers::{Layers, Places};

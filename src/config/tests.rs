@@ -53,7 +53,7 @@ fn provider(address: &str) -> Value {
 
 fn address(layers: &Layers) -> Option<Value> {
     let found = layers.find(Wanted::Provider, "cloud").unwrap()?;
-    let made: Value = serde_json::from_str(&found.text).unwrap();
+    let made = Value::Object(found.members);
     Some(made["base_url"].clone())
 }
 
@@ -126,10 +126,10 @@ fn layers_are_laid_over_each_other_and_each_value_sees_the_variables_beside_it()
     assert_eq!(cloud.headers["X-High"], "${A}");
     assert_eq!(cloud.models["m"].context_window, Some(9000));
     assert_eq!(cloud.provider_options.as_deref(), Some(r#"{"user":"me"}"#));
-    let seen = |path: &str| spec.scopes[path].variables["A"].clone();
+    let seen = |path: &str| spec.origins[path].variable("A").unwrap().to_owned();
     assert_eq!(seen("providers.cloud.headers.X-High"), "v-high");
     assert_eq!(seen("providers.cloud.headers.X-Low"), "v-low");
-    let from = |path: &str| desk.shown(&spec.origins[path]);
+    let from = |path: &str| desk.shown(&spec.origins[path].to_string());
     assert_eq!(
         from("providers.cloud.base_url"),
         "/me/.ai-agent/ai-agent.json"
@@ -266,7 +266,7 @@ fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
     assert_eq!(spec.sampling.top_p, Setting::Value(0.2));
     assert_eq!(spec.sampling.repeat_penalty, Setting::Value(1.5));
     assert_eq!(spec.sampling.max_output_tokens, Setting::Value(14));
-    let origin = |path: &str| desk.shown(&spec.origins[path]);
+    let origin = |path: &str| desk.shown(&spec.origins[path].to_string());
     assert_eq!(origin("max_turns"), "/me/.ai-agent/ai-agent.json");
     assert_eq!(origin("sampling.temperature"), "/cwd/.ai-agent.json");
 
@@ -309,7 +309,7 @@ fn a_higher_layer_counts_by_whatever_name_it_says_it() {
         let asks = "task: t\ntargets: [{provider: cloud, model: m}]\n";
         let spec = desk.spec(asks).unwrap();
         assert_eq!(spec.max_turns, Some(expect), "{high}");
-        let origin = desk.shown(&spec.origins["max_turns"]);
+        let origin = desk.shown(&spec.origins["max_turns"].to_string());
         assert_eq!(origin, "/cwd/.ai-agent.json");
     };
     check(json!({"maxTurns": 9}), json!({"maxToolTurns": 4}), 9);
@@ -326,7 +326,7 @@ fn a_higher_layer_counts_by_whatever_name_it_says_it() {
         desk.write("cwd/.ai-agent.json", &high);
         let layers = desk.layers(None);
         let found = layers.find(Wanted::Provider, "cloud").unwrap().unwrap();
-        let made: Value = serde_json::from_str(&found.text).unwrap();
+        let made = Value::Object(found.members);
         assert_eq!(made.pointer(path), Some(&expect), "{made}");
     };
     check(

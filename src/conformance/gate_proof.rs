@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn judge_text(text: &str) -> GateVerdict {
-        let adapter = Adapter::by_version("local-hermes/2").unwrap();
+        let adapter = Adapter::by_version("local-hermes/1").unwrap();
         let meta = ResponseMeta {
             status: 200,
             ..ResponseMeta::default()

@@ -37,6 +37,8 @@ mod result;
 mod script;
 mod source;
 mod tool;
+#[cfg(test)]
+mod what_if_tests;
 mod wire;
 
 pub use error::CaseError;

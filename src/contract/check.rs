@@ -316,13 +316,6 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
     faults
 }
 
-/// An adapter's version without its number: a contract that was begun under an older edition goes on under it.
-fn protocol_of(version: &str) -> &str {
-    let known = ["/1", "/2"];
-    let names = known.iter().find_map(|number| version.strip_suffix(number));
-    names.unwrap_or(version)
-}
-
 /// What does not go together between a target's adapter, its model profile, its provider and the transport of calls (002
 /// Phase 2a, rule 2): prompt and protocol are of one form, or the run does not begin.
 fn alignment_fault(
@@ -335,9 +328,7 @@ fn alignment_fault(
     let layered = TextProfile::of_version(version);
     let wire = layered.map_or(version.as_str(), |(wire, _)| wire);
     let provider_type = terms.providers.get(&target.provider)?.provider_type;
-    if provider_type != ProviderType::Scripted
-        && protocol_of(adapter_of(provider_type)) != protocol_of(wire)
-    {
+    if provider_type != ProviderType::Scripted && adapter_of(provider_type) != wire {
         let word = provider_type.as_str();
         return Some(format!(
             "targets.{n}: the adapter {version} does not speak the protocol of type {word}"

@@ -1,20 +1,20 @@
 use std::collections::BTreeMap;
 
-use super::offered_tools::{BUILTIN, mcp_origin, tools};
+use super::draft::{Adapters, ContractDraft, Stated};
+use super::offered_tools::BUILTIN;
 use super::queues::{queue_of, queues};
 use super::redaction::{recorded_url, variables_of};
 use super::sampling::{Layers, model_of};
 use super::session_tools::{report_terms, session_tools};
+use super::spec::{CONTEXT_BUDGET, FILE, PROFILE, TOOL_OUTPUT_BUDGET};
 use super::{
-    BigCount, CONTRACT_FORMAT, CapabilityManifest, Completion, ContextBudget, ContractSpec,
-    ExecutionContract, FactoryError, GateGrammar, GrammarLanguage, IntentPolicyResolver,
-    McpTransport, ModelProfile, PolicyDecision, ProviderSpec, ProviderTerms, ProviderType,
-    SEMANTICS_VERSION, ServerKind, ServerTerms, Setting, TargetSpec, TargetTerms, Terms,
-    ToolOutputBudget, ToolPin, ToolPolicy, ToolProof, ToolTransport, WireVersions,
+    BigCount, CONTRACT_FORMAT, CapabilityManifest, ContextBudget, ContractSpec, ExecutionContract,
+    FactoryError, GrammarLanguage, IntentPolicyResolver, McpTransport, ModelProfile, ProviderSpec,
+    ProviderTerms, ProviderType, SEMANTICS_VERSION, ServerKind, ServerTerms, Setting,
+    TargetCapability, TargetSpec, TargetTerms, Terms, ToolOutputBudget, ToolTransport,
+    wire_version,
 };
-use crate::message::{
-    DEFAULT_TRUNCATION_MARKER, Digest, MAX_EXACT, NoTokenizers, QuarterBytes, TokenCounters,
-};
+use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 
 /// Makes the contract of a run from what its author wrote and what bring-up found.
 ///
@@ -24,8 +24,8 @@ use crate::message::{
 pub struct ContractFactory;
 
 impl ContractFactory {
-    /// Makes the contract where no tokenizer is at hand: definitions are estimated as bytes / 4. `parent` is the contract of the run
-    /// that delegates to this one.
+    /// Makes the contract in one step, where no tokenizer is at hand: definitions are estimated as bytes / 4. `parent` is the contract
+    /// of the run that delegates to this one.
     ///
     /// # Errors
     /// [`FactoryError`], the first that applies.
@@ -35,66 +35,60 @@ impl ContractFactory {
         manifest: &CapabilityManifest,
         parent: Option<Digest>,
     ) -> Result<ExecutionContract, FactoryError> {
-        self.make_counting(spec, manifest, parent, &NoTokenizers)
+        let mut draft = Self::draft(spec, &manifest.targets)?;
+        draft.decide(spec.task.as_deref())?;
+        draft.complete(&manifest.servers, parent, &NoTokenizers)
     }
 
-    /// Makes the contract, with the definitions of tools counted by the tokenizer that it names, where that is among `tokenizers`:
-    /// else it is not the contract that it would be elsewhere, and nothing may be begun with it.
+    /// Makes as much of the contract as is known before a tool server is started: `targets` is what is known of each target's model.
     ///
     /// # Errors
-    /// [`FactoryError`], the first that applies.
-    pub fn make_counting(
-        &self,
+    /// [`FactoryError`], the first that applies. A policy that the author's own contradicts is one only together with another
+    /// fault: [`ContractDraft::decide`] refuses it.
+    pub(crate) fn draft(
         spec: &ContractSpec,
-        manifest: &CapabilityManifest,
-        parent: Option<Digest>,
-        tokenizers: &dyn TokenCounters,
-    ) -> Result<ExecutionContract, FactoryError> {
-        let policy_decision = decide_policy(spec)?;
-        let tool_policy = policy_decision.policy;
-        let targets = targets(spec, manifest, tool_policy)?;
-        let first = targets.first();
-        let adapter_version = first.map_or_else(String::new, |t| t.adapter_version.clone());
-        if let Some(given) = spec
-            .adapter_version
-            .as_ref()
-            .filter(|g| **g != adapter_version)
-        {
-            return Err(FactoryError::AdapterDisagrees {
-                chosen: adapter_version,
-                given: given.clone(),
-            });
-        }
-        let model_profile_id = first.map_or_else(String::new, |t| t.model_profile_id.clone());
+        found: &[TargetCapability],
+    ) -> Result<ContractDraft, FactoryError> {
+        let task = spec.task.as_deref();
+        let resolution = IntentPolicyResolver::resolve(spec.page, spec.tool_policy, task);
+        let stated = Stated::of(spec);
+        let made = targets(spec, found);
+        let (targets, adapters): (Vec<_>, Vec<_>) = match made {
+            Ok(targets) => targets.into_iter().unzip(),
+            Err(fault) => return Err(stated.disagreement(&resolution).unwrap_or(fault)),
+        };
+        let model_profile_id = targets
+            .first()
+            .map_or_else(String::new, |t| t.model_profile_id.clone());
         let profile = spec.profile(&model_profile_id);
-        let tokenizer = spec.tokenizer_id();
-        let counter = tokenizer.as_deref();
-        let counter = counter.and_then(|name| tokenizers.counter(name).ok());
-        let counter = counter.as_deref();
         let strict_mode = spec
             .strict_mode
             .or(profile.map(|p| p.strict_mode))
-            .unwrap_or(true);
-        let max_turns = spec.max_turns.unwrap_or(10);
-        let max_attempts_per_turn = spec.max_attempts_per_turn.unwrap_or(3);
+            .unwrap_or(PROFILE.strict_mode.usual);
+        let max_turns = spec.max_turns.unwrap_or(FILE.max_turns.usual);
+        let max_attempts_per_turn = spec
+            .max_attempts_per_turn
+            .unwrap_or(FILE.max_attempts_per_turn.usual);
         let max_format_retries = spec
             .max_format_retries
             .or(profile.map(|p| p.max_format_retries))
-            .unwrap_or(1);
+            .unwrap_or(PROFILE.max_format_retries.usual);
         let all_attempts = u64::from(max_turns) * u64::from(max_attempts_per_turn);
-        let completion = spec.completion.unwrap_or(Completion::Message);
+        let completion = spec.completion.unwrap_or(FILE.completion.usual);
         let final_report = report_terms(&spec.final_report, completion);
         let session_tools = session_tools(
             final_report.as_ref(),
-            spec.progress_report.unwrap_or(false),
-            spec.batch.unwrap_or(false),
-            counter.unwrap_or(&QuarterBytes),
+            spec.progress_report.unwrap_or(FILE.progress_report.usual),
+            spec.batch.unwrap_or(FILE.batch.usual),
+            &QuarterBytes,
         );
-        let mut terms = Terms {
-            adapter_version,
+        let terms = Terms {
+            adapter_version: String::new(),
             allowed_tools: spec.allowed_tools.clone(),
-            approval_timeout_ms: spec.approval_timeout_ms.unwrap_or(86_400_000),
-            checkpoint_every: spec.checkpoint_every.unwrap_or(256),
+            approval_timeout_ms: spec
+                .approval_timeout_ms
+                .unwrap_or(FILE.approval_timeout_ms.usual),
+            checkpoint_every: spec.checkpoint_every.unwrap_or(FILE.checkpoint_every.usual),
             completion,
             context_budget: context_budget(spec, &targets),
             cycle_forbid: spec.cycle_forbid.clone(),
@@ -103,7 +97,7 @@ impl ContractFactory {
             grammar: spec.grammar.clone(),
             grammar_profile: grammar_profile(spec),
             idempotent: spec.idempotent.clone(),
-            llm_timeout_ms: spec.llm_timeout_ms.unwrap_or(600_000),
+            llm_timeout_ms: spec.llm_timeout_ms.unwrap_or(FILE.llm_timeout_ms.usual),
             logits_mask: spec.logits_mask.clone(),
             max_attempts_per_turn,
             max_calls: spec.max_calls.clone(),
@@ -113,47 +107,55 @@ impl ContractFactory {
             max_inferences: spec.max_inferences.unwrap_or(exact(
                 all_attempts.saturating_add(max_format_retries.into()),
             )),
-            max_resumes: spec.max_resumes.unwrap_or(8),
-            max_tokens_consumed: BigCount(spec.max_tokens_consumed.unwrap_or(1_000_000)),
-            max_tool_calls_per_turn: spec.max_tool_calls_per_turn.unwrap_or(10),
+            max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.usual),
+            max_tokens_consumed: BigCount(
+                spec.max_tokens_consumed
+                    .unwrap_or(FILE.max_tokens_consumed.usual),
+            ),
+            max_tool_calls_per_turn: spec
+                .max_tool_calls_per_turn
+                .unwrap_or(FILE.max_tool_calls_per_turn.usual),
             max_turns,
             metadata: spec.metadata.clone(),
             model_profile_id,
             model_profiles: spec.model_profiles.clone(),
             page: spec.page,
-            parallel_tool_calls: spec.parallel_tool_calls.unwrap_or(false),
+            parallel_tool_calls: spec
+                .parallel_tool_calls
+                .unwrap_or(FILE.parallel_tool_calls.usual),
             parallel_safe: spec.parallel_safe.clone(),
-            parent_contract_hash: parent,
-            policy_decision,
+            parent_contract_hash: None,
+            policy_decision: resolution.decision.clone(),
             prices: spec.prices.clone(),
             providers: providers(spec),
             queues: queues(spec),
             redact: spec.redact.clone(),
             require_approval: spec.require_approval.clone(),
             semantics_version: SEMANTICS_VERSION,
-            servers: servers(spec, manifest),
+            servers: servers(spec),
             session_tools,
-            speculative_exec: spec.speculative_exec.unwrap_or(false),
-            step_timeout_ms: spec.step_timeout_ms.unwrap_or(1_800_000),
+            speculative_exec: spec.speculative_exec.unwrap_or(FILE.speculative_exec.usual),
+            step_timeout_ms: spec.step_timeout_ms.unwrap_or(FILE.step_timeout_ms.usual),
             strict_mode,
             system: spec.system.clone().unwrap_or_default(),
             targets,
-            token_gate: spec
-                .token_gate
-                .unwrap_or(strict_mode && tool_policy == ToolPolicy::Required),
-            tokenizer,
+            token_gate: false,
+            tokenizer: spec.tokenizer_id(),
             tool_output_budget: tool_output_budget(spec),
-            tool_policy,
-            tool_proof: spec.tool_proof.unwrap_or(ToolProof::Executed),
-            tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(300_000),
-            tool_transport: spec.tool_transport.unwrap_or(ToolTransport::Native),
-            tools: tools(spec, manifest, counter)?,
-            total_timeout_ms: spec.total_timeout_ms.unwrap_or(3_600_000),
+            tool_policy: resolution.decision.policy,
+            tool_proof: spec.tool_proof.unwrap_or(FILE.tool_proof.usual),
+            tool_timeout_ms: spec.tool_timeout_ms.unwrap_or(FILE.tool_timeout_ms.usual),
+            tool_transport: spec.tool_transport.unwrap_or(FILE.tool_transport.usual),
+            tools: Vec::new(),
+            total_timeout_ms: spec.total_timeout_ms.unwrap_or(FILE.total_timeout_ms.usual),
         };
-        if terms.grammar.is_none() {
-            terms.grammar = gate_grammar(&terms);
-        }
-        Ok(ExecutionContract::seal(terms))
+        let mut draft = ContractDraft {
+            adapters,
+            stated,
+            terms,
+        };
+        draft.apply(resolution.decision);
+        Ok(draft)
     }
 }
 
@@ -168,51 +170,30 @@ fn grammar_profile(spec: &ContractSpec) -> Option<String> {
     spec.grammar_profile.clone().or(usual)
 }
 
-/// The text of the closed gate; None where there is none to be made, and where none can be: PRECHECK then says why.
-fn gate_grammar(terms: &Terms) -> Option<String> {
-    let language = GrammarLanguage::by_profile(terms.grammar_profile.as_deref()?)?;
-    let grammar = GateGrammar::closed(terms, language).ok();
-    grammar.filter(|_| terms.needs_grammar()).map(|g| g.text)
-}
-
 /// The nearest count that a JSON number holds exactly (semantics §8).
 fn exact(count: u64) -> u64 {
     count.min(MAX_EXACT)
 }
 
-fn decide_policy(spec: &ContractSpec) -> Result<PolicyDecision, FactoryError> {
-    let task = spec.task.as_deref();
-    let resolution = IntentPolicyResolver::resolve(spec.page, spec.tool_policy, task);
-    match spec.tool_policy {
-        Some(given) if given != resolution.decision.policy => {
-            Err(FactoryError::PolicyDisagrees { resolution, given })
-        }
-        _ => Ok(resolution.decision),
-    }
-}
-
 /// The adapter for a provider's wire protocol. A script says itself which protocol it holds; one that
 /// says nothing holds OpenAI chat.
 pub(super) const fn adapter_of(provider_type: ProviderType) -> &'static str {
-    let wire = match provider_type {
-        ProviderType::Openai | ProviderType::Scripted => WireVersions::OPENAI_CHAT,
-        ProviderType::OpenaiResponses => WireVersions::OPENAI_RESPONSES,
-        ProviderType::Anthropic => WireVersions::ANTHROPIC,
-        ProviderType::Google => WireVersions::GEMINI,
-        ProviderType::Openrouter => WireVersions::OPENROUTER_CHAT,
-        ProviderType::Ollama => WireVersions::OLLAMA,
-        ProviderType::Local => WireVersions::LOCAL_HERMES,
-    };
-    wire.newest()
+    match provider_type {
+        ProviderType::Openai | ProviderType::Scripted => wire_version::OPENAI_CHAT,
+        ProviderType::OpenaiResponses => wire_version::OPENAI_RESPONSES,
+        ProviderType::Anthropic => wire_version::ANTHROPIC,
+        ProviderType::Google => wire_version::GEMINI,
+        ProviderType::Openrouter => wire_version::OPENROUTER_CHAT,
+        ProviderType::Ollama => wire_version::OLLAMA,
+        ProviderType::Local => wire_version::LOCAL_HERMES,
+    }
 }
 
-/// The adapter of a target: its wire protocol's, or that of a text profile over it. Where the contract offers no tool
-/// nothing is rendered and nothing is read: text that looks like a call is text then.
+/// The adapter of a target that is offered tools: its wire protocol's, or that of a text profile over it.
 fn layered(
     target: &TargetSpec,
     (wire, provider_type): (&'static str, ProviderType),
     profile: &ModelProfile,
-    offers_tools: bool,
 ) -> Result<&'static str, FactoryError> {
     let layered = match target.text_profile {
         Setting::Off => None,
@@ -228,18 +209,14 @@ fn layered(
             })?)
         }
     };
-    Ok(layered.filter(|_| offers_tools).unwrap_or(wire))
+    Ok(layered.unwrap_or(wire))
 }
 
+/// Each target with the adapters that it may get; which of them it gets depends on the policy.
 fn targets(
     spec: &ContractSpec,
-    manifest: &CapabilityManifest,
-    tool_policy: ToolPolicy,
-) -> Result<Vec<TargetTerms>, FactoryError> {
-    let allows_none = spec.allowed_tools.as_ref().is_some_and(Vec::is_empty);
-    let reports = spec.completion == Some(Completion::FinalReport);
-    let own = reports || spec.progress_report == Some(true);
-    let offers_tools = own || (tool_policy != ToolPolicy::Forbidden && !allows_none);
+    found: &[TargetCapability],
+) -> Result<Vec<(TargetTerms, Adapters)>, FactoryError> {
     let in_tags = spec.tool_transport == Some(ToolTransport::Xml);
     let one = |(index, target): (usize, &TargetSpec)| {
         let provider = &target.provider;
@@ -259,10 +236,10 @@ fn targets(
             .ok_or_else(|| FactoryError::ProfileUnknown {
                 id: named.cloned().unwrap_or_default(),
             })?;
-        let found = manifest.targets.get(index);
+        let found = found.get(index);
         // A model that calls in tags needs no other form of calls in its text.
-        let offers_tools = offers_tools && !(in_tags && target.text_profile == Setting::Unset);
-        let adapter_version = layered(target, (wire, provider_type), profile, offers_tools)?;
+        let plain = in_tags && target.text_profile == Setting::Unset;
+        let layered = layered(target, (wire, provider_type), profile)?;
         let context_window = target
             .context_window
             .or(model_of(target, given).and_then(|model| model.context_window))
@@ -271,6 +248,13 @@ fn targets(
             .or(profile.context_window);
         let fingerprint = found.and_then(|t| t.fingerprint.clone());
         let stated = found.and_then(|t| t.adapter_version.clone());
+        let stated = stated.filter(|_| provider_type == ProviderType::Scripted);
+        // Where no tool is offered nothing is rendered and nothing is read: text that looks like a call is text then.
+        let adapter = |chosen: &str| stated.clone().unwrap_or_else(|| chosen.to_owned());
+        let adapters = Adapters {
+            with_tools: adapter(if plain { wire } else { layered }),
+            without: adapter(wire),
+        };
         let layers = Layers::of(target, given, &spec.sampling);
         let sampling = layers.resolved(target, given, &profile.sampling);
         let bounded = matches!(provider_type, ProviderType::Anthropic | ProviderType::Local);
@@ -280,10 +264,8 @@ fn targets(
                 target: index,
             });
         }
-        Ok(TargetTerms {
-            adapter_version: stated
-                .filter(|_| provider_type == ProviderType::Scripted)
-                .unwrap_or_else(|| adapter_version.to_owned()),
+        let terms = TargetTerms {
+            adapter_version: String::new(),
             context_window: exact(context_window.unwrap_or(0)),
             model: target.model.clone(),
             model_fingerprint: fingerprint
@@ -294,7 +276,8 @@ fn targets(
             sampling,
             summarizer: target.summarizer,
             vocabulary: found.and_then(|t| t.vocabulary),
-        })
+        };
+        Ok((terms, adapters))
     };
     spec.targets.iter().enumerate().map(one).collect()
 }
@@ -305,12 +288,18 @@ fn context_budget(spec: &ContractSpec, targets: &[TargetTerms]) -> ContextBudget
     let attempted = targets.iter().filter(|target| !target.summarizer);
     let longest_output = attempted.map(|t| t.sampling.max_output_tokens).max();
     ContextBudget {
-        buffer: given.buffer.unwrap_or(256),
+        buffer: given.buffer.unwrap_or(CONTEXT_BUDGET.buffer.usual),
         context_window: given.context_window.unwrap_or(first_window),
-        force_synthesis_at_ratio: given.force_synthesis_at_ratio.unwrap_or(0.85),
-        minimum_loop_margin: given.minimum_loop_margin.unwrap_or(512),
+        force_synthesis_at_ratio: given
+            .force_synthesis_at_ratio
+            .unwrap_or(CONTEXT_BUDGET.force_synthesis_at_ratio.usual),
+        minimum_loop_margin: given
+            .minimum_loop_margin
+            .unwrap_or(CONTEXT_BUDGET.minimum_loop_margin.usual),
         reserved_synthesis: given.reserved_synthesis.or(longest_output).unwrap_or(0),
-        reserved_system: given.reserved_system.unwrap_or(0),
+        reserved_system: given
+            .reserved_system
+            .unwrap_or(CONTEXT_BUDGET.reserved_system.usual),
     }
 }
 
@@ -318,9 +307,13 @@ fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
     let given = &spec.tool_output_budget;
     let marker = given.truncation_marker.as_deref();
     ToolOutputBudget {
-        max_bytes_per_call: given.max_bytes_per_call.unwrap_or(12_288),
+        max_bytes_per_call: given
+            .max_bytes_per_call
+            .unwrap_or(TOOL_OUTPUT_BUDGET.max_bytes_per_call.usual),
         summarizer_model: given.summarizer_model.clone(),
-        truncation_marker: marker.unwrap_or(DEFAULT_TRUNCATION_MARKER).to_owned(),
+        truncation_marker: marker
+            .unwrap_or(TOOL_OUTPUT_BUDGET.truncation_marker.usual)
+            .to_owned(),
     }
 }
 
@@ -348,17 +341,13 @@ fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     spec.providers.iter().map(one).collect()
 }
 
-fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<String, ServerTerms> {
+/// How each server is reached. What it offers is added once it was started.
+fn servers(spec: &ContractSpec) -> BTreeMap<String, ServerTerms> {
     let mut servers = BTreeMap::new();
     if !spec.tools.builtin.is_empty() {
-        let found = manifest.servers.get(BUILTIN).filter(|s| s.available);
-        let offers = |name: &String| {
-            found.is_some_and(|server| server.tools.iter().any(|tool| tool.name == *name))
-        };
-        let available = spec.tools.builtin.iter().all(offers);
         let terms = ServerTerms {
             args: Vec::new(),
-            available,
+            available: false,
             command: None,
             env_names: Vec::new(),
             env_variables: BTreeMap::new(),
@@ -366,18 +355,13 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
             header_names: Vec::new(),
             header_variables: BTreeMap::new(),
             kind: ServerKind::Builtin,
-            pin: found.filter(|_| available).map(|server| {
-                let asked = |name: &str| spec.tools.builtin.iter().any(|b| b == name);
-                let tools = server.tools.iter().filter(|tool| asked(&tool.name));
-                ToolPin::of_server(tools.map(|tool| ToolPin::of(BUILTIN, tool)).collect())
-            }),
+            pin: None,
             queue: None,
             url: None,
         };
         servers.insert(BUILTIN.to_owned(), terms);
     }
     for (name, given) in &spec.tools.mcp {
-        let found = manifest.servers.get(name).filter(|s| s.available);
         let none = BTreeMap::new();
         let (kind, command, args, env, url, headers) = match &given.transport {
             McpTransport::Stdio { args, command, env } => (
@@ -399,7 +383,7 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
         };
         let terms = ServerTerms {
             args,
-            available: found.is_some(),
+            available: false,
             command,
             env_names: env.keys().cloned().collect(),
             env_variables: variables_of(env),
@@ -407,7 +391,7 @@ fn servers(spec: &ContractSpec, manifest: &CapabilityManifest) -> BTreeMap<Strin
             header_names: headers.keys().cloned().collect(),
             header_variables: variables_of(headers),
             kind,
-            pin: found.map(|server| server.pin(&mcp_origin(name))),
+            pin: None,
             queue: queue_of(spec, given),
             url,
         };

@@ -7,14 +7,18 @@
 //! tools are started, how a provider is reached, or what the machine does with the terms.
 //!
 //! ```text
-//! file text ─▶ spec ─┐
-//!                    ├─▶ ContractFactory ─▶ ExecutionContract ─▶ contract_hash
-//! bring-up ─▶ manifest┘
+//! file text ─▶ spec ─────────────┐
+//!                                ├─▶ ContractFactory ─▶ ContractDraft ─┐
+//! bring-up ─▶ targets' models ───┘                                     ├─▶ ExecutionContract ─▶ contract_hash
+//!          └▶ what tool servers offer ─────────────────────────────────┘
 //! ```
 
+mod big_count;
 mod check;
+mod cost;
 #[cfg(test)]
 mod document_schema;
+mod draft;
 mod execution_contract;
 mod factory;
 mod factory_error;
@@ -32,6 +36,7 @@ mod sampling;
 mod schema_bounds;
 mod server_name;
 mod session_tools;
+mod settled;
 mod spec;
 mod targets;
 mod terms;
@@ -40,11 +45,13 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod validators;
-mod wire_versions;
+pub(crate) mod wire_version;
 
+pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
 };
+pub(crate) use draft::ContractDraft;
 #[cfg(test)]
 pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
@@ -69,18 +76,17 @@ pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,
-    SamplingSpec, Setting, TargetSpec, VariableScope, Wanted,
+    SamplingSpec, Setting, TargetSpec, ValueOrigin, Wanted, contract_file_schema,
 };
 pub use targets::ProviderType;
 pub(crate) use targets::{PromptLayout, ProviderTerms, ReasoningValue, Sampling, TargetTerms};
 pub use terms::ServerKind;
 pub(crate) use terms::{
-    BigCount, CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata,
-    CycleException, Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerTerms,
-    Terms, ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
+    CONTRACT_FORMAT, CallLimits, Completion, ContextBudget, ContractMetadata, CycleException,
+    Grounds, Page, PolicyDecision, QueueTerms, SEMANTICS_VERSION, ServerTerms, Terms,
+    ToolOutputBudget, ToolPolicy, ToolProof, ToolTerms, ToolTransport,
 };
 pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
-pub(crate) use wire_versions::WireVersions;

@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::execution_contract::canonical;
 use super::manifest::definition;
 use super::session_tools::weight_of_session_tool;
+use super::settled::settled;
 use super::{
-    BATCH, CapabilityManifest, ContractSpec, ExecutionContract, FINAL_REPORT, FactoryError,
-    PROGRESS_REPORT, ServerCapability, ToolCapability, ToolPin, ToolTerms,
+    BATCH, ExecutionContract, FINAL_REPORT, FactoryError, PROGRESS_REPORT, ServerCapability,
+    ToolCapability, ToolPin, ToolTerms,
 };
 use crate::message::{MAX_EXACT, TokenCounter};
 
@@ -24,9 +23,11 @@ pub(super) fn mcp_origin(server: &str) -> String {
 }
 
 /// The tools of what bring-up found, under the names that they are exposed by; definitions counted by `counter`, where there is one.
-pub(super) fn tools(
-    spec: &ContractSpec,
-    manifest: &CapabilityManifest,
+/// `builtin` names those of the built-in ones that the author wants, `outside` every other server.
+pub(super) fn tools<'s>(
+    builtin: &[String],
+    outside: impl Iterator<Item = &'s str>,
+    servers: &BTreeMap<String, ServerCapability>,
     counter: Option<&dyn TokenCounter>,
 ) -> Result<Vec<ToolTerms>, FactoryError> {
     let mut tools: BTreeMap<String, ToolTerms> = BTreeMap::new();
@@ -38,9 +39,9 @@ pub(super) fn tools(
                 origin: origin.to_owned(),
             });
         }
-        let annotations = canonical(&tool.annotations);
-        let input_schema = canonical(&tool.input_schema);
-        bytes += annotations.len() + tool.description.len() + input_schema.len();
+        bytes += canonical(&tool.annotations).len()
+            + tool.description.len()
+            + canonical(&tool.input_schema).len();
         if bytes > MAX_DEFINITION_BYTES {
             return Err(FactoryError::DefinitionsTooLarge {
                 max: MAX_DEFINITION_BYTES,
@@ -48,9 +49,9 @@ pub(super) fn tools(
             });
         }
         let terms = ToolTerms {
-            annotations: settled(&annotations),
+            annotations: settled(&tool.annotations),
             description: tool.description.clone(),
-            input_schema: settled(&input_schema),
+            input_schema: settled(&tool.input_schema),
             name: name.clone(),
             origin: origin.to_owned(),
             pin: ToolPin::of(origin, tool).0,
@@ -75,15 +76,15 @@ pub(super) fn tools(
         }
     };
     let offered = |server: &str| -> &[ToolCapability] {
-        let found = manifest.servers.get(server).filter(|s| s.available);
+        let found = servers.get(server).filter(|s| s.available);
         found.map_or(&[], |server: &ServerCapability| &server.tools)
     };
     for tool in offered(BUILTIN) {
-        if spec.tools.builtin.contains(&tool.name) {
+        if builtin.contains(&tool.name) {
             add(BUILTIN, tool.name.clone(), tool)?;
         }
     }
-    for server in spec.tools.mcp.keys() {
+    for server in outside {
         for tool in offered(server) {
             add(
                 &mcp_origin(server),
@@ -121,12 +122,6 @@ impl ExecutionContract {
         });
         offered.chain(session).collect()
     }
-}
-
-/// A value as its RFC 8785 text says it: the same whether it comes from a server or from a stored contract, down to the
-/// order of keys and the type of numbers.
-fn settled(canonical: &str) -> Value {
-    serde_json::from_str(canonical).unwrap_or(Value::Null)
 }
 
 /// What every provider accepts as a function's name.

@@ -2,8 +2,7 @@ use std::collections::BTreeMap;
 
 use super::{ContractSpec, McpSpec, QueueTerms};
 
-/// The queue of every server that names none, and how many calls it runs at once where the author does not say.
-const DEFAULT_QUEUE: &str = "default";
+/// How many calls the default queue runs at once where the author does not say.
 const DEFAULT_CONCURRENT: u32 = 16;
 
 /// Whether the author speaks of queues at all. Where not, calls wait for nothing.
@@ -19,13 +18,15 @@ pub(super) fn queues(spec: &ContractSpec) -> BTreeMap<String, QueueTerms> {
         let usual = QueueTerms {
             concurrent: DEFAULT_CONCURRENT,
         };
-        queues.entry(DEFAULT_QUEUE.to_owned()).or_insert(usual);
+        queues
+            .entry(QueueTerms::DEFAULT.to_owned())
+            .or_insert(usual);
     }
     queues
 }
 
 /// The queue of a server; none where the contract has none.
 pub(super) fn queue_of(spec: &ContractSpec, server: &McpSpec) -> Option<String> {
-    let named = server.queue.as_deref().unwrap_or(DEFAULT_QUEUE);
+    let named = server.queue.as_deref().unwrap_or(QueueTerms::DEFAULT);
     has_queues(spec).then(|| named.to_owned())
 }

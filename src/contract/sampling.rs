@@ -1,3 +1,4 @@
+use super::spec::SAMPLING;
 use super::{
     BigCount, ModelSpec, ProviderSpec, Sampling, SamplingDefaults, SamplingSpec, Setting,
     TargetSpec,
@@ -62,10 +63,12 @@ impl<'a> Layers<'a> {
             (Some(level), Some(map)) => Some(map.of(level).cloned()),
             (None, _) | (_, None) => None,
         };
-        let longest = usual.max_output_tokens.unwrap_or(4096);
+        let longest = usual
+            .max_output_tokens
+            .unwrap_or(SAMPLING.max_output_tokens.usual);
         Sampling {
             caching: self
-                .pick(|s| &s.caching, Some("full".to_owned()))
+                .pick(|s| &s.caching, Some(SAMPLING.caching.usual.to_owned()))
                 .unwrap_or_else(|| "none".to_owned()),
             max_output_tokens: self
                 .pick(|s| &s.max_output_tokens, Some(longest))
@@ -77,13 +80,29 @@ impl<'a> Layers<'a> {
             reasoning_value: value.flatten(),
             repeat_penalty: self.pick(
                 |s| &s.repeat_penalty,
-                Some(usual.repeat_penalty.unwrap_or(1.1)),
+                Some(
+                    usual
+                        .repeat_penalty
+                        .unwrap_or(SAMPLING.repeat_penalty.usual),
+                ),
             ),
-            seed: self.pick(|s| &s.seed, Some(0)).map(BigCount),
+            seed: self
+                .pick(|s| &s.seed, Some(SAMPLING.seed.usual))
+                .map(BigCount),
             stop: self.pick(|s| &s.stop, None).unwrap_or_default(),
-            stream: self.0.iter().find_map(|s| s.stream).unwrap_or(false),
-            temperature: self.pick(|s| &s.temperature, Some(usual.temperature.unwrap_or(0.7))),
-            top_p: self.pick(|s| &s.top_p, Some(usual.top_p.unwrap_or(1.0))),
+            stream: self
+                .0
+                .iter()
+                .find_map(|s| s.stream)
+                .unwrap_or(SAMPLING.stream.usual),
+            temperature: self.pick(
+                |s| &s.temperature,
+                Some(usual.temperature.unwrap_or(SAMPLING.temperature.usual)),
+            ),
+            top_p: self.pick(
+                |s| &s.top_p,
+                Some(usual.top_p.unwrap_or(SAMPLING.top_p.usual)),
+            ),
         }
     }
 }

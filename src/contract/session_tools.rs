@@ -5,6 +5,8 @@
 use serde_json::{Map, Value, json};
 
 use super::execution_contract::canonical;
+use super::settled::settled;
+use super::spec::FINAL_REPORT as FINAL_REPORT_KEYS;
 use super::{
     Completion, FinalReportSpec, FinalReportTerms, ReportFormat, Terms, ToolCapability, ToolPin,
     ToolPolicy, ToolTerms, ToolTransport,
@@ -110,10 +112,8 @@ pub(super) fn report_terms(
     completion: Completion,
 ) -> Option<FinalReportTerms> {
     let stated = given.format.is_some() || given.schema.is_some();
-    // A schema as its canonical text says it: the same made here and read back.
-    let settled = |schema: &Value| serde_json::from_str(&canonical(schema)).unwrap_or(Value::Null);
     (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
-        format: given.format.unwrap_or(ReportFormat::Markdown),
+        format: given.format.unwrap_or(FINAL_REPORT_KEYS.format.usual),
         schema: given.schema.as_ref().map(settled),
     })
 }
@@ -182,8 +182,7 @@ fn define(
     let described = ToolCapability {
         annotations: Value::Null,
         description: description.to_owned(),
-        // As its canonical text says it: the same made here and read back.
-        input_schema: serde_json::from_str(&schema).unwrap_or(Value::Null),
+        input_schema: settled(input_schema),
         name: name.to_owned(),
         schema_tokens: tokens,
     };

@@ -2,10 +2,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    FinalReportTerms, ModelProfile, PriceTable, ProviderTerms, RedactionTerms, TargetTerms,
+    BigCount, FinalReportTerms, ModelProfile, PriceTable, ProviderTerms, RedactionTerms,
+    TargetTerms,
 };
 use crate::message::Digest;
 
@@ -13,42 +14,6 @@ use crate::message::Digest;
 pub(crate) const CONTRACT_FORMAT: &str = "monolith-contract/1";
 /// The version of the machine's decisions that this build implements.
 pub(crate) const SEMANTICS_VERSION: u32 = 1;
-
-/// A count that may outgrow what JSON numbers hold exactly: a decimal string in the contract.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct BigCount(pub u64);
-
-impl Serialize for BigCount {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for BigCount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let count: u64 = text.parse().map_err(serde::de::Error::custom)?;
-        if count.to_string() == text {
-            Ok(Self(count))
-        } else {
-            Err(serde::de::Error::custom("not a canonical decimal"))
-        }
-    }
-}
-
-impl JsonSchema for BigCount {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "BigCount".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": "^(0|[1-9][0-9]{0,19})$"})
-    }
-}
 
 /// How a [`Digest`] is written, for the JSON Schema.
 pub(super) struct HexDigest;
@@ -233,6 +198,11 @@ pub struct PolicyDecision {
 pub struct QueueTerms {
     /// Calls of its servers that run at once.
     pub concurrent: u32,
+}
+
+impl QueueTerms {
+    /// The queue of every server that names none; it is there by itself.
+    pub(crate) const DEFAULT: &str = "default";
 }
 
 /// How a tool server is reached.

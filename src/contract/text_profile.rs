@@ -27,11 +27,8 @@ macro_rules! layered {
 
 const LAYERED: &[(&str, TextProfile, &str)] = layered![
     "ollama-chat" "/1",
-    "ollama-chat" "/2",
     "openai-chat" "/1",
-    "openai-chat" "/2",
     "openrouter-chat" "/1",
-    "openrouter-chat" "/2",
 ];
 
 impl TextProfile {
@@ -77,14 +74,11 @@ mod tests {
     fn a_version_names_the_wire_protocol_and_the_profile() {
         for profile in TextProfile::ALL {
             for wire in ["ollama-chat", "openai-chat", "openrouter-chat"] {
-                for edition in 1..=2 {
-                    let alone = format!("{wire}/{edition}");
-                    let version = profile.over(&alone).unwrap();
-                    let both = format!("{wire}+{}/{edition}", profile.as_str());
-                    assert_eq!(version, both);
-                    let split = TextProfile::of_version(version);
-                    assert_eq!(split, Some((alone.as_str(), profile)));
-                }
+                let alone = format!("{wire}/1");
+                let version = profile.over(&alone).unwrap();
+                assert_eq!(version, format!("{wire}+{}/1", profile.as_str()));
+                let split = TextProfile::of_version(version);
+                assert_eq!(split, Some((alone.as_str(), profile)));
             }
             let read: TextProfile =
                 serde_json::from_str(&format!("{:?}", profile.as_str())).unwrap();

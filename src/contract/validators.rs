@@ -228,7 +228,6 @@ mod tests {
 
     use super::*;
     use crate::contract::tests::make;
-    use crate::contract::tool_faults_with;
 
     fn compile(schema: &Value) -> Validators {
         let compiled = Compiled::of(schema, Digest::ZERO);
@@ -356,34 +355,6 @@ mod tests {
             &again.by_tool["read_file"],
             &validators.by_tool["read_file"]
         ));
-    }
-
-    /// A second compilation would find what the schema says now.
-    #[test]
-    fn what_was_found_out_of_a_schema_is_not_found_out_again() {
-        let mut terms = (*make(&["allowed_tools=[read_file]"])).clone();
-        let good = terms.tool("read_file").unwrap().input_schema.clone();
-        let bad = json!({"type": 1});
-        let mut say = |schema: &Value| {
-            for tool in &mut terms.tools {
-                tool.input_schema = schema.clone();
-            }
-            terms.clone()
-        };
-        let compiled = Validators::compile(&say(&good));
-        let broken = Validators::compile(&say(&bad));
-        let faults = |validators: &Validators, terms: &Terms| {
-            let faults = tool_faults_with(terms, validators);
-            faults.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
-        };
-        let fault = faults(&broken, &say(&bad));
-        assert_eq!(fault, faults(&Validators::default(), &say(&bad)));
-        assert_eq!(fault.len(), 1);
-        assert_eq!(faults(&broken, &say(&good)), fault);
-        assert_eq!(faults(&compiled, &say(&bad)), Vec::<String>::new());
-        let mut other = say(&bad);
-        other.tools.iter_mut().for_each(|t| t.pin = Digest::ZERO);
-        assert_eq!(faults(&compiled, &other), fault);
     }
 
     #[test]

@@ -1,11 +1,11 @@
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use super::DriverError;
-use super::resume::Blobs;
-use crate::contract::{ExecutionContract, ProviderType, TargetSpec};
+use crate::contract::{ExecutionContract, ProviderType};
 use crate::kernel::{ParentRun, RunStarted};
-use crate::message::RunId;
-use crate::replay::{Fork, ForkPoint};
+use crate::message::{Digest, RunId};
+use crate::replay::{BlobSource, Fork, ForkPoint};
 use crate::store::{StoreError, StoreReader};
 use crate::transcript::SealedEntry;
 
@@ -43,14 +43,14 @@ pub(crate) fn played_from_the_first(
     Ok(())
 }
 
-/// What was played of each target's script. Scripts count by provider: the first target of each stands for all.
-pub(super) fn by_target(
-    targets: &[TargetSpec],
+/// What was played of the script of each target, given by its provider. Scripts count by provider: the first target of each
+/// stands for all.
+pub(super) fn by_target<'t>(
+    providers: impl Iterator<Item = &'t String>,
     mut answered: BTreeMap<String, usize>,
 ) -> Vec<usize> {
-    targets
-        .iter()
-        .map(|target| answered.remove(&target.provider).unwrap_or(0))
+    providers
+        .map(|provider| answered.remove(provider).unwrap_or(0))
         .collect()
 }
 
@@ -101,4 +101,13 @@ fn point_of(reader: &mut StoreReader, from: &ParentRun) -> Result<Option<ForkPoi
         fork.take(entry, &blobs);
     }
     Ok(fork.finish().ok())
+}
+
+/// The blobs of the store.
+pub(super) struct Blobs<R>(pub(super) R);
+
+impl<R: Borrow<StoreReader>> BlobSource for Blobs<R> {
+    fn blob(&self, hash: Digest) -> Option<Vec<u8>> {
+        self.0.borrow().blob(hash).ok().flatten()
+    }
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::bring_up::Start;
+use super::bring_up::{Resumption, Start};
 use super::clock::RunClock;
 use super::perform::{self, Done, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
-use super::resume::Resumption;
 use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::inference::Backend;

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::DriverError;
-use crate::contract::{ContractSpec, VariableScope};
+use super::error::DriverError;
+use crate::contract::{ContractSpec, ValueOrigin};
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
-/// a map.
+/// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
 #[derive(Clone)]
 pub struct Environment {
     /// Who is told how far the reading of a large file has come.
@@ -15,8 +15,10 @@ pub struct Environment {
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
     program: Option<PathBuf>,
-    /// What values at some places see before the variables of the process.
-    scopes: Arc<BTreeMap<String, VariableScope>>,
+    /// Where some values of a file are from, by their places: they see the variables there before those of the process.
+    origins: Arc<BTreeMap<String, ValueOrigin>>,
+    /// What was looked up.
+    seen: Arc<Mutex<BTreeMap<String, Option<String>>>>,
 }
 
 /// Told of a file how many of its bytes have been read, and how many it has.
@@ -31,8 +33,9 @@ impl Environment {
             file_watch: None,
             lookup: Arc::new(lookup),
             models: None,
+            origins: Arc::default(),
             program: None,
-            scopes: Arc::default(),
+            seen: Arc::default(),
         }
     }
 
@@ -84,21 +87,29 @@ impl Environment {
     /// The same for the values of a file, some of which are from elsewhere and see the variables there first.
     pub(super) fn over(&self, spec: &ContractSpec) -> Self {
         Self {
-            scopes: Arc::new(spec.scopes.clone()),
+            origins: Arc::new(spec.origins.clone()),
             ..self.clone()
         }
     }
 
     /// The value of a variable, empty or not; none where it is not set.
     pub(crate) fn raw(&self, name: &str) -> Option<String> {
-        (self.lookup)(name)
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = seen.get(name) {
+            return known.clone();
+        }
+        let value = (self.lookup)(name);
+        seen.insert(name.to_owned(), value.clone());
+        value
     }
 
     /// The value of a variable as it is at that place of a file, empty or not; none where it is not set.
     fn raw_at(&self, name: &str, place: &str) -> Option<String> {
-        let scope = self.scopes.get(place);
-        let beside = scope.and_then(|scope| scope.variables.get(name).cloned());
-        beside.or_else(|| self.raw(name))
+        let beside = self
+            .origins
+            .get(place)
+            .and_then(|origin| origin.variable(name));
+        beside.map(str::to_owned).or_else(|| self.raw(name))
     }
 
     /// The value of a variable as it is at that place of a file; none where it is not set or empty.
@@ -107,9 +118,9 @@ impl Environment {
     }
 
     /// A place as messages name it: with the file, where that is not the contract's own.
-    pub(super) fn told(&self, place: &str) -> String {
-        match self.scopes.get(place) {
-            Some(scope) => format!("{place} (in {})", scope.origin),
+    pub(super) fn named(&self, place: &str) -> String {
+        match self.origins.get(place) {
+            Some(origin) => format!("{place} (in {origin})"),
             None => place.to_owned(),
         }
     }
@@ -117,7 +128,7 @@ impl Environment {
     /// The value of a variable; none where it is not set or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
-        (self.lookup)(name).filter(|value| !value.is_empty())
+        self.raw(name).filter(|value| !value.is_empty())
     }
 
     /// Replaces every `${NAME}` in `text`. `place` is where the text stands, for the error.
@@ -130,12 +141,12 @@ impl Environment {
                 .split_once('}')
                 .filter(|(name, _)| is_name(name))
                 .ok_or_else(|| DriverError::Placeholder {
-                    place: self.told(place),
+                    place: self.named(place),
                 })?;
             let value = self.raw_at(name, place);
             let value = value.ok_or_else(|| DriverError::MissingVariable {
                 name: name.to_owned(),
-                place: self.told(place),
+                place: self.named(place),
             })?;
             out.push_str(&value);
             rest = tail;

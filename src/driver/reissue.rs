@@ -10,21 +10,18 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ancestry::by_target;
-use super::backends::{Sources, backends};
-use super::bring_up::{server_specs, workspace, workspace_digest};
+use super::bring_up::{
+    Again as BroughtUp, Mismatch, Models, Recorded, RunRequest, Tokenizers, bring_up_again,
+};
 use super::clock::RunClock;
-use super::guard::Guard;
+use super::error::DriverError;
 use super::perform::{self, Tools};
-use super::resume::{missing_server, other_terms, pins_of};
-use super::tokenizers::Tokenizers;
-use super::{DriverError, RunRequest};
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
 use crate::kernel::{EventKind, RunStarted};
 use crate::message::{ProviderFault, ProviderFaultClass, RunId, ToolOutcome};
 use crate::replay::{Again, BlobSource, LiveReport, LiveScope, Reissuer};
 use crate::session::{Call, Input, Request};
-use crate::tools::{BringUp, ToolServers};
 use crate::transcript::SealedEntry;
 
 /// A recorded run whose requests and calls are to be made again.
@@ -120,81 +117,33 @@ impl World {
         cancel: &CancellationToken,
     ) -> Result<Self, DriverError> {
         let (contract, run_id) = (&recording.contract, &recording.run_id);
-        let refuse = |reason: String| DriverError::CannotAskAgain {
-            reason,
-            run_id: run_id.clone(),
-        };
-        let started = started(recording.entries).ok_or_else(|| {
+        let Some(started) = started(recording.entries) else {
             let reason = "it has no beginning".to_owned();
-            refuse(reason)
-        })?;
-        let mut spec = request.spec;
-        spec.task = RunStarted::intent(&started.messages);
-        let sources =
-            Sources::read(&spec, &request.contract_dir, &request.environment, cancel).await?;
-        let tokenizers = Tokenizers::ready(
-            contract.tokenizer.clone(),
-            &sources,
-            &spec,
-            &request.environment,
-            cancel,
-        )
-        .await?;
-        let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
-        counter.map_err(refuse)?;
-        let other = other_terms(contract, &spec, &sources, &tokenizers)?;
-        if let Some((provider, path)) = other
-            .as_ref()
-            .and_then(|(at, ..)| sources.script_at(&spec, at))
-        {
-            return Err(refuse(format!(
-                "the script {} of provider `{provider}` is not the one that it was begun with",
-                path.display()
-            )));
-        }
-        if let Some((pointer, recorded, given)) = other {
-            return Err(refuse(format!(
-                "the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
-            )));
-        }
-        let environment = &request.environment;
-        let guard = Guard::of(&spec, environment, &sources)?;
-        let redactor = guard.redactor(&spec, &request.redaction_key, run_id);
-        let played = by_target(&spec.targets, recording.answered_before.clone());
-        let backends = if scope.inference {
-            backends(&spec, contract, sources, environment, true, &played)?
-        } else {
-            Vec::new()
+            let run_id = run_id.clone();
+            return Err(DriverError::CannotAskAgain { reason, run_id });
         };
-        let (mut servers, mut changed) = (ToolServers::default(), Vec::new());
-        if scope.tools {
-            let folder = workspace(&spec, &request.base_dir).await?;
-            if started
-                .workspace
-                .is_some_and(|was| was != workspace_digest(&folder))
-            {
-                let folder = folder.display();
-                return Err(refuse(format!(
-                    "it was begun in another workspace than {folder}"
-                )));
-            }
-            let specs = server_specs(&spec, environment)?;
-            let up: BringUp = tokio::select! {
-                biased;
-                () = cancel.cancelled() => {
-                    let run_id = run_id.clone();
-                    return Err(DriverError::AskingInterrupted { run_id });
-                }
-                up = ToolServers::bring_up(specs, &folder, &guard.servers, cancel) => up,
-            };
-            if let Some(fault) = missing_server(contract, &up) {
-                up.servers.close().await;
-                let run_id = run_id.clone();
-                return Err(DriverError::NobodyToAsk { fault, run_id });
-            }
-            servers = up.servers;
-            changed = servers.expect_pins(pins_of(contract));
-        }
+        let providers = contract.targets.iter().map(|target| &target.provider);
+        let played = by_target(providers, recording.answered_before.clone());
+        let recorded = Recorded {
+            contract,
+            models: scope.inference.then_some(Models {
+                played,
+                with_keys: true,
+            }),
+            run_id,
+            started: &started,
+            tools: scope.tools,
+            unknown_workspace: true,
+        };
+        let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
+        let BroughtUp {
+            backends,
+            changed,
+            redactor,
+            servers,
+            tokenizers,
+            ..
+        } = up.map_err(|mismatch| fault_of(mismatch, run_id))?;
         let total = Duration::from_millis(contract.total_timeout_ms);
         let now = Instant::now();
         Ok(Self {
@@ -271,6 +220,34 @@ impl World {
             servers.close().await;
         }
     }
+}
+
+/// What keeps the requests and calls of a run from being made again.
+fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
+    let run_id = run_id.clone();
+    let reason = match mismatch {
+        Mismatch::Contract {
+            pointer,
+            recorded,
+            given,
+        } => format!(
+            "the file gives another contract: {pointer} is {given}, and the run was begun with {recorded}"
+        ),
+        Mismatch::Script { path, provider } => format!(
+            "the script {} of provider `{provider}` is not the one that it was begun with",
+            path.display()
+        ),
+        Mismatch::Server(fault) => return DriverError::NobodyToAsk { fault, run_id },
+        Mismatch::Tokenizer(reason) => reason,
+        Mismatch::Workspace(path) => {
+            format!("it was begun in another workspace than {}", path.display())
+        }
+        Mismatch::Other(DriverError::Cancelled) => {
+            return DriverError::AskingInterrupted { run_id };
+        }
+        Mismatch::Other(fault) => return fault,
+    };
+    DriverError::CannotAskAgain { reason, run_id }
 }
 
 /// Sends a request and reads its response, as far as anything of it matters.

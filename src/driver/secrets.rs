@@ -4,8 +4,7 @@ use serde_json::Value;
 
 use super::{DriverError, Environment};
 use crate::contract::{
-    ContractSpec, ExecutionContract, McpTransport, ProviderSpec, RedactionTerms, placeholders,
-    url_secrets,
+    ContractSpec, McpTransport, ProviderSpec, RedactionTerms, Terms, placeholders, url_secrets,
 };
 use crate::inference::Secret;
 use crate::message::Scrubber;
@@ -174,11 +173,8 @@ impl Secrets {
     ///
     /// # Errors
     /// [`DriverError::SecretInContract`] where it shows one that is secret for sure.
-    pub(crate) fn held_against(
-        mut self,
-        contract: &ExecutionContract,
-    ) -> Result<Self, DriverError> {
-        let document = serde_json::to_value(&**contract).unwrap_or_default();
+    pub(crate) fn held_against(mut self, contract: &Terms) -> Result<Self, DriverError> {
+        let document = serde_json::to_value(contract).unwrap_or_default();
         let mut kept = Vec::new();
         for known in std::mem::take(&mut self.0) {
             let alone = Self(vec![known.clone()]);

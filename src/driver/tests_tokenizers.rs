@@ -5,10 +5,9 @@ use std::path::Path;
 use tokio_util::sync::CancellationToken;
 
 use super::bring_up::Start;
-use super::fork::prepare_fork;
 use super::tests::{Blobs, Watcher, call, end, replay, run, say};
 use super::tests_resume::{request, run_id};
-use super::{Environment, RunRequest, prepare};
+use super::{Environment, RunRequest, prepare, prepare_fork};
 use crate::contract::ContractSpec;
 use crate::message::{AgentMessage, estimate_tokens};
 use crate::replay::Fork;

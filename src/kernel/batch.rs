@@ -1,53 +1,145 @@
 //! The calls of one accepted message, from authorisation to observation.
 
 use super::CallOrder;
-use super::summary::Summary;
 use super::texts::FailedReason;
-use crate::message::{CallSeq, Digest, ToolInvocation, ToolOutcome};
+use crate::message::{CallSeq, Digest, InferenceSeq, ToolEnvelope, ToolInvocation};
 
-/// Where one call of the message stands.
+/// What became of a call that needs nothing more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
-    /// Answered by monolith; never started.
+pub(super) enum Settled {
+    /// Answered by monolith; never started, or its effect is unknown.
     Answered(FailedReason),
     /// Answered by monolith, and it is no failure.
     Said(String),
     /// A call of `agent__final_report`: answered once it is known whether the report counts.
     Report,
+    /// Ended with an envelope that fits it.
+    Returned {
+        call: CallSeq,
+        envelope: Box<ToolEnvelope>,
+        shown: Shown,
+    },
+    /// Ended without one.
+    Failed { call: CallSeq, end: FailedEnd },
+}
+
+/// What the model is shown of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// The result, cut where it is too large.
+    Cut,
+    /// Nothing of it: it did not fit the context.
+    Nothing,
+    /// A summary.
+    Summary { text: String, tokens: u64 },
+}
+
+/// How a call ended without a valid envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailedEnd {
+    Malformed,
+    TimedOut,
+    ConnectionLost,
+    Cancelled,
+    ToolChanged,
+}
+
+/// Where one call of the message stands while EXECUTE goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    Settled(Settled),
     /// Authorised, not yet started.
     Pending(CallSeq),
     /// Authorised, waits for a person.
     Awaiting(CallSeq),
     /// Started.
     Running(CallSeq),
-    /// Ended; `dropped` where its result did not fit the context, `summary` what is made of it where it is too large.
-    Ended {
+    /// Returned, and a summary of its result is waited for.
+    Summarising {
         call: CallSeq,
-        outcome: Box<ToolOutcome>,
-        dropped: bool,
-        summary: Summary,
+        envelope: Box<ToolEnvelope>,
+        inference: InferenceSeq,
     },
+}
+
+impl From<Settled> for Slot {
+    fn from(settled: Settled) -> Self {
+        Self::Settled(settled)
+    }
+}
+
+impl From<FailedReason> for Settled {
+    fn from(reason: FailedReason) -> Self {
+        Self::Answered(reason)
+    }
+}
+
+/// Where a call stands in a container of calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// The container's id.
+    pub(super) container: String,
+    /// What the model calls it there.
+    pub(super) label: String,
 }
 
 /// One call and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BatchCall {
+pub(super) struct BatchCall<S> {
     pub(super) invocation: ToolInvocation,
     pub(super) arguments_hash: Digest,
-    pub(super) slot: Slot,
-    /// Where it stands in a container: the container's id, and what the model calls it there.
-    pub(super) part: Option<(String, String)>,
+    pub(super) slot: S,
+    pub(super) part: Option<Part>,
 }
 
-/// The calls of one message, in the message's order.
+impl<S> BatchCall<S> {
+    fn with<T>(self, slot: impl FnOnce(S) -> T) -> BatchCall<T> {
+        BatchCall {
+            invocation: self.invocation,
+            arguments_hash: self.arguments_hash,
+            slot: slot(self.slot),
+            part: self.part,
+        }
+    }
+
+    /// The call as an effect carries it.
+    pub(super) fn order(&self, call: CallSeq) -> CallOrder {
+        CallOrder {
+            arguments_hash: self.arguments_hash,
+            call,
+            invocation: self.invocation.clone(),
+        }
+    }
+}
+
+impl BatchCall<Slot> {
+    const fn settled(&self) -> Option<&Settled> {
+        match &self.slot {
+            Slot::Settled(settled) => Some(settled),
+            Slot::Pending(_) | Slot::Awaiting(_) | Slot::Running(_) | Slot::Summarising { .. } => {
+                None
+            }
+        }
+    }
+}
+
+/// The calls of one message that EXECUTE has begun with, in the message's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
-    pub(super) calls: Vec<BatchCall>,
+    pub(super) calls: Vec<BatchCall<Slot>>,
+}
+
+/// The calls of one message once nothing of it goes on, in the message's order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) calls: Vec<BatchCall<Settled>>,
+    /// Whether EXECUTE was left before they had ended by themselves.
+    pub(super) cut_short: bool,
 }
 
 impl Batch {
-    pub(super) fn running(&self) -> usize {
-        self.running_calls().count()
+    fn is_running(&self) -> bool {
+        self.running_calls().next().is_some()
     }
 
     /// The calls that were started and have not ended, in call order, which is the order of their start.
@@ -61,8 +153,25 @@ impl Batch {
         })
     }
 
+    /// The summaries that are waited for, in call order.
+    pub(super) fn summaries(&self) -> impl Iterator<Item = InferenceSeq> {
+        self.in_summary().map(|(inference, _)| inference)
+    }
+
+    /// The summaries that are waited for, each with the result that it is of.
+    pub(super) fn in_summary(&self) -> impl Iterator<Item = (InferenceSeq, &ToolEnvelope)> {
+        self.calls.iter().filter_map(|call| match &call.slot {
+            Slot::Summarising {
+                envelope,
+                inference,
+                ..
+            } => Some((*inference, envelope.as_ref())),
+            Slot::Settled(_) | Slot::Pending(_) | Slot::Awaiting(_) | Slot::Running(_) => None,
+        })
+    }
+
     /// The call that waits for a person, where one does.
-    pub(super) fn awaiting(&mut self) -> Option<&mut BatchCall> {
+    pub(super) fn awaiting(&mut self) -> Option<&mut BatchCall<Slot>> {
         self.calls
             .iter_mut()
             .find(|c| matches!(c.slot, Slot::Awaiting(_)))
@@ -71,24 +180,11 @@ impl Batch {
     /// What a person is asked to answer.
     pub(super) fn awaited(&self) -> Option<CallOrder> {
         self.calls.iter().find_map(|one| match one.slot {
-            Slot::Awaiting(call) => Some(CallOrder {
-                arguments_hash: one.arguments_hash,
-                call,
-                invocation: one.invocation.clone(),
-            }),
-            Slot::Answered(_)
-            | Slot::Said(_)
-            | Slot::Report
-            | Slot::Pending(_)
-            | Slot::Running(_)
-            | Slot::Ended { .. } => None,
+            Slot::Awaiting(call) => Some(one.order(call)),
+            Slot::Settled(_) | Slot::Pending(_) | Slot::Running(_) | Slot::Summarising { .. } => {
+                None
+            }
         })
-    }
-
-    pub(super) fn is_awaiting(&self) -> bool {
-        self.calls
-            .iter()
-            .any(|c| matches!(c.slot, Slot::Awaiting(_)))
     }
 
     pub(super) fn has_pending(&self) -> bool {
@@ -97,7 +193,7 @@ impl Batch {
             .any(|c| matches!(c.slot, Slot::Pending(_)))
     }
 
-    pub(super) fn running_call(&mut self, call: CallSeq) -> Option<&mut BatchCall> {
+    pub(super) fn running_call(&mut self, call: CallSeq) -> Option<&mut BatchCall<Slot>> {
         self.calls
             .iter_mut()
             .find(|c| c.slot == Slot::Running(call))
@@ -107,24 +203,72 @@ impl Batch {
     pub(super) fn start_no_more(&mut self, reason: &FailedReason) {
         for call in &mut self.calls {
             if matches!(call.slot, Slot::Pending(_) | Slot::Awaiting(_)) {
-                call.slot = Slot::Answered(reason.clone());
+                call.slot = Settled::Answered(reason.clone()).into();
             }
         }
     }
 
     /// Whether something that was begun has not ended: a call, or a summary of its result.
     pub(super) fn is_busy(&self) -> bool {
-        self.running() > 0 || self.summaries().next().is_some()
+        self.is_running() || self.summaries().next().is_some()
     }
 
-    /// Ends the batch now: what runs has an unknown effect, what does not is not started.
-    pub(super) fn cut_short(&mut self) {
-        self.summarise_no_more();
-        self.start_no_more(&FailedReason::NotStartedCutShort);
-        for call in &mut self.calls {
-            if matches!(call.slot, Slot::Running(_)) {
-                call.slot = Slot::Answered(FailedReason::EffectUnknown);
+    /// Ends the wait for a summary: `shown` says what is made of the result. False where no such summary is waited for.
+    pub(super) fn end_summary(
+        &mut self,
+        inference: InferenceSeq,
+        shown: impl FnOnce(&ToolEnvelope) -> Shown,
+    ) -> bool {
+        for one in &mut self.calls {
+            if let Slot::Summarising {
+                call,
+                envelope,
+                inference: awaited,
+            } = &one.slot
+                && *awaited == inference
+            {
+                let settled = Settled::Returned {
+                    call: *call,
+                    shown: shown(envelope),
+                    envelope: envelope.clone(),
+                };
+                one.slot = settled.into();
+                return true;
             }
+        }
+        false
+    }
+
+    /// The calls, taken out, where nothing of them goes on.
+    pub(super) fn settled(&mut self) -> Option<Ended> {
+        let settled: Option<Vec<&Settled>> = self.calls.iter().map(|call| call.settled()).collect();
+        let settled: Vec<Settled> = settled?.into_iter().cloned().collect();
+        let calls = self.calls.drain(..).zip(settled);
+        let calls = calls
+            .map(|(call, settled)| call.with(|_| settled))
+            .collect();
+        Some(Ended {
+            calls,
+            cut_short: false,
+        })
+    }
+
+    /// Ends the batch now: what runs has an unknown effect, what does not is not started, no summary is waited for.
+    pub(super) fn cut_short(&mut self) -> Ended {
+        let end = |slot| match slot {
+            Slot::Settled(settled) => settled,
+            Slot::Pending(_) | Slot::Awaiting(_) => FailedReason::NotStartedCutShort.into(),
+            Slot::Running(_) => FailedReason::EffectUnknown.into(),
+            Slot::Summarising { call, envelope, .. } => Settled::Returned {
+                call,
+                envelope,
+                shown: Shown::Cut,
+            },
+        };
+        let calls = self.calls.drain(..).map(|call| call.with(end));
+        Ended {
+            calls: calls.collect(),
+            cut_short: true,
         }
     }
 }

@@ -1,46 +1,60 @@
 //! COMMIT: flushes counters, asks the predicates, and does what they decided.
 
-use super::edges::{FromCommit, Reply};
-use super::machine::{Machine, Phase, Verdict};
+use super::decision::{Decision, Ending, Next};
+use super::edges::FromCommit;
+use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
-use super::predicates::{Decision, Next};
+use super::stage::Awaited;
 use super::texts::{FINAL_INSTRUCTION, REPORT_INSTRUCTION, notice};
 use super::turn::{Failure, Turn};
 use super::{ClosingReason, Outcome};
 use crate::message::exact_sum;
 
+/// What a decision came to.
+pub(super) enum Carried {
+    /// The run goes on, and waits for this.
+    On(Awaited),
+    /// The run is over.
+    Out(Outcome),
+}
+
 impl Machine {
-    pub(super) fn commit(&mut self, outbox: &mut Outbox) -> Reply<FromCommit> {
+    pub(super) fn commit(&mut self, outbox: &mut Outbox) -> FromCommit {
         self.context.flush();
         if let Verdict::Failed(failure) = &self.verdict {
             let failure = failure.clone();
             self.turn.record(&failure, self.contract.attempt_targets());
         }
         let decision = self.decide();
-        let ended = self.apply(&decision, outbox);
+        let carried = self.carry_out(decision, outbox);
         self.verdict = Verdict::None;
-        match ended {
-            Some(outcome) => {
-                self.finish(outcome, outbox);
-                Reply::Go(FromCommit::Terminate)
-            }
-            None => Reply::Go(FromCommit::Infer),
+        match carried {
+            Carried::On(awaited) => FromCommit::Infer(awaited),
+            Carried::Out(outcome) => FromCommit::Terminate(outcome),
         }
     }
 
-    /// Does what was decided; returns the outcome where the run ends.
-    pub(super) fn apply(&mut self, decision: &Decision, outbox: &mut Outbox) -> Option<Outcome> {
-        let next = match *decision {
-            Decision::End { predicate, outcome } => {
-                outbox.predicate = Some(predicate);
-                self.notices.clear();
-                return Some(outcome);
-            }
+    /// Does what was decided.
+    pub(super) fn carry_out(&mut self, decision: Decision, outbox: &mut Outbox) -> Carried {
+        match decision {
+            Decision::End(ending) => Carried::Out(self.end(&ending, outbox)),
             Decision::Continue { predicate, next } => {
                 outbox.predicate = Some(predicate);
-                next
+                Carried::On(self.go_on_with(next, outbox))
             }
-        };
+        }
+    }
+
+    /// Ends the run: the outcome is fixed, and the driver is told.
+    pub(super) fn end(&mut self, ending: &Ending, outbox: &mut Outbox) -> Outcome {
+        outbox.predicate = Some(ending.predicate);
+        self.notices.clear();
+        outbox.report = self.report_record();
+        outbox.finish(ending.outcome);
+        ending.outcome
+    }
+
+    fn go_on_with(&mut self, next: Next, outbox: &mut Outbox) -> Awaited {
         if matches!(self.verdict, Verdict::Failed(Failure::Rejected(_))) {
             self.counters.format_retries = self.counters.format_retries.saturating_add(1);
         }
@@ -63,12 +77,11 @@ impl Machine {
         match wait {
             Some(wait_ms) => {
                 let until_ms = exact_sum(self.at_ms, wait_ms);
-                self.phase = Phase::Wait { until_ms };
                 outbox.wait(until_ms);
+                Awaited::Wait { until_ms }
             }
             None => self.issue_inference(outbox),
         }
-        None
     }
 
     /// What the closing turn is told.

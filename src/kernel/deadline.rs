@@ -1,15 +1,22 @@
 //! When the machine wants to be woken. It never looks at a clock; the driver asks and obeys.
 
-use super::State;
-use super::machine::{Machine, Phase};
+use super::machine::Machine;
+use super::stage::{Awaited, Stage};
 
 impl Machine {
     /// The earliest moment at which `TimerFired` would change something, in milliseconds since the run began. A timeout is
     /// exceeded one millisecond after it has passed.
-    pub(super) fn next_deadline(&self, state: State) -> Option<u64> {
-        if state == State::Terminate {
-            return None;
-        }
+    pub(super) fn next_deadline(&self, stage: &Stage) -> Option<u64> {
+        let wait = match stage {
+            Stage::Terminate(_) => return None,
+            Stage::Infer(Awaited::Wait { until_ms }) => Some(*until_ms),
+            Stage::Precheck
+            | Stage::Infer(Awaited::Inference(_))
+            | Stage::ValidateCalls(_)
+            | Stage::Execute(_)
+            | Stage::Observe(_)
+            | Stage::Commit => None,
+        };
         if let Some(since) = self.parked_since {
             // A parked run is outside step and total timeout.
             return Some(after(since, self.contract.approval_timeout_ms));
@@ -19,10 +26,6 @@ impl Machine {
         let total = on_run_clock(0, self.contract.total_timeout_ms);
         let step = (self.turn.number > 0)
             .then(|| on_run_clock(self.turn.started_ms, self.contract.step_timeout_ms));
-        let wait = match self.phase {
-            Phase::Wait { until_ms } => Some(until_ms),
-            Phase::Probe | Phase::Inference(_) | Phase::Calls | Phase::Nothing => None,
-        };
         [Some(total), step, wait].into_iter().flatten().min()
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::batch::Slot;
+use super::batch::{FailedEnd, Settled, Shown, Slot};
 use super::context::ContextLedger;
-use super::judge::CallHistory;
-use super::machine::{Machine, Phase, Verdict};
-use super::summary::Summary;
+use super::history::CallHistory;
+use super::machine::{Machine, Verdict};
+use super::stage::{Awaited, StageView};
 use super::turn::Turn;
 use super::{ClosingReason, Counters, Interrupter, Outcome, Run, State};
-use crate::message::{CallSeq, Digest, EnvelopeStatus, ToolOutcome, estimate_tokens, framed};
+use crate::message::{CallSeq, Digest, EnvelopeStatus, ToolEnvelope, estimate_tokens, framed};
 
 const STATE_CONTEXT: &str = "monolith state v1";
 
@@ -50,47 +50,46 @@ type CallKey = (String, u8, CallSeq, u64);
 type InterrupterKey = u8;
 type PhaseKey = (u8, u64);
 
-impl Machine {
+impl StageView<'_> {
     /// Each call's name, where it stands, which call it is, and the tokens of the observation that it will become.
-    fn batch_key(&self) -> Vec<CallKey> {
-        self.batch
-            .calls
-            .iter()
-            .map(|call| {
-                let (stands, seq, tokens) = match &call.slot {
-                    Slot::Answered(reason) => {
-                        (0, CallSeq(0), estimate_tokens(&reason.observation()))
-                    }
-                    Slot::Said(text) => (13, CallSeq(0), estimate_tokens(text)),
-                    Slot::Report => (14, CallSeq(0), 0),
-                    Slot::Pending(seq) => (1, *seq, 0),
-                    Slot::Awaiting(seq) => (2, *seq, 0),
-                    Slot::Running(seq) => (3, *seq, 0),
-                    Slot::Ended {
-                        call,
-                        outcome,
-                        dropped,
-                        summary,
-                    } => match summary {
-                        Summary::None => {
-                            let (stands, tokens) = ended_key(outcome, *dropped);
-                            (stands, *call, tokens)
-                        }
-                        Summary::Asked(inference) => {
-                            let (_, tokens) = ended_key(outcome, *dropped);
-                            (15, CallSeq(inference.0), tokens)
-                        }
-                        Summary::Made { tokens, .. } => (16, *call, *tokens),
-                    },
-                };
-                (call.invocation.name.clone(), stands, seq, tokens)
-            })
-            .collect()
+    fn batch_key(self) -> Vec<CallKey> {
+        let named = |name: &String, (stands, seq, tokens)| (name.clone(), stands, seq, tokens);
+        match self {
+            Self::Execute(batch) => batch
+                .calls
+                .iter()
+                .map(|call| named(&call.invocation.name, slot_key(&call.slot)))
+                .collect(),
+            Self::Observe(ended) => ended
+                .calls
+                .iter()
+                .map(|call| named(&call.invocation.name, settled_key(&call.slot)))
+                .collect(),
+            Self::Precheck
+            | Self::Infer(_)
+            | Self::ValidateCalls
+            | Self::Commit
+            | Self::Terminate(_) => Vec::new(),
+        }
     }
 
-    /// Digest of the whole machine in `state`. What grows over the run (events, conversation, calls) enters through rolling
+    /// What is waited for. OBSERVE has what EXECUTE waited for, unless that was given up.
+    const fn phase_key(self) -> (u8, u64) {
+        match self {
+            Self::Precheck => (1, 0),
+            Self::Infer(Awaited::Inference(inference)) => (2, inference.0),
+            Self::Infer(Awaited::Wait { until_ms }) => (3, until_ms),
+            Self::Execute(_) => (4, 0),
+            Self::Observe(ended) if !ended.cut_short => (4, 0),
+            Self::Observe(_) | Self::ValidateCalls | Self::Commit | Self::Terminate(_) => (0, 0),
+        }
+    }
+}
+
+impl Machine {
+    /// Digest of the whole machine in that state. What grows over the run (events, conversation, calls) enters through rolling
     /// digests and counters, so this costs the size of the running step.
-    pub(super) fn state_digest(&self, state: State) -> Digest {
+    pub(super) fn state_digest(&self, at: StageView<'_>) -> Digest {
         #[derive(Serialize)]
         struct Condition<'a> {
             at_ms: u64,
@@ -117,7 +116,7 @@ impl Machine {
         }
         let condition = Condition {
             at_ms: self.at_ms,
-            batch: self.batch_key(),
+            batch: at.batch_key(),
             closing: self.closing,
             context: (self.context.current, self.context.pending, self.context.new),
             counters: &self.counters,
@@ -132,11 +131,11 @@ impl Machine {
             interrupted: self.interrupted,
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
-            outcome: self.outcome,
+            outcome: at.outcome(),
             parked: (self.parked_ms, self.parked_since),
-            phase: self.phase_key(),
+            phase: at.phase_key(),
             report: Some(self.report.key()).filter(|key| *key > 0),
-            state,
+            state: at.state(),
             tools_changed: &self.tools_changed,
             turn: &self.turn,
             verdict: &self.verdict,
@@ -158,32 +157,55 @@ impl Machine {
             .iter()
             .fold(0, |sum: u64, notice| sum.saturating_add(notice.tokens))
     }
+}
 
-    const fn phase_key(&self) -> (u8, u64) {
-        match self.phase {
-            Phase::Nothing => (0, 0),
-            Phase::Probe => (1, 0),
-            Phase::Inference(inference) => (2, inference.0),
-            Phase::Wait { until_ms } => (3, until_ms),
-            Phase::Calls => (4, 0),
+fn slot_key(slot: &Slot) -> (u8, CallSeq, u64) {
+    match slot {
+        Slot::Settled(settled) => settled_key(settled),
+        Slot::Pending(seq) => (1, *seq, 0),
+        Slot::Awaiting(seq) => (2, *seq, 0),
+        Slot::Running(seq) => (3, *seq, 0),
+        Slot::Summarising {
+            envelope,
+            inference,
+            ..
+        } => (15, CallSeq(inference.0), envelope.tokens),
+    }
+}
+
+fn settled_key(settled: &Settled) -> (u8, CallSeq, u64) {
+    match settled {
+        Settled::Answered(reason) => (0, CallSeq(0), estimate_tokens(&reason.observation())),
+        Settled::Said(text) => (13, CallSeq(0), estimate_tokens(text)),
+        Settled::Report => (14, CallSeq(0), 0),
+        Settled::Returned {
+            call,
+            envelope,
+            shown,
+        } => {
+            let (stands, tokens) = returned_key(envelope, shown);
+            (stands, *call, tokens)
+        }
+        Settled::Failed { call, end } => {
+            let stands = match end {
+                FailedEnd::Malformed => 8,
+                FailedEnd::TimedOut => 9,
+                FailedEnd::ConnectionLost => 10,
+                FailedEnd::Cancelled => 11,
+                FailedEnd::ToolChanged => 12,
+            };
+            (stands, *call, 0)
         }
     }
 }
 
-/// How a call ended, as far as OBSERVE tells the ways apart.
-fn ended_key(outcome: &ToolOutcome, dropped: bool) -> (u8, u64) {
-    match outcome {
-        ToolOutcome::Returned(envelope) => match (envelope.status, dropped) {
-            (EnvelopeStatus::Ok, false) => (4, envelope.tokens),
-            (EnvelopeStatus::Ok, true) => (5, 0),
-            (EnvelopeStatus::Error, false) => (6, envelope.tokens),
-            (EnvelopeStatus::Error, true) => (7, 0),
-        },
-        ToolOutcome::Malformed { .. } => (8, 0),
-        ToolOutcome::TimedOut => (9, 0),
-        ToolOutcome::ConnectionLost { .. } => (10, 0),
-        ToolOutcome::Cancelled => (11, 0),
-        ToolOutcome::ToolChanged => (12, 0),
+fn returned_key(envelope: &ToolEnvelope, shown: &Shown) -> (u8, u64) {
+    match (envelope.status, shown) {
+        (_, Shown::Summary { tokens, .. }) => (16, *tokens),
+        (EnvelopeStatus::Ok, Shown::Cut) => (4, envelope.tokens),
+        (EnvelopeStatus::Ok, Shown::Nothing) => (5, 0),
+        (EnvelopeStatus::Error, Shown::Cut) => (6, envelope.tokens),
+        (EnvelopeStatus::Error, Shown::Nothing) => (7, 0),
     }
 }
 
@@ -193,13 +215,14 @@ impl Run {
     pub fn decision_key(&self) -> DecisionKey {
         let m = self.storage();
         let c = &m.counters;
+        let at = self.stage().view();
         // When a wait ends is time; that there is one is not.
-        let phase = match m.phase_key() {
+        let phase = match at.phase_key() {
             (3, _) => (3, 0),
             other => other,
         };
         DecisionKey {
-            state: self.state(),
+            state: at.state(),
             counters: (
                 c.calls,
                 c.cost_micro_usd,
@@ -230,12 +253,12 @@ impl Run {
                 digest: Digest::ZERO,
                 ..m.history.clone()
             },
-            batch: m.batch_key(),
+            batch: at.batch_key(),
             parked: m.parked_since.is_some(),
             notice_tokens: m.notice_tokens(),
             report: (m.report.key(), m.report.answer_tokens()),
             tools_changed: m.tools_changed.clone(),
-            outcome: m.outcome,
+            outcome: at.outcome(),
         }
     }
 }

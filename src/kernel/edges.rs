@@ -1,14 +1,14 @@
 //! The edges of 002 §5 as types: a state's handler can only answer with one of its own edges, so an illegal transition does
 //! not compile. `monolith machine` prints from [`EDGES`].
 
-use statig::Outcome as Handled;
-
-use super::State;
+use super::batch::{Batch, Ended};
+use super::stage::{Arrived, Awaited, Stage};
+use super::{Outcome, State};
 
 /// What a state's handler answers: stay, or take one of the state's own edges.
 pub(super) enum Reply<E> {
-    /// The event was dealt with here; no transition.
-    Stay,
+    /// The event was dealt with here; no transition, and this is what its entry says.
+    Stay(&'static str),
     /// The event is not this state's: ask the superstate.
     Defer,
     /// Take this edge.
@@ -16,21 +16,20 @@ pub(super) enum Reply<E> {
 }
 
 macro_rules! edges {
+    (@bound $bound:ident, $data:ty) => { $bound };
     ($(
         $(#[$doc:meta])*
-        $name:ident from $from:ident { $($to:ident: $when:literal),+ $(,)? }
+        $name:ident from $from:ident { $($to:ident $(($data:ty))?: $when:literal),+ $(,)? }
     )+) => {
         $(
             $(#[$doc])*
-            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-            pub(super) enum $name { $($to),+ }
+            #[derive(Clone, Debug)]
+            pub(super) enum $name { $($to $(($data))?),+ }
 
-            impl From<Reply<$name>> for Handled<State> {
-                fn from(reply: Reply<$name>) -> Self {
-                    match reply {
-                        Reply::Stay => Self::Handled,
-                        Reply::Defer => Self::Super,
-                        $(Reply::Go($name::$to) => Self::Transition(State::$to),)+
+            impl From<$name> for Stage {
+                fn from(edge: $name) -> Self {
+                    match edge {
+                        $($name::$to $((edges!(@bound data, $data)))? => Self::$to $((edges!(@bound data, $data)))?,)+
                     }
                 }
             }
@@ -57,22 +56,22 @@ pub(crate) struct Edge {
 edges! {
     /// Edges out of PRECHECK.
     FromPrecheck from Precheck {
-        Infer: "every preflight check passed",
-        Terminate: "a check failed, interrupted, or the total timeout passed",
+        Infer(Awaited): "every preflight check passed",
+        Terminate(Outcome): "a check failed, interrupted, or the total timeout passed",
     }
     /// Edges out of INFER.
     FromInfer from Infer {
-        ValidateCalls: "the adapter answered: native, recovered or rejected",
+        ValidateCalls(Box<Arrived>): "the adapter answered: native, recovered or rejected",
         Commit: "the attempt failed, or an interrupt or a deadline arrived",
     }
     /// Edges out of VALIDATE_CALLS.
     FromValidateCalls from ValidateCalls {
-        Execute: "at least one call is authorised",
+        Execute(Batch): "at least one call is authorised",
         Commit: "nothing to execute",
     }
     /// Edges out of EXECUTE.
     FromExecute from Execute {
-        Observe: "every authorised call has a result, or the step was cut short",
+        Observe(Ended): "every authorised call has a result, or the step was cut short",
     }
     /// Edges out of OBSERVE.
     FromObserve from Observe {
@@ -80,7 +79,7 @@ edges! {
     }
     /// Edges out of COMMIT.
     FromCommit from Commit {
-        Infer: "retry, next turn, or closing turn",
-        Terminate: "a predicate decided",
+        Infer(Awaited): "retry, next turn, or closing turn",
+        Terminate(Outcome): "a predicate decided",
     }
 }

@@ -1,7 +1,12 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use super::{ClosingReason, EntryDraft, Outcome, SummaryRequest};
-use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ToolInvocation};
+use super::texts::summary_preamble;
+use super::{ClosingReason, EntryDraft, Outcome};
+use crate::message::{
+    AgentMessage, CallSeq, Digest, InferenceSeq, Role, ToolInvocation, estimate_tokens,
+};
 
 /// What the driver has to do, in the order in which the machine gives it.
 ///
@@ -91,4 +96,29 @@ pub struct CallOrder {
     pub call: CallSeq,
     /// The call itself.
     pub invocation: ToolInvocation,
+}
+
+/// A request for a summary. Its text is not the machine's: the whole result lies in the blob store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummaryRequest {
+    /// The call whose result it is.
+    pub call: CallSeq,
+    /// The blob that holds the whole of the result.
+    pub full: Digest,
+    /// What it has in common with other requests: no notices, no tools.
+    pub request: InferRequest,
+    /// How many bytes the summary may have.
+    pub room_bytes: u64,
+    /// The exposed name of the tool.
+    pub tool: String,
+}
+
+impl SummaryRequest {
+    /// The whole conversation of the request, given the text of the result.
+    #[must_use]
+    pub fn conversation(&self, result: &str) -> Vec<Arc<AgentMessage>> {
+        let told = format!("{}{result}", summary_preamble(&self.tool, self.room_bytes));
+        let tokens = estimate_tokens(&told);
+        vec![Arc::new(AgentMessage::text(Role::User, told, tokens))]
+    }
 }

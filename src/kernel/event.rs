@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::texts::FINAL_INSTRUCTION;
+use crate::contract::ExecutionContract;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault,
     QuarterBytes, Role, RunId, TokenCounter, ToolOutcome, Usage,
@@ -80,6 +81,27 @@ pub struct RunStarted {
 }
 
 impl RunStarted {
+    /// A run that begins with that conversation, under that contract, without anything that bring-up or a parent run would add.
+    #[must_use]
+    pub fn new(
+        contract: &ExecutionContract,
+        run_id: RunId,
+        messages: Vec<AgentMessage>,
+        started_unix_ms: u64,
+    ) -> Self {
+        Self {
+            bring_up: Vec::new(),
+            contract_hash: contract.rehash(),
+            intent_words: Vec::new(),
+            messages,
+            parent: None,
+            run_id,
+            started_unix_ms,
+            tokenizer_fault: None,
+            workspace: None,
+        }
+    }
+
     /// The conversation that a run begins with: the contract's system prompt where it says anything, then the task; tokens
     /// estimated as without a tokenizer.
     #[must_use]

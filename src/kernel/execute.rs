@@ -3,194 +3,197 @@
 
 use std::borrow::Cow;
 
-use super::batch::Slot;
+use super::batch::{Batch, BatchCall, FailedEnd, Settled, Shown, Slot};
 use super::context::{account, schema_tokens, smallest_limit};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
-use super::machine::{Machine, Phase, Verdict};
+use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
-use super::summary::Summary;
 use super::texts::FailedReason;
 use super::{
-    Approval, BlockReason, CallOrder, ContextBlock, DroppedResult, EventKind, LostEffect, State,
-    ToolReturned,
+    Approval, BlockReason, ContextBlock, DroppedResult, EventKind, LostEffect, ToolReturned,
 };
 use crate::message::{CallSeq, ToolEnvelope, ToolOutcome, estimate_tokens, exact_sum};
 
 impl Machine {
-    pub(super) fn execute(&mut self, event: &EventKind, outbox: &mut Outbox) -> Reply<FromExecute> {
+    pub(super) fn execute(
+        &mut self,
+        event: &EventKind,
+        batch: &mut Batch,
+        outbox: &mut Outbox,
+    ) -> Reply<FromExecute> {
         match event {
-            EventKind::ToolReturned(returned) => self.tool_returned(returned, outbox),
-            EventKind::ApprovalGiven(approval) => self.approved(approval, outbox),
+            EventKind::ToolReturned(returned) => self.tool_returned(batch, returned, outbox),
+            EventKind::ApprovalGiven(approval) => self.approved(batch, approval, outbox),
             EventKind::ApprovalDenied(approval) => {
-                if self.answer_awaiting(approval, &FailedReason::DeniedApproval) {
-                    self.go_on(outbox, "denied")
-                } else {
-                    Reply::Defer
-                }
+                let Some(call) = asked_of(batch, approval) else {
+                    return Reply::Defer;
+                };
+                call.slot = Settled::Answered(FailedReason::DeniedApproval).into();
+                self.unpark();
+                self.go_on(batch, outbox, "denied")
             }
             EventKind::TimerFired if self.approval_expired() => {
-                self.deny_awaiting();
-                self.go_on(outbox, "the approval came too late")
+                if let Some(call) = batch.awaiting() {
+                    call.slot = Settled::Answered(FailedReason::DeniedApproval).into();
+                }
+                self.unpark();
+                self.go_on(batch, outbox, "the approval came too late")
             }
-            EventKind::StopRequested if !self.stop_requested && !self.batch.is_busy() => {
+            EventKind::StopRequested if !self.stop_requested && !batch.is_busy() => {
                 self.stop_requested = true;
                 self.unpark();
-                self.go_on(outbox, "stop requested")
+                self.go_on(batch, outbox, "stop requested")
             }
-            EventKind::EffectLost(LostEffect::Call(call)) => self.call_lost(*call, outbox),
-            EventKind::InferenceReturned(returned) if self.awaits_summary(returned.inference) => {
-                self.take_summary(returned);
-                self.go_on(outbox, "a summary came")
+            EventKind::EffectLost(LostEffect::Call(call)) => self.call_lost(batch, *call, outbox),
+            EventKind::InferenceReturned(returned) => {
+                if !self.take_summary(batch, returned) {
+                    return Reply::Defer;
+                }
+                self.go_on(batch, outbox, "a summary came")
             }
-            EventKind::InferenceFailed(failed) if self.awaits_summary(failed.inference) => {
+            EventKind::InferenceFailed(failed) => {
+                if !batch.end_summary(failed.inference, |_| Shown::Cut) {
+                    return Reply::Defer;
+                }
                 if let Some(usage) = &failed.usage {
                     self.count_usage(failed.inference, usage);
                 }
-                self.give_up_summary(failed.inference);
-                self.go_on(outbox, "no summary came")
+                self.go_on(batch, outbox, "no summary came")
             }
-            EventKind::EffectLost(LostEffect::Inference(lost)) if self.awaits_summary(*lost) => {
-                self.give_up_summary(*lost);
-                self.go_on(outbox, "a summary was lost")
+            EventKind::EffectLost(LostEffect::Inference(lost)) => {
+                if !batch.end_summary(*lost, |_| Shown::Cut) {
+                    return Reply::Defer;
+                }
+                self.go_on(batch, outbox, "a summary was lost")
             }
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
-            | EventKind::InferenceReturned(_)
-            | EventKind::InferenceFailed(_)
             | EventKind::TimerFired
             | EventKind::StopRequested
             | EventKind::Interrupted(_)
-            | EventKind::EffectLost(_)
+            | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait)
             | EventKind::Resumed(_) => Reply::Defer,
         }
     }
 
     fn tool_returned(
         &mut self,
+        batch: &mut Batch,
         returned: &ToolReturned,
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
-        let schema = schema_tokens(&self.contract, self.closing.is_some());
-        let fits = smallest_limit(&self.contract);
-        let ledger = self.context;
-        let Some(call) = self.batch.running_call(returned.call) else {
+        let in_flight = self.prompts_in_flight(batch);
+        let Some(call) = batch.running_call(returned.call) else {
             return Reply::Defer;
         };
         let invocation = &call.invocation;
-        let outcome =
-            judged_outcome(&returned.outcome, &invocation.id, &invocation.name).into_owned();
-        let malformed = matches!(outcome, ToolOutcome::Malformed { .. });
-        // Only a result can overflow; what monolith answers for a failed call is counted when it is observed.
-        let result = if let ToolOutcome::Returned(envelope) = &outcome {
-            Some(envelope.tokens)
-        } else {
-            None
+        let outcome = judged_outcome(&returned.outcome, &invocation.id, &invocation.name);
+        let failed = |end| Settled::Failed {
+            call: returned.call,
+            end,
         };
-        let tokens = result.unwrap_or(0);
-        let mut with_result = ledger;
-        with_result.new = exact_sum(with_result.new, tokens);
-        let overflows = result.is_some() && with_result.projected(schema) > fits;
-        let dropped = holds(Guard::ResultFit, overflows);
-        // The driver cancels no running call at a stop, only one that still waits in its queue.
-        let never_started = self.stop_requested && matches!(outcome, ToolOutcome::Cancelled);
-        call.slot = if never_started {
-            Slot::Answered(FailedReason::NotStartedStop)
-        } else {
-            Slot::Ended {
-                call: returned.call,
-                outcome: Box::new(outcome),
-                dropped,
-                summary: Summary::None,
+        call.slot = match outcome.as_ref() {
+            ToolOutcome::Returned(envelope) => {
+                self.envelope_returned(returned.call, envelope, &in_flight, outbox)
             }
+            ToolOutcome::Malformed { .. } => failed(FailedEnd::Malformed).into(),
+            ToolOutcome::ConnectionLost { .. } => failed(FailedEnd::ConnectionLost).into(),
+            ToolOutcome::TimedOut => failed(FailedEnd::TimedOut).into(),
+            // The driver cancels no running call at a stop, only one that still waits in its queue.
+            ToolOutcome::Cancelled if self.stop_requested => {
+                Settled::Answered(FailedReason::NotStartedStop).into()
+            }
+            ToolOutcome::Cancelled => failed(FailedEnd::Cancelled).into(),
+            ToolOutcome::ToolChanged => failed(FailedEnd::ToolChanged).into(),
         };
-        if dropped {
-            let target = self.smallest_target();
-            let judged = account(&with_result, schema, fits, Some(target.clone()));
-            let stub = FailedReason::ContextExceeded.observation();
-            let replacement = estimate_tokens(&stub);
-            let block = ContextBlock {
-                dropped: Some(DroppedResult {
-                    original: tokens,
-                    replacement,
-                }),
-                limit: fits,
-                projected: judged.projected,
-                reason: BlockReason::ToolPreflight,
-                remaining: judged.remaining,
-                target,
-            };
-            outbox.context = Some(judged);
-            outbox.blocked = Some(block.clone());
-            self.context_tripped.get_or_insert(block);
-            self.context.new = exact_sum(self.context.new, replacement);
-        } else {
-            self.context.new = exact_sum(self.context.new, tokens);
-        }
+        let malformed = matches!(outcome.as_ref(), ToolOutcome::Malformed { .. });
         if holds(Guard::MalformedEnvelope, malformed) {
             self.verdict = Verdict::EnvelopeMalformed;
-            self.batch.start_no_more(&FailedReason::NotStartedCutShort);
+            batch.start_no_more(&FailedReason::NotStartedCutShort);
         }
-        if let ToolOutcome::Returned(envelope) = &returned.outcome
-            && !dropped
-            && !malformed
-        {
-            self.summarise(returned.call, envelope, outbox);
-        }
-        self.go_on(outbox, "a call returned")
+        self.go_on(batch, outbox, "a call returned")
     }
 
-    fn approved(&mut self, approval: &Approval, outbox: &mut Outbox) -> Reply<FromExecute> {
+    /// Where a call stands that returned an envelope: only such a result can overflow the context or be summarised; what
+    /// monolith answers for a failed call is counted when it is observed.
+    fn envelope_returned(
+        &mut self,
+        call: CallSeq,
+        envelope: &ToolEnvelope,
+        in_flight: &[u64],
+        outbox: &mut Outbox,
+    ) -> Slot {
+        let schema = schema_tokens(&self.contract, self.closing.is_some());
+        let fits = smallest_limit(&self.contract);
+        let mut with_result = self.context;
+        with_result.new = exact_sum(with_result.new, envelope.tokens);
+        let envelope = Box::new(envelope.clone());
+        if !holds(Guard::ResultFit, with_result.projected(schema) > fits) {
+            self.context.new = with_result.new;
+            return match self.summarise(call, &envelope, in_flight, outbox) {
+                Some(inference) => Slot::Summarising {
+                    call,
+                    envelope,
+                    inference,
+                },
+                None => Slot::Settled(Settled::Returned {
+                    call,
+                    envelope,
+                    shown: Shown::Cut,
+                }),
+            };
+        }
+        let target = self.smallest_target();
+        let judged = account(&with_result, schema, fits, Some(target.clone()));
+        let replacement = estimate_tokens(&FailedReason::ContextExceeded.observation());
+        let block = ContextBlock {
+            dropped: Some(DroppedResult {
+                original: envelope.tokens,
+                replacement,
+            }),
+            limit: fits,
+            projected: judged.projected,
+            reason: BlockReason::ToolPreflight,
+            remaining: judged.remaining,
+            target,
+        };
+        outbox.context = Some(judged);
+        outbox.blocked = Some(block.clone());
+        self.context_tripped.get_or_insert(block);
+        self.context.new = exact_sum(self.context.new, replacement);
+        Slot::Settled(Settled::Returned {
+            call,
+            envelope,
+            shown: Shown::Nothing,
+        })
+    }
+
+    fn approved(
+        &mut self,
+        batch: &mut Batch,
+        approval: &Approval,
+        outbox: &mut Outbox,
+    ) -> Reply<FromExecute> {
         let exceeded = self.head_decides();
-        let Some(call) = self.batch.awaiting() else {
+        let Some(call) = asked_of(batch, approval) else {
             return Reply::Defer;
         };
-        let same = call.slot == Slot::Awaiting(approval.call)
-            && call.arguments_hash == approval.arguments_hash;
-        if !same {
-            return Reply::Defer;
-        }
         if exceeded {
-            call.slot = Slot::Answered(FailedReason::NotStartedCutShort);
+            call.slot = Settled::Answered(FailedReason::NotStartedCutShort).into();
             self.unpark();
-            return self.go_on(outbox, "approved, but a budget is exceeded");
+            return self.go_on(batch, outbox, "approved, but a budget is exceeded");
         }
         call.slot = Slot::Running(approval.call);
-        let order = CallOrder {
-            arguments_hash: call.arguments_hash,
-            call: approval.call,
-            invocation: call.invocation.clone(),
-        };
         self.unpark();
-        outbox.execute(order);
-        outbox.note(self, State::Execute, "approved");
-        Reply::Stay
-    }
-
-    fn answer_awaiting(&mut self, approval: &Approval, reason: &FailedReason) -> bool {
-        let Some(call) = self.batch.awaiting() else {
-            return false;
-        };
-        let same = call.slot == Slot::Awaiting(approval.call)
-            && call.arguments_hash == approval.arguments_hash;
-        if same {
-            call.slot = Slot::Answered(reason.clone());
-            self.unpark();
-        }
-        same
+        outbox.execute(call.order(approval.call));
+        Reply::Stay("approved")
     }
 
     fn approval_expired(&self) -> bool {
         self.parked_since.is_some_and(|since| {
             self.at_ms.saturating_sub(since) > self.contract.approval_timeout_ms
         })
-    }
-
-    fn deny_awaiting(&mut self) {
-        if let Some(call) = self.batch.awaiting() {
-            call.slot = Slot::Answered(FailedReason::DeniedApproval);
-        }
-        self.unpark();
     }
 
     /// Whether no further call may start in this step.
@@ -201,46 +204,48 @@ impl Machine {
             || self.verdict == Verdict::EnvelopeMalformed
     }
 
-    fn call_lost(&mut self, lost: CallSeq, outbox: &mut Outbox) -> Reply<FromExecute> {
-        let nothing_starts = self.nothing_starts();
-        let Some(call) = self.batch.running_call(lost) else {
+    fn call_lost(
+        &mut self,
+        batch: &mut Batch,
+        lost: CallSeq,
+        outbox: &mut Outbox,
+    ) -> Reply<FromExecute> {
+        let Some(call) = batch.running_call(lost) else {
             return Reply::Defer;
         };
         let idempotent = self.contract.idempotent.contains(&call.invocation.name);
-        if idempotent && !nothing_starts {
-            outbox.execute(CallOrder {
-                arguments_hash: call.arguments_hash,
-                call: lost,
-                invocation: call.invocation.clone(),
-            });
-            outbox.note(self, State::Execute, "an idempotent call is started again");
-            return Reply::Stay;
+        if idempotent && !self.nothing_starts() {
+            outbox.execute(call.order(lost));
+            return Reply::Stay("an idempotent call is started again");
         }
-        call.slot = Slot::Answered(FailedReason::EffectUnknown);
-        self.go_on(outbox, "a call was lost")
+        call.slot = Settled::Answered(FailedReason::EffectUnknown).into();
+        self.go_on(batch, outbox, "a call was lost")
     }
 
     /// After something ended: wait for the rest, start what is next, or leave.
-    fn go_on(&mut self, outbox: &mut Outbox, note: &str) -> Reply<FromExecute> {
-        if self.head_decides() && !self.batch.is_busy() {
-            self.batch.start_no_more(&FailedReason::NotStartedCutShort);
+    fn go_on(
+        &mut self,
+        batch: &mut Batch,
+        outbox: &mut Outbox,
+        note: &'static str,
+    ) -> Reply<FromExecute> {
+        if self.head_decides() && !batch.is_busy() {
+            batch.start_no_more(&FailedReason::NotStartedCutShort);
         } else if holds(Guard::StopStartsNothing, self.stop_requested) {
-            self.batch.start_no_more(&FailedReason::NotStartedStop);
+            batch.start_no_more(&FailedReason::NotStartedStop);
         } else if self.context_tripped.is_some() {
-            self.batch.start_no_more(&FailedReason::NotStartedContext);
-        } else if !self.batch.is_busy() && self.batch.has_pending() {
-            self.start_next(outbox);
+            batch.start_no_more(&FailedReason::NotStartedContext);
+        } else if !batch.is_busy() && batch.has_pending() {
+            self.start_next(batch, outbox);
         }
-        if self.batch.is_busy() || self.batch.is_awaiting() {
-            outbox.note(self, State::Execute, note);
-            return Reply::Stay;
+        match batch.settled() {
+            Some(ended) => Reply::Go(FromExecute::Observe(ended)),
+            None => Reply::Stay(note),
         }
-        Reply::Go(FromExecute::Observe)
     }
 
     /// Starts the next call, or the next run of adjacent calls that the contract allows beside each other.
-    pub(super) fn start_next(&mut self, outbox: &mut Outbox) {
-        self.phase = Phase::Calls;
+    pub(super) fn start_next(&mut self, batch: &mut Batch, outbox: &mut Outbox) {
         let terms = &self.contract;
         let parallel = |name: &str| {
             terms.parallel_tool_calls && terms.parallel_safe.iter().any(|safe| safe == name)
@@ -248,7 +253,7 @@ impl Machine {
         let needs_approval = |name: &str| terms.require_approval.iter().any(|n| n == name);
         let mut group_is_parallel = false;
         let mut started = 0_usize;
-        for call in &mut self.batch.calls {
+        for call in &mut batch.calls {
             let Slot::Pending(seq) = call.slot else {
                 continue;
             };
@@ -256,11 +261,7 @@ impl Machine {
             if started > 0 && !(group_is_parallel && parallel(name) && !needs_approval(name)) {
                 break;
             }
-            let order = CallOrder {
-                arguments_hash: call.arguments_hash,
-                call: seq,
-                invocation: call.invocation.clone(),
-            };
+            let order = call.order(seq);
             started += 1;
             if needs_approval(name) {
                 call.slot = Slot::Awaiting(seq);
@@ -280,6 +281,13 @@ impl Machine {
         let smallest = targets.min_by_key(|target| super::context::limit(&self.contract, *target));
         super::context::target_name(&self.contract, smallest.unwrap_or(0))
     }
+}
+
+/// The call that waits for exactly this approval.
+fn asked_of<'b>(batch: &'b mut Batch, approval: &Approval) -> Option<&'b mut BatchCall<Slot>> {
+    batch.awaiting().filter(|call| {
+        call.slot == Slot::Awaiting(approval.call) && call.arguments_hash == approval.arguments_hash
+    })
 }
 
 /// What a call came to: an envelope that does not fit the call of that id and name is malformed.

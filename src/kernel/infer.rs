@@ -2,12 +2,12 @@
 
 use super::context::{account, limit, schema_tokens};
 use super::edges::{FromInfer, Reply};
-use super::machine::{Machine, Phase, Verdict};
+use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
+use super::stage::{Arrived, Awaited};
 use super::turn::Failure;
 use super::{
-    EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode, State, ToolExposure,
-    XmlOffer,
+    EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode, ToolExposure, XmlOffer,
 };
 use crate::contract::ToolTransport;
 use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
@@ -16,56 +16,53 @@ use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
 const MAX_SLOTS: u32 = 100;
 
 impl Machine {
-    pub(super) fn infer(&mut self, event: &EventKind, outbox: &mut Outbox) -> Reply<FromInfer> {
-        match (event, self.phase) {
-            (EventKind::InferenceReturned(returned), Phase::Inference(awaited))
+    pub(super) fn infer(
+        &mut self,
+        event: &EventKind,
+        awaited: &mut Awaited,
+        outbox: &mut Outbox,
+    ) -> Reply<FromInfer> {
+        match (event, *awaited) {
+            (EventKind::InferenceReturned(returned), Awaited::Inference(awaited))
                 if returned.inference == awaited =>
             {
-                self.phase = Phase::Nothing;
                 self.notices.clear();
                 self.count_usage(returned.inference, &returned.usage);
-                self.arrived = Some((
-                    returned.result.clone(),
-                    returned.usage,
-                    returned.gate_breached,
-                ));
-                Reply::Go(FromInfer::ValidateCalls)
+                Reply::Go(FromInfer::ValidateCalls(Box::new(Arrived {
+                    gate_breached: returned.gate_breached,
+                    result: returned.result.clone(),
+                    usage: returned.usage,
+                })))
             }
-            (EventKind::InferenceFailed(failed), Phase::Inference(awaited))
+            (EventKind::InferenceFailed(failed), Awaited::Inference(awaited))
                 if failed.inference == awaited =>
             {
-                self.phase = Phase::Nothing;
                 self.notices.clear();
                 self.fail_attempt(failed);
                 Reply::Go(FromInfer::Commit)
             }
-            (EventKind::EffectLost(LostEffect::Inference(lost)), Phase::Inference(awaited))
+            (EventKind::EffectLost(LostEffect::Inference(lost)), Awaited::Inference(awaited))
                 if *lost == awaited =>
             {
-                self.phase = Phase::Nothing;
                 self.verdict = Verdict::Lost;
                 Reply::Go(FromInfer::Commit)
             }
-            (EventKind::EffectLost(LostEffect::Wait), Phase::Wait { until_ms }) => {
+            (EventKind::EffectLost(LostEffect::Wait), Awaited::Wait { until_ms }) => {
                 outbox.wait(until_ms);
-                outbox.note(self, State::Infer, "the wait goes on");
-                Reply::Stay
+                Reply::Stay("the wait goes on")
             }
-            (EventKind::TimerFired, Phase::Wait { until_ms })
+            (EventKind::TimerFired, Awaited::Wait { until_ms })
                 if self.at_ms >= until_ms && !self.total_exceeded() && !self.step_exceeded() =>
             {
                 // What came late during the wait may have used the budget up: then COMMIT judges.
                 if self.request_again_fits() {
-                    self.issue_inference(outbox);
-                    outbox.note(self, State::Infer, "the wait is over");
-                    return Reply::Stay;
+                    *awaited = self.issue_inference(outbox);
+                    return Reply::Stay("the wait is over");
                 }
-                self.phase = Phase::Nothing;
                 self.verdict = Verdict::WaitEnded;
                 Reply::Go(FromInfer::Commit)
             }
-            (EventKind::StopRequested, Phase::Wait { .. }) if !self.stop_requested => {
-                self.phase = Phase::Nothing;
+            (EventKind::StopRequested, Awaited::Wait { .. }) if !self.stop_requested => {
                 self.stop_requested = true;
                 self.verdict = Verdict::WaitEnded;
                 Reply::Go(FromInfer::Commit)
@@ -96,7 +93,7 @@ impl Machine {
     }
 
     /// Sends the running attempt's request: counted when issued, its account recorded in the same entry.
-    pub(super) fn issue_inference(&mut self, outbox: &mut Outbox) {
+    pub(super) fn issue_inference(&mut self, outbox: &mut Outbox) -> Awaited {
         let target = self.turn.target(self.contract.attempt_targets());
         let schema = schema_tokens(&self.contract, self.closing.is_some());
         let mut ledger = self.context;
@@ -114,7 +111,6 @@ impl Machine {
         }
         self.counters.inferences = self.counters.inferences.saturating_add(1);
         let inference = InferenceSeq(self.counters.inferences);
-        self.phase = Phase::Inference(inference);
         self.asked.insert(inference, target);
         outbox.infer(InferRequest {
             attempt: self.turn.attempt,
@@ -129,6 +125,7 @@ impl Machine {
             xml: self.xml_offer(),
         });
         outbox.context = Some(request_account);
+        Awaited::Inference(inference)
     }
 
     fn exposure(&self) -> ToolExposure {

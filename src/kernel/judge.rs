@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use super::OutcomeCode;
 use super::guard::{Guard, holds};
+use super::history::{CycleTrace, identity};
 use super::machine::Machine;
 use super::session::Unit;
 use super::texts::FailedReason;
 use crate::contract::ToolPolicy;
-use crate::message::{AgentMessage, Digest, ToolInvocation, framed};
-
-const CALL_CONTEXT: &str = "monolith calls v1";
+use crate::message::{AgentMessage, Digest, ToolInvocation};
 
 /// What a message's calls amount to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,45 +27,6 @@ pub(super) enum Judgement {
     Limit(OutcomeCode),
     /// For each of the message's units in order: run it (none), or answer it with this.
     Calls(Vec<Option<FailedReason>>),
-}
-
-/// What the run has authorised so far, for the limits that look back.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct CallHistory {
-    pub(super) digest: Digest,
-    pub(super) last: Option<String>,
-    pub(super) per_tool: BTreeMap<String, u64>,
-    pub(super) identical: BTreeMap<Digest, u64>,
-    pub(super) exceptions_used: BTreeMap<(String, String), u64>,
-}
-
-impl CallHistory {
-    pub(super) fn authorise(&mut self, invocation: &ToolInvocation, excepted: bool) {
-        if let (true, Some(last)) = (excepted, &self.last) {
-            let pair = (last.clone(), invocation.name.clone());
-            *self.exceptions_used.entry(pair).or_default() += 1;
-        }
-        let id = identity(invocation);
-        let call = framed(CALL_CONTEXT, &[id.as_bytes(), &[u8::from(excepted)]]);
-        self.digest = self.digest.rolled(CALL_CONTEXT, call.as_bytes());
-        self.last = Some(invocation.name.clone());
-        *self.per_tool.entry(invocation.name.clone()).or_default() += 1;
-        *self.identical.entry(id).or_default() += 1;
-    }
-}
-
-/// The identity of a call for `max_identical_calls`: its name and its arguments in RFC 8785 form.
-pub(super) fn identity(invocation: &ToolInvocation) -> Digest {
-    let canonical = serde_json::from_str::<serde_json::Value>(invocation.arguments.as_str())
-        .ok()
-        .and_then(|value| serde_json_canonicalizer::to_string(&value).ok());
-    let arguments = canonical
-        .as_deref()
-        .unwrap_or_else(|| invocation.arguments.as_str());
-    framed(
-        "monolith identical call v1",
-        &[invocation.name.as_bytes(), arguments.as_bytes()],
-    )
 }
 
 impl Machine {
@@ -263,32 +223,4 @@ pub(super) enum PairVerdict {
     Free,
     Excepted,
     Forbidden,
-}
-
-/// The part of the history that pairs are judged by.
-#[derive(Clone, Debug)]
-pub(super) struct CycleTrace {
-    last: Option<String>,
-    exceptions_used: BTreeMap<(String, String), u64>,
-}
-
-impl CallHistory {
-    pub(super) fn clone_for_cycles(&self) -> CycleTrace {
-        CycleTrace {
-            last: self.last.clone(),
-            exceptions_used: self.exceptions_used.clone(),
-        }
-    }
-}
-
-impl CycleTrace {
-    fn step(&mut self, next: &str, excepted: bool) {
-        if let (true, Some(last)) = (excepted, self.last.take()) {
-            *self
-                .exceptions_used
-                .entry((last, next.to_owned()))
-                .or_default() += 1;
-        }
-        self.last = Some(next.to_owned());
-    }
 }

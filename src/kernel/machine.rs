@@ -7,32 +7,22 @@ use std::sync::Arc;
 use statig::blocking::{self, IntoStateMachine};
 use statig::{Outcome as Handled, StateOrSuperstate};
 
-use super::batch::Batch;
 use super::context::ContextLedger;
 use super::conversation::Conversation;
 use super::edges::{FromExecute, FromInfer, FromPrecheck, Reply};
 use super::guard::{Guard, holds};
-use super::judge::CallHistory;
+use super::history::CallHistory;
 use super::outbox::Outbox;
 use super::proof::Proof;
-use super::session::Report;
+use super::report::Report;
+use super::stage::{Resting, Stage, StageView};
 use super::turn::{Failure, Turn};
 use super::{
-    Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, LostEffect,
-    Outcome, OutcomeCode, Resumed, State,
+    Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, OutcomeCode,
+    Resumed,
 };
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
-use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage, exact_sum};
-
-/// What a resting state waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(super) enum Phase {
-    Probe,
-    Inference(InferenceSeq),
-    Wait { until_ms: u64 },
-    Calls,
-    Nothing,
-}
+use crate::message::{AgentMessage, Digest, InferenceSeq, Usage, exact_sum};
 
 /// What a step brought, for COMMIT to judge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -73,11 +63,8 @@ pub(super) struct Machine {
     pub(super) conversation: Conversation,
     pub(super) context: ContextLedger,
     pub(super) turn: Turn,
-    pub(super) phase: Phase,
     /// The target of each request that was issued: what its answer costs goes by it, also where it comes late.
     pub(super) asked: BTreeMap<InferenceSeq, usize>,
-    pub(super) arrived: Option<(ProtocolAdapterResult, Usage, bool)>,
-    pub(super) batch: Batch,
     pub(super) verdict: Verdict,
     pub(super) notices: Vec<AgentMessage>,
     pub(super) closing: Option<ClosingReason>,
@@ -95,7 +82,6 @@ pub(super) struct Machine {
     pub(super) intent_words: Vec<String>,
     pub(super) parked_ms: u64,
     pub(super) parked_since: Option<u64>,
-    pub(super) outcome: Option<Outcome>,
 }
 
 /// What the machine is given: an event from outside, or the push that takes it through a passed state.
@@ -105,10 +91,10 @@ pub(super) enum Input<'evt> {
     Pass,
 }
 
-/// The superstates: what live states have in common, and what every state does with an event that is not its own.
-pub(super) enum Region {
-    Live(State),
-    Root(State),
+/// The superstates: what resting states have in common, and what every state does with an event that is not its own.
+pub(super) enum Region<'s> {
+    Live(Resting<'s>),
+    Root(StageView<'s>),
 }
 
 impl Machine {
@@ -194,64 +180,44 @@ impl Machine {
         self.conversation.push(message);
     }
 
-    /// What was issued and has no result yet, in the order of its issue.
-    pub(super) fn unresolved(&self) -> Vec<LostEffect> {
-        match self.phase {
-            Phase::Probe => vec![LostEffect::Probe],
-            Phase::Inference(awaited) => vec![LostEffect::Inference(awaited)],
-            Phase::Wait { .. } => vec![LostEffect::Wait],
-            Phase::Calls => {
-                let calls = self.batch.running_calls().map(LostEffect::Call);
-                let summaries = self.batch.summaries().map(LostEffect::Inference);
-                calls.chain(summaries).collect()
-            }
-            Phase::Nothing => Vec::new(),
-        }
-    }
-
     /// Gives up what is in flight and takes the state's way out: to COMMIT or, from PRECHECK, to the end.
-    fn abandon(&mut self, state: State, outbox: &mut Outbox) -> Handled<State> {
-        if self.phase != Phase::Nothing {
-            outbox.cancel();
-        }
-        self.phase = Phase::Nothing;
-        match state {
-            State::Precheck => {
-                self.end_precheck_early(outbox);
-                Reply::Go(FromPrecheck::Terminate).into()
-            }
-            State::Infer => Reply::Go(FromInfer::Commit).into(),
-            State::Execute => {
+    fn abandon(&mut self, resting: &mut Resting<'_>, outbox: &mut Outbox) -> Handled<Stage> {
+        outbox.cancel();
+        Handled::Transition(match resting {
+            Resting::Precheck => FromPrecheck::Terminate(self.end_precheck_early(outbox)).into(),
+            Resting::Infer(_) => FromInfer::Commit.into(),
+            Resting::Execute(batch) => {
                 self.unpark();
-                self.batch.cut_short();
-                Reply::Go(FromExecute::Observe).into()
+                FromExecute::Observe(batch.cut_short()).into()
             }
-            State::ValidateCalls | State::Observe | State::Commit | State::Terminate => {
-                Handled::Super
-            }
-        }
+        })
     }
 
     /// What every live state does with an event that ends or disturbs the run.
-    fn live(&mut self, state: State, event: &EventKind, outbox: &mut Outbox) -> Handled<State> {
+    fn live(
+        &mut self,
+        resting: &mut Resting<'_>,
+        event: &EventKind,
+        outbox: &mut Outbox,
+    ) -> Handled<Stage> {
         match event {
             EventKind::Interrupted(by) => {
                 self.interrupted = Some(*by);
-                self.abandon(state, outbox)
+                self.abandon(resting, outbox)
             }
             EventKind::StopRequested if self.stop_requested => {
                 self.interrupted = Some(Interrupter::Abort);
-                self.abandon(state, outbox)
+                self.abandon(resting, outbox)
             }
             EventKind::StopRequested => {
                 self.stop_requested = true;
-                outbox.note(self, state, "stop requested");
+                outbox.note(self, resting.view(), "stop requested");
                 Handled::Handled
             }
             EventKind::TimerFired if self.total_exceeded() || self.step_exceeded() => {
-                self.abandon(state, outbox)
+                self.abandon(resting, outbox)
             }
-            EventKind::Resumed(resumed) => self.resume(state, resumed, outbox),
+            EventKind::Resumed(resumed) => self.resume(resting, resumed, outbox),
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
             | EventKind::InferenceReturned(_)
@@ -264,7 +230,12 @@ impl Machine {
         }
     }
 
-    fn resume(&mut self, state: State, resumed: &Resumed, outbox: &mut Outbox) -> Handled<State> {
+    fn resume(
+        &mut self,
+        resting: &mut Resting<'_>,
+        resumed: &Resumed,
+        outbox: &mut Outbox,
+    ) -> Handled<Stage> {
         self.counters.resumes = self.counters.resumes.saturating_add(1);
         self.tools_changed
             .extend(resumed.tools_changed.iter().cloned());
@@ -273,16 +244,16 @@ impl Machine {
             resumed.contract_hash != self.contract.contract_hash(),
         ) {
             self.verdict = Verdict::Violation(OutcomeCode::ContractMutated);
-            return self.abandon(state, outbox);
+            return self.abandon(resting, outbox);
         }
         if holds(
             Guard::MaxResumes,
             self.counters.resumes > self.contract.max_resumes,
         ) {
             self.interrupted = Some(Interrupter::Shutdown);
-            return self.abandon(state, outbox);
+            return self.abandon(resting, outbox);
         }
-        outbox.note(self, state, "resumed");
+        outbox.note(self, resting.view(), "resumed");
         Handled::Handled
     }
 
@@ -295,7 +266,7 @@ impl Machine {
     }
 
     /// Late and unknown events change nothing; reported usage still counts.
-    fn ignore(&mut self, state: State, event: &EventKind, outbox: &mut Outbox) {
+    fn ignore(&mut self, view: StageView<'_>, event: &EventKind, outbox: &mut Outbox) {
         match event {
             EventKind::InferenceReturned(returned) => {
                 self.count_usage(returned.inference, &returned.usage);
@@ -316,23 +287,40 @@ impl Machine {
             | EventKind::EffectLost(_)
             | EventKind::Resumed(_) => {}
         }
-        outbox.write_ignored(self, state);
+        outbox.write_ignored(self, view);
+    }
+}
+
+/// What statig does with a handler's reply: the entry of a step that stays is written here, so that none can be without.
+fn replied<E: Into<Stage>>(
+    reply: Reply<E>,
+    machine: &mut Machine,
+    stage: &Stage,
+    outbox: &mut Outbox,
+) -> Handled<Stage> {
+    match reply {
+        Reply::Stay(note) => {
+            outbox.note(machine, stage.view(), note);
+            Handled::Handled
+        }
+        Reply::Defer => Handled::Super,
+        Reply::Go(edge) => Handled::Transition(edge.into()),
     }
 }
 
 impl IntoStateMachine for Machine {
     type Event<'evt> = Input<'evt>;
     type Context<'ctx> = Outbox;
-    type State = State;
-    type Superstate<'sub> = Region;
+    type State = Stage;
+    type Superstate<'sub> = Region<'sub>;
 
-    fn initial() -> State {
-        State::Precheck
+    fn initial() -> Stage {
+        Stage::Precheck
     }
 
     fn before_dispatch(
         &mut self,
-        _: StateOrSuperstate<'_, State, Region>,
+        _: StateOrSuperstate<'_, Stage, Region<'_>>,
         input: &Input<'_>,
         _: &mut Outbox,
     ) {
@@ -344,71 +332,85 @@ impl IntoStateMachine for Machine {
     }
 
     // `before_transition` of the published statig 0.4.1 swaps source and target: this hook only.
-    fn after_transition(&mut self, source: &State, target: &State, outbox: &mut Outbox) {
-        outbox.transition(self, *source, *target);
-        if *target == State::Terminate {
-            outbox.write_seal(self);
+    fn after_transition(&mut self, source: &Stage, target: &Stage, outbox: &mut Outbox) {
+        outbox.transition(self, source.state(), target.view());
+        if let Stage::Terminate(outcome) = target {
+            outbox.write_seal(self, *outcome);
         }
     }
 }
 
-impl blocking::State<Machine> for State {
+impl blocking::State<Machine> for Stage {
     fn call_handler(
         &mut self,
         machine: &mut Machine,
         input: &Input<'_>,
         outbox: &mut Outbox,
     ) -> Handled<Self> {
-        match (*self, input) {
-            (Self::Precheck, Input::Event(e, _)) => machine.precheck(&e.event, outbox).into(),
-            (Self::Infer, Input::Event(e, _)) => machine.infer(&e.event, outbox).into(),
-            (Self::Execute, Input::Event(e, _)) => machine.execute(&e.event, outbox).into(),
-            (Self::ValidateCalls, Input::Pass) => machine.validate_calls(outbox).into(),
-            (Self::Observe, Input::Pass) => machine.observe().into(),
-            (Self::Commit, Input::Pass) => machine.commit(outbox).into(),
+        match (&mut *self, input) {
+            (Self::Precheck, Input::Event(e, _)) => {
+                let reply = machine.precheck(&e.event, outbox);
+                replied(reply, machine, self, outbox)
+            }
+            (Self::Infer(awaited), Input::Event(e, _)) => {
+                let reply = machine.infer(&e.event, awaited, outbox);
+                replied(reply, machine, self, outbox)
+            }
+            (Self::Execute(batch), Input::Event(e, _)) => {
+                let reply = machine.execute(&e.event, batch, outbox);
+                replied(reply, machine, self, outbox)
+            }
+            (Self::ValidateCalls(arrived), Input::Pass) => {
+                Handled::Transition(machine.validate_calls(arrived, outbox).into())
+            }
+            (Self::Observe(ended), Input::Pass) => {
+                Handled::Transition(machine.observe(std::mem::take(ended)).into())
+            }
+            (Self::Commit, Input::Pass) => Handled::Transition(machine.commit(outbox).into()),
+            // `Run::step` pushes through passed states before the next event, and hands TERMINATE nothing.
             (
-                Self::ValidateCalls | Self::Observe | Self::Commit | Self::Terminate,
+                Self::ValidateCalls(_) | Self::Observe(_) | Self::Commit | Self::Terminate(_),
                 Input::Event(..),
             )
-            | (Self::Precheck | Self::Infer | Self::Execute | Self::Terminate, Input::Pass) => {
-                Handled::Super
-            }
+            | (
+                Self::Precheck | Self::Infer(_) | Self::Execute(_) | Self::Terminate(_),
+                Input::Pass,
+            ) => Handled::Super,
         }
     }
 
-    fn superstate(&mut self) -> Option<Region> {
+    fn superstate(&mut self) -> Option<Region<'_>> {
         Some(match self {
-            Self::Terminate => Region::Root(*self),
-            Self::Precheck
-            | Self::Infer
-            | Self::ValidateCalls
-            | Self::Execute
-            | Self::Observe
-            | Self::Commit => Region::Live(*self),
+            Self::Precheck => Region::Live(Resting::Precheck),
+            Self::Infer(awaited) => Region::Live(Resting::Infer(*awaited)),
+            Self::Execute(batch) => Region::Live(Resting::Execute(batch)),
+            Self::ValidateCalls(_) | Self::Observe(_) | Self::Commit | Self::Terminate(_) => {
+                Region::Root(self.view())
+            }
         })
     }
 }
 
-impl blocking::Superstate<Machine> for Region {
+impl blocking::Superstate<Machine> for Region<'_> {
     fn call_handler(
         &mut self,
         machine: &mut Machine,
         input: &Input<'_>,
         outbox: &mut Outbox,
-    ) -> Handled<State> {
-        match (&*self, input) {
-            (Self::Live(state), Input::Event(e, _)) => machine.live(*state, &e.event, outbox),
-            (Self::Root(state), Input::Event(e, _)) => {
-                machine.ignore(*state, &e.event, outbox);
+    ) -> Handled<Stage> {
+        match (self, input) {
+            (Self::Live(resting), Input::Event(e, _)) => machine.live(resting, &e.event, outbox),
+            (Self::Root(view), Input::Event(e, _)) => {
+                machine.ignore(*view, &e.event, outbox);
                 Handled::Handled
             }
             (Self::Live(_) | Self::Root(_), Input::Pass) => Handled::Handled,
         }
     }
 
-    fn superstate(&mut self) -> Option<Self> {
+    fn superstate(&mut self) -> Option<Region<'_>> {
         match self {
-            Self::Live(state) => Some(Self::Root(*state)),
+            Self::Live(resting) => Some(Region::Root(resting.view())),
             Self::Root(_) => None,
         }
     }

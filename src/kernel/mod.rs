@@ -21,6 +21,7 @@ mod commit;
 mod context;
 mod conversation;
 mod deadline;
+mod decision;
 mod digest;
 mod edges;
 mod effect;
@@ -29,6 +30,7 @@ mod event;
 mod execute;
 mod gate;
 mod guard;
+mod history;
 mod infer;
 mod judge;
 mod machine;
@@ -39,8 +41,11 @@ mod precheck;
 mod predicate;
 mod predicates;
 mod proof;
+mod record;
+mod report;
 mod run;
 mod session;
+mod stage;
 mod state;
 mod summary;
 #[cfg(test)]
@@ -77,19 +82,18 @@ mod validate_calls;
 
 pub(crate) use conversation::conversation_digest;
 pub(crate) use edges::EDGES;
-pub(crate) use effect::{CallOrder, InferRequest, XmlOffer};
-pub use effect::{Effect, ToolExposure};
+pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
+pub(crate) use effect::{SummaryRequest, XmlOffer};
 pub(crate) use entry::{
     Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, Counters,
     DroppedResult, EntryKind, PolicyRecord, ReportRecord, ReportSource,
 };
 pub use entry::{EffectRecord, EntryDraft};
-pub(crate) use event::{
-    Approval, BringUpFault, InferenceFailed, Interrupter, LostEffect, ParentRun, Resumed,
-};
 pub use event::{
-    Event, EventKind, InferenceReturned, Probed, ProbedTarget, RunStarted, ToolReturned,
+    Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted,
+    ToolReturned,
 };
+pub(crate) use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
 pub(crate) use execute::judged_outcome;
 pub(crate) use gate::Admitted;
 #[cfg(test)]
@@ -99,4 +103,3 @@ pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;
 pub(crate) use state::State;
-pub(crate) use summary::SummaryRequest;

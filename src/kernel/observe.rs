@@ -3,171 +3,149 @@
 use serde::Serialize;
 
 use super::ReportSource;
-use super::batch::Slot;
-use super::edges::{FromObserve, Reply};
+use super::batch::{BatchCall, Ended, FailedEnd, Settled, Shown};
+use super::edges::FromObserve;
 use super::guard::{Guard, holds};
-use super::machine::{Machine, Phase, Verdict};
+use super::machine::{Machine, Verdict};
 use super::proof::Proof;
-use super::session::Report;
-use super::summary::Summary;
+use super::report::Report;
 use super::texts::FailedReason;
 use crate::contract::ToolTransport;
 use crate::message::{
-    AgentMessage, EnvelopeStatus, Observed, ObservedStatus, ToolEnvelope, ToolOutcome,
-    cut_to_limit, estimate_tokens, exact_sum,
+    AgentMessage, EnvelopeStatus, Observed, ObservedStatus, ToolEnvelope, cut_to_limit,
+    estimate_tokens, exact_sum,
 };
 
 impl Machine {
-    pub(super) fn observe(&mut self) -> Reply<FromObserve> {
-        self.phase = Phase::Nothing;
-        self.observe_batch();
+    pub(super) fn observe(&mut self, ended: Ended) -> FromObserve {
+        self.observe_calls(ended.calls);
         if self.verdict == Verdict::None {
             self.verdict = Verdict::Advanced;
         }
-        Reply::Go(FromObserve::Commit)
+        FromObserve::Commit
     }
 
-    /// Appends one observation for each call of the batch, in the message's order; calls inside a container have one together,
-    /// and an accepted final report has none.
-    pub(super) fn observe_batch(&mut self) {
-        let batch = std::mem::take(&mut self.batch);
-        let mut seen: Vec<Seen> = Vec::with_capacity(batch.calls.len());
-        for call in batch.calls {
-            let name = call.invocation.name;
+    /// Appends one observation for each call, in the message's order; calls inside a container have one together, and an
+    /// accepted final report has none.
+    pub(super) fn observe_calls(&mut self, calls: Vec<BatchCall<Settled>>) {
+        let mut all: Vec<Observation> = Vec::with_capacity(calls.len());
+        for call in calls {
+            let (id, name) = (call.invocation.id, call.invocation.name);
             let observed = self.observed(&call.slot);
             let (text, tokens) = match call.slot {
-                Slot::Answered(reason) => counted(reason.observation()),
-                Slot::Said(text) => counted(text),
-                Slot::Report => (String::new(), Counted::Report),
-                // EXECUTE leaves no call pending, awaiting or running; if it did, its effect would be unknown.
-                Slot::Pending(_) | Slot::Awaiting(_) | Slot::Running(_) => {
-                    counted(FailedReason::EffectUnknown.observation())
+                Settled::Answered(reason) => counted(reason.observation()),
+                Settled::Said(text) => counted(text),
+                Settled::Report => {
+                    all.push(Observation::Report { id, observed });
+                    continue;
                 }
-                Slot::Ended {
-                    outcome,
-                    dropped,
-                    summary,
-                    ..
-                } => {
-                    let (text, tokens) = self.observe_outcome(&outcome, &name, dropped);
-                    match summary {
-                        Summary::Made { text, tokens } => (text, Counted::Already(tokens)),
-                        Summary::None | Summary::Asked(_) => (text, tokens),
-                    }
-                }
+                Settled::Returned {
+                    envelope, shown, ..
+                } => self.returned(&envelope, shown),
+                Settled::Failed { end, .. } => counted(failed(end, &name).observation()),
             };
-            seen.push(Seen {
-                id: call.invocation.id,
-                name,
+            let seen = Seen {
                 observed,
-                part: call.part,
                 text,
                 tokens,
-            });
+            };
+            match (call.part, all.last_mut()) {
+                (None, _) => all.push(Observation::Call { id, seen }),
+                (Some(part), Some(Observation::Container { id, parts }))
+                    if *id == part.container =>
+                {
+                    parts.push((part.label, name, seen));
+                }
+                (Some(part), _) => all.push(Observation::Container {
+                    id: part.container,
+                    parts: vec![(part.label, name, seen)],
+                }),
+            }
         }
         let unreported = self.settle_report();
-        let mut seen = seen.into_iter().peekable();
-        while let Some(first) = seen.next() {
-            let Some((container, _)) = &first.part else {
-                self.say(first, unreported.as_ref());
-                continue;
-            };
-            let container = container.clone();
-            let mut parts = vec![first];
-            let beside = |next: &Seen| next.part.as_ref().is_some_and(|(id, _)| *id == container);
-            while let Some(next) = seen.next_if(beside) {
-                parts.push(next);
+        for observation in all {
+            match (observation, &unreported) {
+                (Observation::Report { .. }, None) => {}
+                (Observation::Report { id, observed }, Some(reason)) => {
+                    let (text, tokens) = counted(reason.observation());
+                    let seen = Seen {
+                        observed,
+                        text,
+                        tokens,
+                    };
+                    self.append_observation(id, seen);
+                }
+                (Observation::Call { id, seen }, _) => self.append_observation(id, seen),
+                (Observation::Container { id, parts }, _) => self.append_parts(id, &parts),
             }
-            self.say_parts(container, &parts);
         }
     }
 
     /// One call's observation. EXECUTE has already counted what returned; the rest is counted here.
-    fn say(&mut self, seen: Seen, unreported: Option<&FailedReason>) {
-        let (text, tokens) = match (seen.tokens, unreported) {
-            (Counted::Report, None) => return,
-            (Counted::Report, Some(reason)) => counted(reason.observation()),
-            (tokens, _) => (seen.text, tokens),
-        };
+    fn append_observation(&mut self, id: String, seen: Seen) {
         let observation = |tokens| AgentMessage {
             observed: seen.observed,
-            ..AgentMessage::observation(seen.id, text, tokens)
+            ..AgentMessage::observation(id, seen.text, tokens)
         };
-        match tokens {
+        match seen.tokens {
             Counted::Already(tokens) => self.conversation.push(observation(tokens)),
             Counted::Now(tokens) => self.append_pending(observation(tokens)),
-            Counted::Report => {}
         }
     }
 
     /// How a call ended, where results are told in text.
-    fn observed(&self, slot: &Slot) -> Option<Observed> {
+    fn observed(&self, call: &Settled) -> Option<Observed> {
         let failed = |duration_ms| Observed {
             duration_ms,
             status: ObservedStatus::Failed,
         };
-        let observed = match slot {
-            Slot::Said(_) => Observed {
+        let observed = match call {
+            Settled::Said(_) => Observed {
                 duration_ms: 0,
                 status: ObservedStatus::Ok,
             },
-            Slot::Ended {
-                outcome, dropped, ..
-            } => match outcome.as_ref() {
-                ToolOutcome::Returned(envelope)
-                    if envelope.status == EnvelopeStatus::Ok && !dropped =>
-                {
-                    Observed {
-                        duration_ms: envelope.duration_ms,
-                        status: ObservedStatus::Ok,
-                    }
-                }
-                ToolOutcome::Returned(envelope) => failed(envelope.duration_ms),
-                ToolOutcome::Malformed { .. }
-                | ToolOutcome::ConnectionLost { .. }
-                | ToolOutcome::TimedOut
-                | ToolOutcome::Cancelled
-                | ToolOutcome::ToolChanged => failed(0),
+            Settled::Returned {
+                envelope, shown, ..
+            } if envelope.status == EnvelopeStatus::Ok && *shown != Shown::Nothing => Observed {
+                duration_ms: envelope.duration_ms,
+                status: ObservedStatus::Ok,
             },
-            Slot::Answered(_)
-            | Slot::Report
-            | Slot::Pending(_)
-            | Slot::Awaiting(_)
-            | Slot::Running(_) => failed(0),
+            Settled::Returned { envelope, .. } => failed(envelope.duration_ms),
+            Settled::Answered(_) | Settled::Report | Settled::Failed { .. } => failed(0),
         };
         (self.contract.tool_transport == ToolTransport::Xml).then_some(observed)
     }
 
     /// The observation of a container: what came of each call in it. The whole is never cut; its parts were.
-    fn say_parts(&mut self, container: String, parts: &[Seen]) {
+    fn append_parts(&mut self, container: String, parts: &[(String, String, Seen)]) {
         let rendered = |text: fn(&Seen) -> &str| {
             let shown: Vec<PartShown<'_>> = parts
                 .iter()
-                .map(|part| PartShown {
-                    id: part.part.as_ref().map_or("", |(_, label)| label),
-                    output: text(part),
-                    tool: &part.name,
+                .map(|(label, tool, seen)| PartShown {
+                    id: label,
+                    output: text(seen),
+                    tool,
                 })
                 .collect();
             // Three strings each: serialising them cannot fail.
             serde_json::to_string(&shown).unwrap_or_default()
         };
         let frame = estimate_tokens(&rendered(|_| ""));
-        let fresh = parts.iter().fold(frame, |sum, part| match part.tokens {
-            Counted::Now(tokens) => exact_sum(sum, tokens),
-            Counted::Already(_) | Counted::Report => sum,
-        });
-        let already = parts.iter().fold(0, |sum, part| match part.tokens {
-            Counted::Already(tokens) => exact_sum(sum, tokens),
-            Counted::Now(_) | Counted::Report => sum,
-        });
+        let (fresh, already) = parts
+            .iter()
+            .fold((frame, 0), |(fresh, already), (.., seen)| {
+                match seen.tokens {
+                    Counted::Now(tokens) => (exact_sum(fresh, tokens), already),
+                    Counted::Already(tokens) => (fresh, exact_sum(already, tokens)),
+                }
+            });
         self.context.new = exact_sum(self.context.new, fresh);
         let tokens = exact_sum(fresh, already);
-        let text = rendered(|part| &part.text);
+        let text = rendered(|seen| &seen.text);
         // The container took as long as its parts, and failed where one of them did.
         let observed = parts
             .iter()
-            .filter_map(|part| part.observed)
+            .filter_map(|(.., seen)| seen.observed)
             .reduce(|a, b| Observed {
                 duration_ms: exact_sum(a.duration_ms, b.duration_ms),
                 status: if a.status == ObservedStatus::Ok {
@@ -205,31 +183,21 @@ impl Machine {
         }
     }
 
-    fn observe_outcome(
-        &mut self,
-        outcome: &ToolOutcome,
-        name: &str,
-        dropped: bool,
-    ) -> (String, Counted) {
-        let reason = match outcome {
-            ToolOutcome::Returned(envelope) => {
-                self.count_executed(envelope);
-                if dropped {
-                    let stub = FailedReason::ContextExceeded.observation();
-                    let tokens = estimate_tokens(&stub);
-                    return (stub, Counted::Already(tokens));
-                }
+    /// What the model is shown of a result, which counts as executed from now on.
+    fn returned(&mut self, envelope: &ToolEnvelope, shown: Shown) -> (String, Counted) {
+        self.count_executed(envelope);
+        match shown {
+            Shown::Cut => {
                 let text = self.observation_text(envelope);
-                return (text, Counted::Already(envelope.tokens));
+                (text, Counted::Already(envelope.tokens))
             }
-            ToolOutcome::Malformed { .. } | ToolOutcome::Cancelled => FailedReason::EffectUnknown,
-            ToolOutcome::TimedOut => FailedReason::Timeout,
-            ToolOutcome::ConnectionLost { .. } => FailedReason::ConnectionLost,
-            ToolOutcome::ToolChanged => FailedReason::NotFound {
-                name: name.to_owned(),
-            },
-        };
-        counted(reason.observation())
+            Shown::Nothing => {
+                let stub = FailedReason::ContextExceeded.observation();
+                let tokens = estimate_tokens(&stub);
+                (stub, Counted::Already(tokens))
+            }
+            Shown::Summary { text, tokens } => (text, Counted::Already(tokens)),
+        }
     }
 
     fn count_executed(&mut self, envelope: &ToolEnvelope) {
@@ -270,12 +238,27 @@ pub(crate) fn observation_text(envelope: &ToolEnvelope, limit: u64, marker: &str
     cut_to_limit(&shown, original, limit, marker).text
 }
 
-/// One call of the batch and what is said of it.
+/// What the model is shown at one place of the conversation.
+enum Observation {
+    Call {
+        id: String,
+        seen: Seen,
+    },
+    /// Of each part its label, the tool's name and what is shown of it.
+    Container {
+        id: String,
+        parts: Vec<(String, String, Seen)>,
+    },
+    /// What is shown depends on what the report comes to.
+    Report {
+        id: String,
+        observed: Option<Observed>,
+    },
+}
+
+/// What is shown of one call.
 struct Seen {
-    id: String,
-    name: String,
     observed: Option<Observed>,
-    part: Option<(String, String)>,
     text: String,
     tokens: Counted,
 }
@@ -284,8 +267,6 @@ struct Seen {
 enum Counted {
     Already(u64),
     Now(u64),
-    /// What is said of it depends on what the report comes to.
-    Report,
 }
 
 /// What the model is shown of one call in a container.
@@ -299,4 +280,15 @@ struct PartShown<'a> {
 fn counted(text: String) -> (String, Counted) {
     let tokens = estimate_tokens(&text);
     (text, Counted::Now(tokens))
+}
+
+fn failed(end: FailedEnd, name: &str) -> FailedReason {
+    match end {
+        FailedEnd::Malformed | FailedEnd::Cancelled => FailedReason::EffectUnknown,
+        FailedEnd::TimedOut => FailedReason::Timeout,
+        FailedEnd::ConnectionLost => FailedReason::ConnectionLost,
+        FailedEnd::ToolChanged => FailedReason::NotFound {
+            name: name.to_owned(),
+        },
+    }
 }

@@ -1,20 +1,18 @@
 //! What one step gives out: its entries, then its effects. The parts of the entry under way are collected by handlers and
 //! sealed by the transition hook.
 
-use super::machine::Machine;
 use super::{
-    Action, CallOrder, Check, ContextAccount, ContextBlock, Effect, EffectRecord, EntryDraft,
-    EntryKind, Event, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, State,
-    SummaryRequest, ToolExposure,
+    CallOrder, Check, ContextAccount, ContextBlock, Effect, EffectRecord, EntryDraft, Event,
+    InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, SummaryRequest, ToolExposure,
 };
 use crate::message::Digest;
 
 /// The output of one step while it is being made.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    entries: Vec<EntryDraft>,
+    pub(super) entries: Vec<EntryDraft>,
     effects: Vec<Effect>,
-    records: Vec<EffectRecord>,
+    pub(super) records: Vec<EffectRecord>,
     pub(super) checks: Vec<Check>,
     pub(super) policy: Option<PolicyRecord>,
     pub(super) predicate: Option<Predicate>,
@@ -101,87 +99,5 @@ impl Outbox {
     fn issue(&mut self, record: EffectRecord, effect: Effect) {
         self.records.push(record);
         self.effects.push(effect);
-    }
-
-    /// Entry of a transition.
-    pub(super) fn transition(&mut self, machine: &mut Machine, from: State, to: State) {
-        self.write(machine, EntryKind::Transition, from, to, None);
-    }
-
-    /// Entry of an event that changed no state.
-    pub(super) fn note(&mut self, machine: &mut Machine, state: State, note: &str) {
-        self.note = Some(note.to_owned());
-        self.write(machine, EntryKind::Noted, state, state, None);
-    }
-
-    /// Entry of an event that changed nothing.
-    pub(super) fn write_ignored(&mut self, machine: &mut Machine, state: State) {
-        self.write(machine, EntryKind::Ignored, state, state, None);
-    }
-
-    /// Entry 0.
-    pub(super) fn write_start(&mut self, machine: &mut Machine) {
-        self.write(
-            machine,
-            EntryKind::Start,
-            State::Precheck,
-            State::Precheck,
-            None,
-        );
-    }
-
-    /// The last entry.
-    pub(super) fn write_seal(&mut self, machine: &mut Machine) {
-        let length = machine.seq + 1;
-        self.write(
-            machine,
-            EntryKind::Seal,
-            State::Terminate,
-            State::Terminate,
-            Some(length),
-        );
-    }
-
-    fn write(
-        &mut self,
-        machine: &mut Machine,
-        kind: EntryKind,
-        from: State,
-        to: State,
-        length: Option<u64>,
-    ) {
-        let target_index = machine.turn.target(machine.contract.attempt_targets());
-        let target = machine.contract.targets.get(target_index);
-        let action = Action {
-            adapter_version: target.map_or_else(String::new, |t| t.adapter_version.clone()),
-            attempt: machine.turn.attempt,
-            blocked: self.blocked.take(),
-            checks: std::mem::take(&mut self.checks),
-            closing: machine.closing,
-            context: self.context.take(),
-            conversation_digest: machine.conversation.digest(),
-            counters: machine.counters,
-            effects: std::mem::take(&mut self.records),
-            from,
-            kind,
-            length,
-            model_fingerprint: target.map_or_else(String::new, |t| t.model_fingerprint.clone()),
-            model_profile_id: target.map_or_else(String::new, |t| t.model_profile_id.clone()),
-            note: self.note.take(),
-            outcome: machine.outcome,
-            policy: self.policy.take(),
-            predicate: self.predicate.take(),
-            report: self.report.take(),
-            seq: machine.seq,
-            state_digest: machine.state_digest(to),
-            step_id: machine.turn.number,
-            target: u32::try_from(target_index).unwrap_or(u32::MAX),
-            to,
-        };
-        machine.seq += 1;
-        self.entries.push(EntryDraft {
-            action,
-            event: None,
-        });
     }
 }

@@ -1,12 +1,13 @@
 //! PRECHECK: every check in its order, all recorded, the first failed gives the code (semantics §1).
 
+use super::commit::Carried;
+use super::decision::{Decision, Ending};
 use super::edges::{FromPrecheck, Reply};
-use super::machine::{Machine, Phase};
+use super::machine::Machine;
 use super::outbox::Outbox;
-use super::predicates::Decision;
 use super::{
     AgentOutcome, Check, CheckName, EventKind, LostEffect, Outcome, OutcomeCode, PolicyRecord,
-    Predicate, PredicateName, Probed, RunStarted, State,
+    PredicateName, Probed, RunStarted,
 };
 use crate::contract::{
     CONTRACT_FORMAT, SEMANTICS_VERSION, ToolFault, context_feasible, profile_faults,
@@ -86,8 +87,7 @@ impl Machine {
             EventKind::Probed(probed) => self.judge_precheck(probed, outbox),
             EventKind::EffectLost(LostEffect::Probe) => {
                 outbox.probe();
-                outbox.note(self, State::Precheck, "the probe is repeated");
-                Reply::Stay
+                Reply::Stay("the probe is repeated")
             }
             EventKind::RunStarted(_)
             | EventKind::InferenceReturned(_)
@@ -104,7 +104,6 @@ impl Machine {
     }
 
     fn judge_precheck(&mut self, probed: &Probed, outbox: &mut Outbox) -> Reply<FromPrecheck> {
-        self.phase = Phase::Nothing;
         let asked = self.contract.attempt_targets();
         let responsive = probed.targets.iter().take(asked).any(|t| t.responsive);
         let details: Vec<&str> = probed.targets.iter().map(|t| t.detail.as_str()).collect();
@@ -117,11 +116,11 @@ impl Machine {
         let failed = checks.iter().find(|c| !c.ok).map(|c| c.name);
         outbox.policy = Some(self.policy_record());
         let ended = match (self.decide_interruption(), failed) {
-            (Some(decision), _) => Some(decision),
+            (Some(ending), _) => Some(ending),
             // A stop that was asked for meanwhile is why the run ends.
             (None, Some(name)) if !self.stop_requested => {
                 outbox.note = checks.iter().find(|c| !c.ok).map(|c| c.detail.clone());
-                Some(Decision::end(
+                Some(Ending::by(
                     0,
                     PredicateName::CheckFailed,
                     Outcome::new(AgentOutcome::FailedPreflight, self.preflight_code(name)),
@@ -130,22 +129,19 @@ impl Machine {
             (None, _) => None,
         };
         outbox.checks = checks;
-        let decision = ended.unwrap_or_else(|| self.decide_first());
-        match self.apply(&decision, outbox) {
-            Some(outcome) => {
-                self.finish(outcome, outbox);
-                Reply::Go(FromPrecheck::Terminate)
-            }
-            None => Reply::Go(FromPrecheck::Infer),
-        }
+        let decision = ended.map_or_else(|| self.decide_first(), Decision::End);
+        Reply::Go(match self.carry_out(decision, outbox) {
+            Carried::On(awaited) => FromPrecheck::Infer(awaited),
+            Carried::Out(outcome) => FromPrecheck::Terminate(outcome),
+        })
     }
 
     /// The end of a run that never left PRECHECK: interrupted, out of time, or resumed under another contract.
-    pub(super) fn end_precheck_early(&mut self, outbox: &mut Outbox) {
+    pub(super) fn end_precheck_early(&mut self, outbox: &mut Outbox) -> Outcome {
         outbox.checks = std::mem::take(&mut self.checks);
         outbox.policy = Some(self.policy_record());
-        let decision = self.decide_interruption().unwrap_or_else(|| {
-            Decision::end(
+        let ending = self.decide_interruption().unwrap_or_else(|| {
+            Ending::by(
                 0,
                 PredicateName::CheckFailed,
                 Outcome::new(
@@ -154,9 +150,7 @@ impl Machine {
                 ),
             )
         });
-        if let Some(outcome) = self.apply(&decision, outbox) {
-            self.finish(outcome, outbox);
-        }
+        self.end(&ending, outbox)
     }
 
     fn policy_record(&mut self) -> PolicyRecord {
@@ -181,14 +175,6 @@ impl Machine {
             CheckName::Backend => OutcomeCode::BackendUnavailable,
         }
     }
-
-    /// Ends the run: the outcome is fixed, and the driver is told.
-    pub(super) fn finish(&mut self, outcome: Outcome, outbox: &mut Outbox) {
-        self.outcome = Some(outcome);
-        outbox.report = self.report_record();
-        self.phase = Phase::Nothing;
-        outbox.finish(outcome);
-    }
 }
 
 /// What is wrong with the conversation at the start: it says what the contract's `system` says, once, first.
@@ -212,14 +198,4 @@ fn opening_fault(system: &str, messages: &[AgentMessage]) -> Option<String> {
 fn check(name: CheckName, ok: bool, fault: impl FnOnce() -> String) -> Check {
     let detail = if ok { String::new() } else { fault() };
     Check { detail, name, ok }
-}
-
-impl Decision {
-    /// An end by the predicate of that number and name.
-    pub(super) const fn end(item: u8, name: PredicateName, outcome: Outcome) -> Self {
-        Self::End {
-            predicate: Predicate { item, name },
-            outcome,
-        }
-    }
 }

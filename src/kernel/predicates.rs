@@ -2,6 +2,7 @@
 //! changes nothing.
 
 use super::context::{limit, ratio_threshold, schema_tokens, target_name};
+use super::decision::{Decision, Ending, Next};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
 use super::proof::{required_success, unproven_success};
@@ -13,31 +14,6 @@ use super::{
 use crate::contract::ToolPolicy;
 use crate::message::{ProviderFaultClass, estimate_tokens};
 
-/// What COMMIT decides.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
-    /// The run ends.
-    End {
-        predicate: Predicate,
-        outcome: Outcome,
-    },
-    /// The run goes on.
-    Continue { predicate: Predicate, next: Next },
-}
-
-/// How a run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// The same attempt again: its inference was lost.
-    Again,
-    /// The next attempt of the turn.
-    Retry,
-    /// The next turn.
-    Turn,
-    /// The next turn, as the closing one.
-    Closing(ClosingReason),
-}
-
 impl Machine {
     /// All seven items, for the step that COMMIT looks at.
     pub(super) fn decide(&self) -> Decision {
@@ -46,7 +22,7 @@ impl Machine {
             .or_else(|| self.decide_violation())
             .or_else(|| self.decide_fault())
             .or_else(|| self.decide_terminal())
-            .unwrap_or_else(|| self.decide_next(self.next_in_turn()))
+            .map_or_else(|| self.decide_next(self.next_in_turn()), Decision::End)
     }
 
     /// The first request is judged like any other.
@@ -62,12 +38,12 @@ impl Machine {
                 },
                 next,
             },
-            other @ (Decision::Continue { .. } | Decision::End { .. }) => other,
+            other @ (Decision::Continue { .. } | Decision::End(_)) => other,
         }
     }
 
     /// Item 1: interrupts, then deadlines.
-    pub(super) fn decide_interruption(&self) -> Option<Decision> {
+    pub(super) fn decide_interruption(&self) -> Option<Ending> {
         if let Some(by) = self.interrupted
             && holds(Guard::Interrupted, true)
         {
@@ -77,21 +53,21 @@ impl Machine {
                 Interrupter::Parent => OutcomeCode::Parent,
             };
             let outcome = Outcome::new(AgentOutcome::Interrupted, code);
-            return Some(Decision::end(1, PredicateName::Interrupted, outcome));
+            return Some(Ending::by(1, PredicateName::Interrupted, outcome));
         }
         if self.total_exceeded() {
             let outcome = Outcome::new(AgentOutcome::FailedTimeout, OutcomeCode::TotalTimeout);
-            return Some(Decision::end(1, PredicateName::TotalTimeout, outcome));
+            return Some(Ending::by(1, PredicateName::TotalTimeout, outcome));
         }
         if self.step_exceeded() {
             let outcome = Outcome::new(AgentOutcome::FailedTimeout, OutcomeCode::StepTimeout);
-            return Some(Decision::end(1, PredicateName::StepTimeout, outcome));
+            return Some(Ending::by(1, PredicateName::StepTimeout, outcome));
         }
         None
     }
 
     /// Item 2: a budget is already exceeded, or a message would have passed a call limit.
-    fn decide_exceeded(&self) -> Option<Decision> {
+    fn decide_exceeded(&self) -> Option<Ending> {
         let passed = if let Verdict::Limit(code) = self.verdict {
             Some(code)
         } else {
@@ -99,20 +75,16 @@ impl Machine {
         };
         let code = self.budget_exceeded().or(passed)?;
         let outcome = Outcome::new(AgentOutcome::FailedBudgetExhausted, code);
-        Some(Decision::end(2, PredicateName::BudgetExceeded, outcome))
+        Some(Ending::by(2, PredicateName::BudgetExceeded, outcome))
     }
 
-    /// Item 3: the contract was broken, or a terminal response lacks the required proof.
-    fn decide_violation(&self) -> Option<Decision> {
+    /// Item 3, the first half: the contract was broken.
+    fn decide_violation(&self) -> Option<Ending> {
         if let Verdict::Violation(code) = self.verdict {
             let outcome = Outcome::new(AgentOutcome::FailedContractViolation, code);
-            return Some(Decision::end(3, PredicateName::ContractViolation, outcome));
+            return Some(Ending::by(3, PredicateName::ContractViolation, outcome));
         }
-        let unproven = self.verdict == Verdict::Terminal && self.required_unproven();
-        holds(Guard::RequiredProof, unproven).then(|| {
-            let outcome = Outcome::new(AgentOutcome::FailedProtocolNoTools, self.unproven_code());
-            Decision::end(3, PredicateName::RequiredWithoutProof, outcome)
-        })
+        None
     }
 
     fn unproven_code(&self) -> OutcomeCode {
@@ -124,8 +96,8 @@ impl Machine {
     }
 
     /// Item 4: faults of this step that allow no further attempt.
-    fn decide_fault(&self) -> Option<Decision> {
-        let end = |name, class, code| Some(Decision::end(4, name, Outcome::new(class, code)));
+    fn decide_fault(&self) -> Option<Ending> {
+        let end = |name, class, code| Some(Ending::by(4, name, Outcome::new(class, code)));
         let failure = match &self.verdict {
             Verdict::EnvelopeMalformed => {
                 return end(
@@ -223,20 +195,25 @@ impl Machine {
         None
     }
 
-    /// Item 6, which item 5 never keeps from: an acceptable terminal response under a satisfied policy.
-    fn decide_terminal(&self) -> Option<Decision> {
+    /// A terminal response: the second half of item 3 where the required proof is missing, else item 6, which item 5 never
+    /// keeps from. Item 4 has nothing to say of such a step.
+    fn decide_terminal(&self) -> Option<Ending> {
         if self.verdict != Verdict::Terminal {
             return None;
         }
         let code = self.success_code();
         let outcome = match (self.contract.tool_policy, &self.proof) {
             (ToolPolicy::Required, Some(proof)) => required_success(proof.clone(), code),
-            // Item 3 has decided this already; without a proof there is no success to return.
-            (ToolPolicy::Required, None) => return None,
+            (ToolPolicy::Required, None) => {
+                let class = AgentOutcome::FailedProtocolNoTools;
+                let outcome = Outcome::new(class, self.unproven_code());
+                return holds(Guard::RequiredProof, true)
+                    .then(|| Ending::by(3, PredicateName::RequiredWithoutProof, outcome));
+            }
             (ToolPolicy::Optional, _) => unproven_success(self.counters.executed, code),
             (ToolPolicy::Forbidden, _) => unproven_success(0, code),
         };
-        Some(Decision::end(6, PredicateName::TerminalResponse, outcome))
+        Some(Ending::by(6, PredicateName::TerminalResponse, outcome))
     }
 
     fn attempts_used_up(&self) -> bool {
@@ -269,7 +246,7 @@ impl Machine {
         }
         if self.closing.is_none() && self.context_used_up(wish) {
             if let Some(end) = self.closing_without_proof(5) {
-                return end;
+                return end.into();
             }
             return self.within_budgets(
                 5,
@@ -288,12 +265,12 @@ impl Machine {
                 if let Some(reason) = self.closing
                     && holds(Guard::ClosingSpent, true)
                 {
-                    return Self::closing_spent(reason);
+                    return Self::closing_spent(reason).into();
                 }
                 let failed = self.verdict == Verdict::ReportFailed;
                 if holds(Guard::ReportFailed, failed) {
                     if let Some(end) = self.closing_without_proof(7) {
-                        return end;
+                        return end.into();
                     }
                     let closing = Next::Closing(ClosingReason::FinalReportFailed);
                     return self.within_budgets(7, PredicateName::FinalReportFailed, closing);
@@ -301,7 +278,7 @@ impl Machine {
                 let is_last = self.turn.number.saturating_add(1) >= self.contract.max_turns;
                 if holds(Guard::LastTurn, is_last) {
                     if let Some(end) = self.closing_without_proof(7) {
-                        return end;
+                        return end.into();
                     }
                     let closing = Next::Closing(ClosingReason::MaxTurns);
                     return self.within_budgets(7, PredicateName::LastTurn, closing);
@@ -315,7 +292,7 @@ impl Machine {
     fn decide_stop(&self, wish: Next) -> Decision {
         let stopped = || {
             let outcome = Outcome::new(AgentOutcome::Interrupted, OutcomeCode::Stop);
-            Decision::end(7, PredicateName::Stop, outcome)
+            Decision::End(Ending::by(7, PredicateName::Stop, outcome))
         };
         match self.closing {
             // The closing turn that the stop asked for takes its course.
@@ -327,7 +304,7 @@ impl Machine {
             None => {
                 let closing = Next::Closing(ClosingReason::Stop);
                 match self.within_budgets(7, PredicateName::Stop, closing) {
-                    Decision::End { .. } => stopped(),
+                    Decision::End(_) => stopped(),
                     go_on @ Decision::Continue { .. } => go_on,
                 }
             }
@@ -335,18 +312,18 @@ impl Machine {
     }
 
     /// Under `required` without proof no closing turn is begun.
-    fn closing_without_proof(&self, item: u8) -> Option<Decision> {
+    fn closing_without_proof(&self, item: u8) -> Option<Ending> {
         holds(Guard::ClosingProof, self.required_unproven()).then(|| {
             let outcome = Outcome::new(
                 AgentOutcome::FailedProtocolNoTools,
                 OutcomeCode::SynthesisWithoutTools,
             );
-            Decision::end(item, PredicateName::SynthesisWithoutProof, outcome)
+            Ending::by(item, PredicateName::SynthesisWithoutProof, outcome)
         })
     }
 
     /// A closing turn ended without an acceptable answer.
-    fn closing_spent(reason: ClosingReason) -> Decision {
+    fn closing_spent(reason: ClosingReason) -> Ending {
         let (class, code) = match reason {
             ClosingReason::MaxTurns => (
                 AgentOutcome::FailedBudgetExhausted,
@@ -359,7 +336,7 @@ impl Machine {
                 OutcomeCode::FinalReportSchema,
             ),
         };
-        Decision::end(
+        Ending::by(
             7,
             PredicateName::NextExceedsBudget,
             Outcome::new(class, code),
@@ -405,11 +382,10 @@ impl Machine {
     /// Item 7, the budgets: the request is judged before it is issued.
     fn within_budgets(&self, item: u8, name: PredicateName, next: Next) -> Decision {
         match self.request_over(self.next_target(next), self.projected(next)) {
-            Some(code) => Decision::end(
-                7,
-                PredicateName::NextExceedsBudget,
-                Outcome::new(AgentOutcome::FailedBudgetExhausted, code),
-            ),
+            Some(code) => {
+                let outcome = Outcome::new(AgentOutcome::FailedBudgetExhausted, code);
+                Ending::by(7, PredicateName::NextExceedsBudget, outcome).into()
+            }
             None => Decision::Continue {
                 predicate: Predicate { item, name },
                 next,

@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use statig::blocking::{IntoStateMachineExt, StateMachine};
 
-use super::batch::Batch;
 use super::context::ContextLedger;
 use super::conversation::Conversation;
-use super::judge::CallHistory;
-use super::machine::{Input, Machine, Phase, Verdict};
+use super::history::CallHistory;
+use super::machine::{Input, Machine, Verdict};
 use super::outbox::Outbox;
-use super::session::Report;
+use super::report::Report;
+use super::stage::{Awaited, Stage};
 use super::turn::Turn;
 use super::{
     CallOrder, Counters, Effect, Event, EventKind, LostEffect, Outcome, RunStarted, State,
@@ -47,10 +47,7 @@ impl Run {
             conversation: Conversation::new(),
             context: ContextLedger::default(),
             turn: Turn::none(),
-            phase: Phase::Probe,
             asked: BTreeMap::new(),
-            arrived: None,
-            batch: Batch::default(),
             verdict: Verdict::None,
             notices: Vec::new(),
             closing: None,
@@ -67,7 +64,6 @@ impl Run {
             intent_words: started.intent_words.clone(),
             parked_ms: 0,
             parked_since: None,
-            outcome: None,
         };
         machine.checks = machine.static_checks(&started);
         for message in &started.messages {
@@ -110,26 +106,46 @@ impl Run {
     /// When [`EventKind::TimerFired`] is due, in milliseconds since the run began.
     #[must_use]
     pub fn next_deadline(&self) -> Option<u64> {
-        self.storage().next_deadline(self.state())
+        self.storage().next_deadline(self.stage())
     }
 
     /// The effects that the machine has issued and waits for, in the order in which it issued them: what a process that
     /// resumes the run has to hand in as lost. An approval is not among them: nothing was begun that could be lost.
     #[must_use]
     pub fn unresolved(&self) -> Vec<LostEffect> {
-        self.storage().unresolved()
+        match self.stage() {
+            Stage::Precheck => vec![LostEffect::Probe],
+            Stage::Infer(Awaited::Inference(awaited)) => vec![LostEffect::Inference(*awaited)],
+            Stage::Infer(Awaited::Wait { .. }) => vec![LostEffect::Wait],
+            Stage::Execute(batch) => {
+                let calls = batch.running_calls().map(LostEffect::Call);
+                let summaries = batch.summaries().map(LostEffect::Inference);
+                calls.chain(summaries).collect()
+            }
+            Stage::ValidateCalls(_) | Stage::Observe(_) | Stage::Commit | Stage::Terminate(_) => {
+                Vec::new()
+            }
+        }
     }
 
     /// The call that waits for a person's approval, where one does. At most one does at a time.
     #[must_use]
     pub fn awaited(&self) -> Option<CallOrder> {
-        self.storage().batch.awaited()
+        match self.stage() {
+            Stage::Execute(batch) => batch.awaited(),
+            Stage::Precheck
+            | Stage::Infer(_)
+            | Stage::ValidateCalls(_)
+            | Stage::Observe(_)
+            | Stage::Commit
+            | Stage::Terminate(_) => None,
+        }
     }
 
     /// The state the machine is in.
     #[must_use]
     pub fn state(&self) -> State {
-        *self.machine.state()
+        self.stage().state()
     }
 
     /// The contract of the run.
@@ -153,7 +169,7 @@ impl Run {
     /// How the run ended, once it has.
     #[must_use]
     pub fn outcome(&self) -> Option<Outcome> {
-        self.storage().outcome
+        self.stage().view().outcome()
     }
 
     /// The final report, once it is accepted: under `completion: final_report`, and only of a run that succeeded.
@@ -163,6 +179,10 @@ impl Run {
             Report::Accepted(report, _) => Some(report),
             Report::None | Report::Held(_) | Report::Broken(_) => None,
         }
+    }
+
+    pub(super) fn stage(&self) -> &Stage {
+        self.machine.state()
     }
 
     pub(super) fn storage(&self) -> &Machine {

@@ -54,8 +54,6 @@ pub(super) struct Ledger {
     place: State,
 }
 
-use ends::answered_once;
-
 type Verdict = Result<(), String>;
 
 fn hold(condition: bool, words: impl FnOnce() -> String) -> Verdict {
@@ -368,7 +366,7 @@ impl Ledger {
                 if r.closing.is_some() {
                     self.closing_turn = Some(r.turn);
                 }
-                answered_once(run)?;
+                Self::answered_once(run)?;
             }
             Effect::Execute(order) | Effect::AwaitApproval(order) => {
                 self.inflight = None;

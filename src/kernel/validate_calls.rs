@@ -1,13 +1,15 @@
 //! VALIDATE_CALLS: what a response amounts to. Authorises calls, or says why nothing runs.
 
 use super::OutcomeCode;
-use super::batch::{Batch, BatchCall, Slot};
-use super::edges::{FromValidateCalls, Reply};
+use super::batch::{Batch, BatchCall, Part, Settled, Slot};
+use super::edges::FromValidateCalls;
 use super::guard::{Guard, holds};
 use super::judge::{Judgement, PairVerdict};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
-use super::session::{PROGRESS_ANSWER, Report};
+use super::report::Report;
+use super::session::PROGRESS_ANSWER;
+use super::stage::Arrived;
 use super::texts::{self, FailedReason};
 use super::turn::{Failure, Rejection};
 use crate::contract::{SessionTool, ToolTransport};
@@ -17,11 +19,16 @@ use crate::message::{
 };
 
 impl Machine {
-    pub(super) fn validate_calls(&mut self, outbox: &mut Outbox) -> Reply<FromValidateCalls> {
-        // INFER enters this state only with a response; without one there is nothing to execute.
-        let Some((result, usage, gate_breached)) = self.arrived.take() else {
-            return Reply::Go(FromValidateCalls::Commit);
-        };
+    pub(super) fn validate_calls(
+        &mut self,
+        arrived: &Arrived,
+        outbox: &mut Outbox,
+    ) -> FromValidateCalls {
+        let Arrived {
+            gate_breached,
+            ref result,
+            usage,
+        } = *arrived;
         let recovered = result.status == AdapterStatus::Recovered && self.contract.strict_mode;
         let recovered = holds(Guard::StrictRecovered, recovered);
         let rejected = result.status == AdapterStatus::Rejected;
@@ -32,11 +39,11 @@ impl Machine {
                 .is_some_and(|m| !m.is_blank());
         if holds(Guard::GateBreached, gate_breached && self.gate_closed()) {
             self.verdict = Verdict::Violation(OutcomeCode::TokenGate);
-            return Reply::Go(FromValidateCalls::Commit);
+            return FromValidateCalls::Commit;
         }
         let (stop, message) = match result.canonical_message {
             Some(ref message) if !rejected && !recovered => (result.stop, message.clone()),
-            Some(_) | None => return self.reject_structure(&result, recovered, outbox),
+            Some(_) | None => return self.reject_structure(result, recovered, outbox),
         };
         let refused = match stop {
             StopReason::Refusal => Some(OutcomeCode::Refusal),
@@ -58,7 +65,7 @@ impl Machine {
         self.judge_calls(message, usage, stop, has_text, outbox)
     }
 
-    fn fail_cut(&mut self, outbox: &mut Outbox) -> Reply<FromValidateCalls> {
+    fn fail_cut(&mut self, outbox: &mut Outbox) -> FromValidateCalls {
         self.notices.push(texts::cut_notice());
         outbox.note = Some("cut at the output limit".to_owned());
         self.fail(Failure::Cut)
@@ -76,9 +83,9 @@ impl Machine {
         }
     }
 
-    fn fail(&mut self, failure: Failure) -> Reply<FromValidateCalls> {
+    fn fail(&mut self, failure: Failure) -> FromValidateCalls {
         self.verdict = Verdict::Failed(failure);
-        Reply::Go(FromValidateCalls::Commit)
+        FromValidateCalls::Commit
     }
 
     fn reject_structure(
@@ -86,7 +93,7 @@ impl Machine {
         result: &ProtocolAdapterResult,
         recovered: bool,
         outbox: &mut Outbox,
-    ) -> Reply<FromValidateCalls> {
+    ) -> FromValidateCalls {
         let code = if recovered {
             FailureCode::RecoveredInStrict
         } else {
@@ -107,7 +114,7 @@ impl Machine {
         stop: StopReason,
         has_text: bool,
         outbox: &mut Outbox,
-    ) -> Reply<FromValidateCalls> {
+    ) -> FromValidateCalls {
         // What was cut inside a tag of the XML transport left no text.
         let in_a_tag = self.contract.tool_transport != ToolTransport::Native;
         let cut = (has_text || in_a_tag) && stop == StopReason::Length;
@@ -137,7 +144,7 @@ impl Machine {
             self.accept(message, usage);
             self.verdict = Verdict::Terminal;
         }
-        Reply::Go(FromValidateCalls::Commit)
+        FromValidateCalls::Commit
     }
 
     /// Text where a final report is asked for: in the closing turn it stands in for one where it passes the format, before
@@ -147,7 +154,7 @@ impl Machine {
         message: AgentMessage,
         usage: Usage,
         outbox: &mut Outbox,
-    ) -> Reply<FromValidateCalls> {
+    ) -> FromValidateCalls {
         if self.closing.is_none() {
             self.notices.push(if self.required_unproven() {
                 texts::unproven_notice()
@@ -170,7 +177,7 @@ impl Machine {
         }
         self.accept(message, usage);
         self.verdict = Verdict::Terminal;
-        Reply::Go(FromValidateCalls::Commit)
+        FromValidateCalls::Commit
     }
 
     /// A response with calls.
@@ -181,7 +188,7 @@ impl Machine {
         stop: StopReason,
         has_text: bool,
         outbox: &mut Outbox,
-    ) -> Reply<FromValidateCalls> {
+    ) -> FromValidateCalls {
         let judgement = self.judge(&message);
         let closing = holds(Guard::ClosingWithholds, self.closing.is_some());
         match judgement {
@@ -235,16 +242,16 @@ impl Machine {
                 return self.fail(Failure::Prose);
             }
             Judgement::Calls(answers) if holds(Guard::StopStartsNothing, self.stop_requested) => {
-                let answers = vec![Some(FailedReason::NotStartedStop); answers.len()];
-                self.take_batch(message, usage, answers, outbox);
-                self.observe_batch();
+                let answers = vec![FailedReason::NotStartedStop; answers.len()];
+                let calls = self.take_unstarted(message, usage, answers, outbox);
+                self.observe_calls(calls);
                 self.advanced();
             }
             Judgement::Calls(answers) => {
                 return self.authorise(message, usage, answers, outbox);
             }
         }
-        Reply::Go(FromValidateCalls::Commit)
+        FromValidateCalls::Commit
     }
 
     /// The message enters the conversation; what it used is the new base of the context account.
@@ -275,16 +282,18 @@ impl Machine {
         usage: Usage,
         answers: Vec<Option<FailedReason>>,
         outbox: &mut Outbox,
-    ) -> Reply<FromValidateCalls> {
-        self.take_batch(message, usage, answers, outbox);
-        if self.batch.has_pending() {
-            self.start_next(outbox);
-            return Reply::Go(FromValidateCalls::Execute);
+    ) -> FromValidateCalls {
+        let place = |machine: &mut Self, call: &ToolInvocation, answer| machine.slot(call, answer);
+        let calls = self.take_calls(message, usage, answers, outbox, place);
+        let mut batch = Batch { calls };
+        // Where every call is answered without starting one.
+        if let Some(ended) = batch.settled() {
+            self.observe_calls(ended.calls);
+            self.advanced();
+            return FromValidateCalls::Commit;
         }
-        // Every call was answered without starting one.
-        self.observe_batch();
-        self.advanced();
-        Reply::Go(FromValidateCalls::Commit)
+        self.start_next(&mut batch, outbox);
+        FromValidateCalls::Execute(batch)
     }
 
     /// The turn is over, unless what was observed says more.
@@ -304,9 +313,9 @@ impl Machine {
     ) {
         let reported = self.reports(&message);
         let text = message.content.clone();
-        let answers = vec![Some(FailedReason::Withheld); self.units(&message).len()];
-        self.take_batch(message, usage, answers, outbox);
-        self.observe_batch();
+        let answers = vec![FailedReason::Withheld; self.units(&message).len()];
+        let calls = self.take_unstarted(message, usage, answers, outbox);
+        self.observe_calls(calls);
         if self.verdict == Verdict::Terminal {
             return;
         }
@@ -320,14 +329,27 @@ impl Machine {
         };
     }
 
-    /// Takes the message's calls: authorises what has no answer, and keeps its report until the others have ended.
-    fn take_batch(
+    /// Takes the message's calls with their answers, and keeps its report until that is given.
+    fn take_unstarted(
         &mut self,
         message: AgentMessage,
         usage: Usage,
-        answers: Vec<Option<FailedReason>>,
+        answers: Vec<FailedReason>,
         outbox: &mut Outbox,
-    ) {
+    ) -> Vec<BatchCall<Settled>> {
+        let place = |_: &mut Self, _: &ToolInvocation, answer| Settled::Answered(answer);
+        self.take_calls(message, usage, answers, outbox, place)
+    }
+
+    /// Takes the message's calls: `place` puts each where it stands, and the report is kept until the others have ended.
+    fn take_calls<A, S: From<Settled>>(
+        &mut self,
+        message: AgentMessage,
+        usage: Usage,
+        answers: Vec<A>,
+        outbox: &mut Outbox,
+        place: impl Fn(&mut Self, &ToolInvocation, A) -> S,
+    ) -> Vec<BatchCall<S>> {
         self.report = self.report_of(&message);
         if let Report::Held(report) = &self.report
             && !report.warnings.is_empty()
@@ -337,43 +359,46 @@ impl Machine {
         let mut calls = Vec::with_capacity(answers.len());
         let units = self.units(&message);
         let mut judged = units.into_iter().zip(answers).peekable();
-        for (place, call) in message.tool_calls.iter().enumerate() {
-            if let Some(slot) = self.own_slot(call, outbox) {
+        for (nth, call) in message.tool_calls.iter().enumerate() {
+            if let Some(settled) = self.own_slot(call, outbox) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
                     invocation: call.clone(),
                     part: None,
-                    slot,
+                    slot: settled.into(),
                 });
             }
-            while let Some((unit, answer)) = judged.next_if(|(unit, _)| unit.call == place) {
-                let slot = self.slot(&unit.invocation, answer);
+            while let Some((unit, answer)) = judged.next_if(|(unit, _)| unit.call == nth) {
+                let slot = place(self, &unit.invocation, answer);
                 calls.push(BatchCall {
                     arguments_hash: unit.invocation.arguments.digest(),
-                    part: unit.part.map(|label| (call.id.clone(), label)),
+                    part: unit.part.map(|label| Part {
+                        container: call.id.clone(),
+                        label,
+                    }),
                     invocation: unit.invocation.into_owned(),
                     slot,
                 });
             }
         }
         self.accept(message, usage);
-        self.batch = Batch { calls };
+        calls
     }
 
     /// Where a call of the session's own tools stands; none for every other call, and for a container.
-    fn own_slot(&self, call: &ToolInvocation, outbox: &mut Outbox) -> Option<Slot> {
+    fn own_slot(&self, call: &ToolInvocation, outbox: &mut Outbox) -> Option<Settled> {
         match self.contract.session_tool(&call.name)? {
             SessionTool::Batch => None,
-            SessionTool::FinalReport => Some(Slot::Report),
+            SessionTool::FinalReport => Some(Settled::Report),
             SessionTool::ProgressReport if self.closing.is_some() => {
-                Some(Slot::Answered(FailedReason::Withheld))
+                Some(Settled::Answered(FailedReason::Withheld))
             }
             SessionTool::ProgressReport => Some(match self.progress_of(call) {
                 Ok(progress) => {
                     outbox.note = Some(format!("progress: {progress}"));
-                    Slot::Said(PROGRESS_ANSWER.to_owned())
+                    Settled::Said(PROGRESS_ANSWER.to_owned())
                 }
-                Err(reason) => Slot::Answered(reason),
+                Err(reason) => Settled::Answered(reason),
             }),
         }
     }
@@ -381,7 +406,7 @@ impl Machine {
     /// Authorises a call that has no answer.
     fn slot(&mut self, invocation: &ToolInvocation, answer: Option<FailedReason>) -> Slot {
         if let Some(reason) = answer {
-            return Slot::Answered(reason);
+            return Settled::Answered(reason).into();
         }
         let trace = self.history.clone_for_cycles();
         let excepted = self.pair_allowed(&trace, &invocation.name) == PairVerdict::Excepted;

@@ -33,10 +33,12 @@ impl dyn TokenCounters + '_ {
 
 /// What counts without a tokenizer: bytes divided by 4, rounded up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QuarterBytes;
+pub struct QuarterBytes;
 
 impl QuarterBytes {
-    pub(crate) fn counter() -> Arc<dyn TokenCounter> {
+    /// The same, shared.
+    #[must_use]
+    pub fn counter() -> Arc<dyn TokenCounter> {
         Arc::new(Self)
     }
 }

@@ -5,7 +5,7 @@ use super::replayer::{Replayer, text_of};
 use super::{Attribution, BlobSource};
 use crate::adapter::{Adapter, ResponseMeta};
 use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned};
-use crate::message::{AgentMessage, Digest, InferenceSeq, ProtocolAdapterResult, Usage};
+use crate::message::{AgentMessage, Digest, InferenceSeq};
 use crate::session::Judged;
 use crate::transcript::{SealedEntry, blob_references};
 
@@ -179,10 +179,8 @@ impl Replayer {
         &mut self,
         entry: &SealedEntry,
         recorded: &InferenceReturned,
-        mut again: InferenceReturned,
+        again: InferenceReturned,
     ) {
-        forget_usage_fields(&mut again.result, &recorded.result);
-        forget_report_bytes(&mut again.result, &recorded.result);
         let flags = [
             ("gated", recorded.gated, again.gated),
             ("gate_breached", recorded.gate_breached, again.gate_breached),
@@ -200,7 +198,6 @@ impl Replayer {
         if again.usage.estimated && self.counts().is_none() {
             return;
         }
-        forget_usage(&mut again.usage, recorded.usage);
         let usage = (text_of(&recorded.usage), text_of(&again.usage));
         let pointer = "/event/event/value/usage";
         self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
@@ -345,28 +342,5 @@ impl Replayer {
         };
         let (pointer, recorded) = ("/event/event/value/fault", text_of(recorded));
         self.compare_at(entry, pointer, &recorded, &again, Attribution::Adapter);
-    }
-}
-
-/// A recording from before usage told what was written into a cache, or of a cost that is no amount, says nothing of it, and is
-/// not held against that.
-fn forget_usage_fields(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
-    if let Some(usage) = &mut result.usage {
-        forget_usage(usage, recorded.usage.unwrap_or_default());
-    }
-}
-
-fn forget_usage(usage: &mut Usage, told: Usage) {
-    if told.cache_write == 0 {
-        usage.cache_write = 0;
-    }
-    usage.cost_fault &= told.cost_fault;
-}
-
-/// The same of one from before a report behind the gate had its size.
-fn forget_report_bytes(result: &mut ProtocolAdapterResult, recorded: &ProtocolAdapterResult) {
-    let told = recorded.withheld.and_then(|held| held.report_bytes);
-    if let (Some(held), None) = (&mut result.withheld, told) {
-        held.report_bytes = None;
     }
 }

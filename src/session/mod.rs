@@ -34,3 +34,6 @@ pub(crate) use requests::Issued;
 pub(crate) use response::{Arrived, Arriving, Judged};
 pub(crate) use scrub::Scrub;
 pub use whole_run::Session;
+
+#[cfg(test)]
+mod tests;

@@ -3,9 +3,10 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
+use super::connection::BUSY;
 use super::lock::lock_store;
-use super::writer::BUSY;
-use super::{Durability, StoreError, StoreReader, schema};
+use super::open_writer::open_writer;
+use super::{Durability, StoreError, StoreReader};
 use crate::message::{Digest, RunId};
 use crate::transcript::{Flaw, SecretKey, Tombstone, blob_references};
 
@@ -110,7 +111,7 @@ pub(crate) enum EraseError {
 /// [`EraseError`]; nothing is changed but under [`EraseError::Unfinished`].
 pub(crate) fn erase(path: &Path, asked: &Erasure<'_>) -> Result<Erased, EraseError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut conn = schema::open_writer(path, Durability::Full, BUSY)?;
+    let mut conn = open_writer(path, Durability::Full, BUSY)?;
     let _lock = lock_store(path)?;
     let hash = resolve(path, asked)?;
     let tx = conn

@@ -1,22 +1,21 @@
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::TransactionBehavior;
 
+use super::connection::BUSY;
+use super::import_error::ImportError;
 use super::intake::Intake;
-use super::merge::{Ended, Merge, vouched};
-use super::writer::BUSY;
-use super::{Durability, StoreError, schema};
+use super::merge::{Change, Ended, Merge, vouched};
+use super::open_writer::open_writer;
+use super::{Durability, StoreError};
 use crate::kernel::{EventKind, Outcome};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     LineReader, LogLeaf, MAX_LINE_BYTES, Note, Place, Record, Tombstone, Trust, Verifier,
     VerifyOptions, VerifyReport,
 };
-
-/// The owner of a run that was not driven here.
-pub(super) const IMPORTED: &str = "imported";
 
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,100 +26,6 @@ pub(crate) struct Imported {
     pub entries: u64,
     /// What the store has now that it had not before.
     pub change: Change,
-}
-
-/// What an import brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// A run that was not here.
-    New,
-    /// The rest of a run whose beginning had been imported.
-    Extended {
-        /// How many entries it had.
-        from: u64,
-    },
-    /// Bytes that were missing of a run that had been imported.
-    Restored {
-        /// How many blobs.
-        blobs: u64,
-    },
-    /// Nothing: the store has all of it.
-    Nothing,
-}
-
-/// Why a file was not imported. Nothing of it is in the store then.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ImportError {
-    /// The store.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The caller: the file cannot be read.
-    #[error("read the transcript {}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: String,
-    },
-    /// Whoever changed the file: it does not verify.
-    #[error("import {}: it does not verify", path.display())]
-    NotVerified {
-        /// The file.
-        path: PathBuf,
-        /// What was found.
-        report: Box<VerifyReport>,
-    },
-    /// The caller: a run of that name is here, and it went on otherwise.
-    #[error(
-        "import run {run_id}: the run of that name that is here has another history from entry {seq} on: its hash is {here} there, and {given} in the file"
-    )]
-    OtherHistory {
-        /// The run.
-        run_id: RunId,
-        /// The first entry that differs.
-        seq: u64,
-        /// Its hash in the store.
-        here: Digest,
-        /// Its hash in the file.
-        given: Digest,
-    },
-    /// The caller: a run of that name is here, under another contract.
-    #[error(
-        "import run {run_id}: the run of that name that is here has another contract: {here}, not {given}"
-    )]
-    OtherContract {
-        /// The run.
-        run_id: RunId,
-        /// The hash of the contract in the store.
-        here: Digest,
-        /// That in the file.
-        given: Digest,
-    },
-    /// The caller: the run was begun here, and only who drives it adds to it.
-    #[error(
-        "import run {run_id}: it was begun here and has {here} entries; the file goes on to {given}, and a file never changes a run of this store's own"
-    )]
-    OwnRun {
-        /// The run.
-        run_id: RunId,
-        /// How many entries it has here.
-        here: u64,
-        /// How many the file has.
-        given: u64,
-    },
-    /// Whoever made the file: bytes are missing, and nobody who is trusted says that they were erased.
-    #[error(
-        "import run {run_id}: its blob {blob} is missing, and no key that is known here has signed the tombstone in its place ({})",
-        list(signers)
-    )]
-    Tombstone {
-        /// The run.
-        run_id: RunId,
-        /// The blob.
-        blob: Digest,
-        /// The names of the keys that the tombstone says have signed it.
-        signers: Vec<String>,
-    },
 }
 
 /// What the lines of a file add up to, for the row of the run.
@@ -153,7 +58,7 @@ pub(crate) fn import(
         judge_tombstone(sum, record, trust)
     })?;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut conn = schema::open_writer(path, Durability::Full, BUSY)?;
+    let mut conn = open_writer(path, Durability::Full, BUSY)?;
     let tx = conn
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sql)?;
@@ -309,13 +214,4 @@ fn not_verified(path: &Path, report: VerifyReport) -> ImportError {
         path: path.to_owned(),
         report: Box::new(report),
     }
-}
-
-fn list(names: &[String]) -> String {
-    names
-        .iter()
-        .take(10)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -2,14 +2,11 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, params};
 
+use super::StoreError;
 use super::column::Columns;
 use super::reader::StoreReader;
-use super::{StoreError, schema};
+use super::schema::refusal;
 use crate::message::RunId;
-
-/// What stands before the path of a file of configuration in the list of changes, as its first. No key of a contract file begins so, and
-/// a build that does not know it refuses it as one.
-const CONFIG: &str = "--config=";
 
 /// How a run was asked for: what its contract does not say and a resume needs. Outside the hash; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +30,14 @@ impl Invocation {
         };
         let config = match self.config.as_ref().map(|path| path.to_str()) {
             Some(None) => return Ok(()),
-            Some(Some(path)) => Some(format!("{CONFIG}{path}")),
-            None => None,
+            found => found.flatten(),
         };
         // A list of strings always has a JSON text.
-        let sets: Vec<&String> = config.iter().chain(&self.sets).collect();
-        let sets = serde_json::to_string(&sets).unwrap_or_default();
+        let sets = serde_json::to_string(&self.sets).unwrap_or_default();
         conn.prepare_cached(
-            "INSERT INTO invocations(run, base_dir, contract_file, sets) VALUES(?1, ?2, ?3, ?4)",
+            "INSERT INTO invocations(run, base_dir, contract_file, config, sets) VALUES(?1, ?2, ?3, ?4, ?5)",
         )?
-        .execute(params![key, base_dir, contract_file, sets])?;
+        .execute(params![key, base_dir, contract_file, config, sets])?;
         Ok(())
     }
 }
@@ -50,14 +45,11 @@ impl Invocation {
 impl StoreReader {
     /// How that run was asked for, where that was recorded.
     pub fn invocation(&self, run_id: &RunId) -> Result<Option<Invocation>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        if !schema::has_invocations(&self.conn).map_err(sql)? {
-            return Ok(None);
-        }
+        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         let mut select = self
             .conn
             .prepare_cached(
-                "SELECT base_dir, contract_file, sets FROM invocations \
+                "SELECT base_dir, contract_file, config, sets FROM invocations \
                  WHERE run = (SELECT id FROM runs WHERE run_id = ?1)",
             )
             .map_err(sql)?;
@@ -71,16 +63,11 @@ impl StoreReader {
             table: "invocations",
             of: &format!("run {run_id}"),
         };
-        let sets = columns.text(2, "sets")?;
-        let mut sets: Vec<String> = serde_json::from_str(&sets)
+        let sets = columns.text(3, "sets")?;
+        let sets: Vec<String> = serde_json::from_str(&sets)
             .map_err(|fault| columns.refuse("sets", "a list of texts", fault))?;
-        let config = sets.first().and_then(|first| first.strip_prefix(CONFIG));
-        let config = config.map(PathBuf::from);
-        if config.is_some() {
-            sets.remove(0);
-        }
         Ok(Some(Invocation {
-            config,
+            config: columns.text_or_null(2, "config")?.map(PathBuf::from),
             base_dir: columns.text(0, "base_dir")?.into(),
             contract_file: columns.text(1, "contract_file")?.into(),
             sets,

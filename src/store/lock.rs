@@ -141,25 +141,6 @@ pub(super) fn lock_store(database: &Path) -> Result<StoreLock, StoreError> {
         }
         Err(TryLockError::Error(fault)) => return Err(refused(&path, &fault)),
     }
-    // Builds of before the lock of the whole store lock the run alone.
-    for found in fs::read_dir(&folder).map_err(|fault| refused(&folder, &fault))? {
-        let found = found.map_err(|fault| refused(&folder, &fault))?;
-        if found.file_name() == WHOLE {
-            continue;
-        }
-        let mut run = match File::open(found.path()) {
-            Ok(run) => run,
-            // A run that ended meanwhile takes its file along.
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
-            Err(fault) => return Err(refused(&found.path(), &fault)),
-        };
-        if let Err(TryLockError::WouldBlock) = lock_alone(&run) {
-            let run_id = found.file_name().to_string_lossy().into_owned();
-            let holder =
-                holder(&mut run).map_or_else(String::new, |pid| format!(" by process {pid}"));
-            return Err(in_use(format!("run {run_id} is being driven{holder}")));
-        }
-    }
     Ok(StoreLock { _file: file })
 }
 

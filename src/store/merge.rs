@@ -4,9 +4,9 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::blob::insert_blob;
 use super::column::Columns;
-use super::import::IMPORTED;
-use super::run::stored;
-use super::{Change, ImportError, StoreError, run_log};
+use super::import_error::ImportError;
+use super::run::{IMPORTED, stored};
+use super::{StoreError, run_log};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     CheckpointRecord, EntryRecord, LogLeaf, Note, PublicKey, Record, Signed, Tombstone,
@@ -25,6 +25,25 @@ pub(super) struct Merge {
     restored: u64,
     run_id: RunId,
     sealed: bool,
+}
+
+/// What an import brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// A run that was not here.
+    New,
+    /// The rest of a run whose beginning had been imported.
+    Extended {
+        /// How many entries it had.
+        from: u64,
+    },
+    /// Bytes that were missing of a run that had been imported.
+    Restored {
+        /// How many blobs.
+        blobs: u64,
+    },
+    /// Nothing: the store has all of it.
+    Nothing,
 }
 
 /// What the row of a run says in the end.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::connection::{BUSY, distrust};
+use super::formats::steps;
 use super::lock::lock_store;
 use super::open_reader::open_to_read;
-use super::writer::BUSY;
-use super::{STORE_FORMAT, StoreError, run_log, schema, verify};
+use super::{STORE_FORMAT, StoreError, schema, verify};
 use crate::message::RunId;
 use crate::transcript::{FirstBad, Trust};
 
@@ -127,7 +128,7 @@ pub(super) fn migrate_watched(
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(path, flags).map_err(sql)?
     };
-    schema::distrust(&conn).map_err(sql)?;
+    distrust(&conn).map_err(sql)?;
     conn.busy_timeout(BUSY).map_err(sql)?;
     let from = schema::format_of(&conn, path)?.ok_or_else(|| MigrateError::Empty {
         path: path.to_owned(),
@@ -137,7 +138,7 @@ pub(super) fn migrate_watched(
         from,
         to,
         copy: None,
-        steps: steps(&conn, from, to).map_err(sql)?,
+        steps: steps(from, to).map(|step| step.what).collect(),
         verified: Verified::default(),
     };
     if from == to {
@@ -172,7 +173,11 @@ pub(super) fn migrate_watched(
         return Err(StoreError::InUse { path, user }.into());
     }
     let before = verify_all(&tx).map_err(sql)?;
-    to_format_2(&tx, &mut passes).map_err(sql)?;
+    for step in steps(from, to) {
+        (step.apply)(&tx).map_err(sql)?;
+        passes("the tables are changed");
+    }
+    tx.pragma_update(None, "user_version", to).map_err(sql)?;
     // The pages first, so that the commit has little left to do.
     tx.cache_flush().map_err(sql)?;
     passes("its pages are written");
@@ -202,38 +207,6 @@ fn target(path: &Path, from: i32, to: Option<i32>) -> Result<i32, MigrateError> 
         Some(asked) if asked < from => Err(MigrateError::Downgrade { path, from, asked }),
         Some(asked) => Ok(asked),
     }
-}
-
-/// What lies between two formats, in words.
-fn steps(conn: &Connection, from: i32, to: i32) -> rusqlite::Result<Vec<&'static str>> {
-    let mut steps = Vec::new();
-    if from < 2 && to >= 2 {
-        if !schema::has_log(conn)? {
-            steps.push("checkpoints and the log of runs, with a leaf for every sealed run");
-        }
-        if !schema::has_invocations(conn)? {
-            steps.push("how runs were asked for, from now on");
-        }
-        steps.push("tombstones of erased blobs");
-    }
-    Ok(steps)
-}
-
-/// Format 1 to format 2, inside the open transaction.
-fn to_format_2(conn: &Connection, passes: &mut impl FnMut(&'static str)) -> rusqlite::Result<()> {
-    let had_log = schema::has_log(conn)?;
-    // The tables of format 1 were the first of those of format 2.
-    let missing = schema::SCHEMA
-        .replace("CREATE TABLE ", "CREATE TABLE IF NOT EXISTS ")
-        .replace("CREATE INDEX ", "CREATE INDEX IF NOT EXISTS ");
-    conn.execute_batch(&missing)?;
-    passes("the tables are made");
-    conn.execute_batch(schema::NAME_LOG)?;
-    if !had_log {
-        run_log::log_sealed_runs(conn)?;
-    }
-    passes("the runs are logged");
-    conn.pragma_update(None, "user_version", 2)
 }
 
 /// Verifies every run, as far as each has come.

@@ -3,8 +3,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, params};
 
-use super::run::stored;
-use super::writer::owner;
+use super::run::{stored, this_process};
 use super::{Invocation, RunHandle, StoreError};
 use crate::contract::ExecutionContract;
 use crate::message::RunId;
@@ -42,7 +41,7 @@ impl NewRun {
                 self.contract.canonical_text(),
                 contract_hash.as_bytes(),
                 stored(self.created_unix_ms),
-                owner(),
+                this_process(),
                 head.as_bytes(),
             ])
             .map_err(sql)?;

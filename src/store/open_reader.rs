@@ -5,7 +5,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, ffi};
 
 use super::StoreError;
-use super::schema::{distrust, format_of};
+use super::connection::distrust;
+use super::schema::format_of;
 
 /// Opens a connection that only reads, and makes nothing.
 ///

@@ -1,8 +1,9 @@
-use super::StoreError;
-use super::import::IMPORTED;
 use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, RunId};
 use crate::transcript::{Chain, LogLeaf};
+
+/// The owner of a run that was not driven here.
+pub(super) const IMPORTED: &str = "imported";
 
 /// The right to append to a run, as long as nobody else claims it.
 #[derive(Debug)]
@@ -51,44 +52,6 @@ impl RunHandle {
     }
 }
 
-/// What the store's index says of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunRow {
-    /// The name of the run.
-    pub run_id: RunId,
-    /// The hash of its contract.
-    pub contract_hash: Digest,
-    /// When it was created, in milliseconds since 1970-01-01 UTC; outside the hash.
-    pub created_unix_ms: u64,
-    /// How often it has been claimed, its creation included; outside the hash.
-    pub epoch: i64,
-    /// Who claimed it last; outside the hash.
-    pub owner: String,
-    /// How many entries it has.
-    pub length: u64,
-    /// The hash of the last entry; `H_0` where there is none.
-    pub head: Digest,
-    /// Class and code as they are written in files, once the run is sealed.
-    pub outcome: Option<(String, String)>,
-}
-
-impl RunRow {
-    /// Whether the run was not driven here: it came as a file.
-    #[must_use]
-    pub fn is_imported(&self) -> bool {
-        self.owner == IMPORTED
-    }
-}
-
-/// A row of the index that cannot be read.
-#[derive(Debug)]
-pub struct DamagedRow {
-    /// The name of the run as it stands there, or the number of the row where it has none.
-    pub run: String,
-    /// What is wrong with it.
-    pub fault: StoreError,
-}
-
 /// Which runs to list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunFilter {
@@ -106,4 +69,9 @@ pub enum RunFilter {
 /// SQLite's integers are signed; nothing here comes near their end.
 pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The owner of a run that this process drives.
+pub(super) fn this_process() -> String {
+    format!("process {}", std::process::id())
 }

@@ -2,17 +2,15 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
 use super::column::Columns;
-use super::schema::{has_log, missing_table};
+use super::log_name::name;
+use super::schema::{missing_table, refusal};
 use super::{STORE_FORMAT, StoreError, StoreReader};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, is_log_name,
-    judge_tree, leaf_hash,
+    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, judge_tree,
+    leaf_hash,
 };
-
-/// What the name of a log is.
-const LOG_NAME_RULE: &str = "the name of the log (16 digits of lower-case hex)";
 
 /// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,35 +46,27 @@ impl RunLog {
 }
 
 impl StoreReader {
-    /// The log of runs; none in a store of before it that was not written since.
-    pub fn run_log(&self) -> Result<Option<RunLog>, StoreError> {
+    /// The log of runs.
+    pub fn run_log(&self) -> Result<RunLog, StoreError> {
         let read = || {
             // One snapshot for both.
             let tx = self.conn.unchecked_transaction()?;
-            if !has_log(&tx)? {
-                return Ok(None);
-            }
-            Ok(Some((name(&tx)?, leaf_hashes(&tx)?)))
+            Ok((name(&tx)?, leaf_hashes(&tx)?))
         };
-        let found = read().map_err(|fault| StoreError::from_sql(&self.path, &fault))?;
+        let (name, leaves) = read().map_err(|fault| refusal(&self.conn, &self.path, &fault))?;
         // The name is part of what is signed: no other text may get there.
-        found
-            .map(|(name, leaves)| match name {
-                Ok(name) => Ok(RunLog { name, leaves }),
-                Err(flaw) => Err(StoreError::Corrupt {
-                    path: self.path.clone(),
-                    reason: format!("table log_name: {flaw}"),
-                }),
-            })
-            .transpose()
+        match name {
+            Ok(name) => Ok(RunLog { name, leaves }),
+            Err(flaw) => Err(StoreError::Corrupt {
+                path: self.path.clone(),
+                reason: format!("table log_name: {flaw}"),
+            }),
+        }
     }
 
     /// The number and the text of the leaf of that run; none before its seal.
     pub fn log_leaf(&self, run_id: &RunId) -> Result<Option<(u64, String)>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        if !has_log(&self.conn).map_err(sql)? {
-            return Ok(None);
-        }
+        let sql = |fault: rusqlite::Error| refusal(&self.conn, &self.path, &fault);
         let mut select = self
             .conn
             .prepare_cached(
@@ -103,7 +93,6 @@ impl StoreReader {
     pub fn verify_log(&self, trust: &Trust) -> Result<LogReport, StoreError> {
         let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
         let tx = self.conn.unchecked_transaction().map_err(sql)?;
-        let kept = has_log(&tx).map_err(sql)?;
         let mut report = LogReport {
             log: String::new(),
             size: 0,
@@ -111,33 +100,27 @@ impl StoreReader {
             not_checked: vec!["entries: what the runs hold; monolith verify RUN".to_owned()],
             first_bad: None,
         };
-        let mut leaves = Vec::new();
         if let Some(table) = missing_table(&tx).map_err(sql)? {
             report.take("schema", table, Err(missing(table)), String::new());
             return Ok(report);
         }
-        if kept {
-            match name(&tx).map_err(sql)? {
-                Ok(name) => report.log = name,
-                Err(flaw) => report.take("name", "log_name", Err(flaw), String::new()),
-            }
-            leaves = leaf_hashes(&tx).map_err(sql)?;
-            report.size = leaves.len();
-            let judged = judge_leaves(&tx).map_err(sql)?;
-            let detail = format!("each of a run as it is kept: {}", report.size);
-            report.take("leaves", "log_leaves", judged, detail);
-            let judged = judge_sealed(&tx).map_err(sql)?;
-            let detail = "every sealed run has its leaf".to_owned();
-            report.take("runs", "runs", judged, detail);
-            let unsigned = unsigned_seals(&tx).map_err(sql)?;
-            if unsigned > 0 {
-                report.not_checked.push(format!(
-                    "signatures: sealed runs without a checkpoint at their seal, not signed or the checkpoint removed: {unsigned}"
-                ));
-            }
-        } else {
-            let why = "leaves: this store keeps no log of runs";
-            report.not_checked.push(why.to_owned());
+        match name(&tx).map_err(sql)? {
+            Ok(name) => report.log = name,
+            Err(flaw) => report.take("name", "log_name", Err(flaw), String::new()),
+        }
+        let leaves = leaf_hashes(&tx).map_err(sql)?;
+        report.size = leaves.len();
+        let judged = judge_leaves(&tx).map_err(sql)?;
+        let detail = format!("each of a run as it is kept: {}", report.size);
+        report.take("leaves", "log_leaves", judged, detail);
+        let judged = judge_sealed(&tx).map_err(sql)?;
+        let detail = "every sealed run has its leaf".to_owned();
+        report.take("runs", "runs", judged, detail);
+        let unsigned = unsigned_seals(&tx).map_err(sql)?;
+        if unsigned > 0 {
+            report.not_checked.push(format!(
+                "signatures: sealed runs without a checkpoint at their seal, not signed or the checkpoint removed: {unsigned}"
+            ));
         }
         if trust.pins.is_empty() {
             let why =
@@ -150,7 +133,7 @@ impl StoreReader {
         for pin in &trust.pins {
             let (name, table, judged, detail) = match pin {
                 Pin::Log { head, .. } => {
-                    let log = kept.then_some(report.log.as_str());
+                    let log = Some(report.log.as_str());
                     let detail = format!("the first {} runs are those that were noted", head.size);
                     ("pins", "log_leaves", judge_tree(head, log, &leaves), detail)
                 }
@@ -205,30 +188,6 @@ pub(super) fn missing(table: &str) -> Flaw {
     Flaw::new(FlawKind::Truncated, "table", expected, "no such table")
 }
 
-/// The name of the log, or what is wrong with it.
-pub(super) fn name(conn: &Connection) -> rusqlite::Result<Result<String, Flaw>> {
-    let name = conn
-        .query_row("SELECT CAST(name AS BLOB) FROM log_name", [], |row| {
-            row.get(0)
-        })
-        .optional()?;
-    let Some(name) = name else {
-        let kind = FlawKind::Truncated;
-        return Ok(Err(Flaw::new(kind, "name", LOG_NAME_RULE, "no row")));
-    };
-    let name: Vec<u8> = name;
-    let name = String::from_utf8_lossy(&name).into_owned();
-    Ok(if is_log_name(&name) {
-        Ok(name)
-    } else {
-        Err(Flaw::tampered(
-            "name",
-            LOG_NAME_RULE,
-            format_args!("{name:?}"),
-        ))
-    })
-}
-
 /// How many sealed runs no checkpoint covers to their seal.
 fn unsigned_seals(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row(
@@ -256,18 +215,6 @@ pub(super) fn append_leaf(conn: &Connection, run: i64, leaf: &str) -> rusqlite::
 }
 
 const SEALED: &str = "SELECT id, run_id, contract_hash, head_seq, head_hash, class, code FROM runs";
-
-/// Gives every sealed run its leaf, the oldest first. A row that does not read as a run gets none, and verification says so.
-pub(super) fn log_sealed_runs(conn: &Connection) -> rusqlite::Result<()> {
-    let mut select = conn.prepare(&format!("{SEALED} WHERE class IS NOT NULL ORDER BY id"))?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        if let Some(leaf) = leaf_of(row) {
-            append_leaf(conn, row.get(0)?, &leaf.text())?;
-        }
-    }
-    Ok(())
-}
 
 /// The leaf that a row of `runs` gives; none where it does not read as a sealed run.
 fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {

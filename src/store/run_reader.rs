@@ -4,9 +4,11 @@ use std::path::Path;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, params};
 
+use super::blob::blob;
 use super::column::Columns;
-use super::reader::{ROW, blob, run_row};
-use super::{RunRow, StoreError, schema};
+use super::run_row::{ROW, run_row};
+use super::schema::refusal;
+use super::{RunRow, StoreError};
 use crate::contract::ExecutionContract;
 use crate::kernel::State;
 use crate::message::{Digest, RunId};
@@ -130,30 +132,18 @@ impl RunReader<'_> {
 
     /// The notes of the run's checkpoints, in the order of their numbers of entries.
     pub fn checkpoints(&self) -> Result<Vec<String>, StoreError> {
-        let kept =
-            schema::has_log(&self.tx).map_err(|fault| StoreError::from_sql(self.path, &fault))?;
         let select = "SELECT note FROM checkpoints WHERE run = ?1 ORDER BY entries";
-        if kept {
-            self.notes("checkpoints", select)
-        } else {
-            Ok(Vec::new())
-        }
+        self.notes("checkpoints", select)
     }
 
     /// The notes of the run's tombstones, in the order of the hashes.
     pub fn tombstones(&self) -> Result<Vec<String>, StoreError> {
-        let kept = schema::has_tombstones(&self.tx)
-            .map_err(|fault| StoreError::from_sql(self.path, &fault))?;
         let select = "SELECT note FROM tombstones WHERE run = ?1 ORDER BY hash";
-        if kept {
-            self.notes("tombstones", select)
-        } else {
-            Ok(Vec::new())
-        }
+        self.notes("tombstones", select)
     }
 
     fn notes(&self, table: &'static str, select: &str) -> Result<Vec<String>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(self.path, &fault);
+        let sql = |fault: rusqlite::Error| refusal(&self.tx, self.path, &fault);
         let mut select = self.tx.prepare_cached(select).map_err(sql)?;
         let mut rows = select.query([self.key]).map_err(sql)?;
         let (mut notes, of) = (Vec::new(), self.of());

@@ -1,27 +1,12 @@
 use std::path::Path;
-use std::time::Duration;
 
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::Connection;
 
-use super::{StoreError, run_log};
+use super::formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
+use super::{StoreError, log_name};
 
 /// `mono` in ASCII: what tells a store from other programs' databases.
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
-/// The format of the tables below, kept as the database's `user_version`.
-pub(crate) const STORE_FORMAT: i32 = 2;
-/// The oldest format that is read. A store of an older format than [`STORE_FORMAT`] is written only by its migration.
-pub(crate) const OLDEST_STORE_FORMAT: i32 = 1;
-
-/// How sure an acknowledged append is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// It survives the loss of power.
-    #[default]
-    Full,
-    /// It survives the death of the process, not the loss of power.
-    Normal,
-}
 
 /// `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
 /// and the table `invocations`. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place.
@@ -77,6 +62,7 @@ CREATE TABLE invocations(
     run INTEGER PRIMARY KEY REFERENCES runs(id),
     base_dir TEXT NOT NULL,
     contract_file TEXT NOT NULL,
+    config TEXT,
     sets TEXT NOT NULL
 ) STRICT;
 CREATE TABLE tombstones(
@@ -86,22 +72,6 @@ CREATE TABLE tombstones(
     UNIQUE(run, hash)
 ) STRICT;
 ";
-
-/// Names a log of runs that has none: at random, so that no two logs are taken for one another.
-pub(super) const NAME_LOG: &str =
-    "INSERT OR IGNORE INTO log_name(only, name) VALUES(1, lower(hex(randomblob(8))))";
-
-/// Whether the store has all of these tables. One of format 1 may lack those that came after its first build.
-fn has_tables(conn: &Connection, names: &[&str]) -> rusqlite::Result<bool> {
-    let mut select = conn
-        .prepare_cached("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
-    for name in names {
-        if select.query_row([name], |row| row.get::<_, i64>(0))? == 0 {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
 
 /// The tables of [`SCHEMA`].
 const TABLES: [&str; 9] = [
@@ -116,21 +86,31 @@ const TABLES: [&str; 9] = [
     "tombstones",
 ];
 
-/// The first table that a store of this format must have and does not. One of format 1 may lack some.
+/// The first table that every store has and this one does not.
 pub(super) fn missing_table(conn: &Connection) -> rusqlite::Result<Option<&'static str>> {
-    if conn.query_row("PRAGMA user_version", [], |row| row.get::<_, i32>(0))? < STORE_FORMAT {
-        return Ok(None);
-    }
+    let mut select =
+        conn.prepare_cached("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
     for table in TABLES {
-        if !has_tables(conn, &[table])? {
+        if !select.exists([table])? {
             return Ok(Some(table));
         }
     }
     Ok(None)
 }
 
+/// Why a table cannot be read: one of them is gone, or what SQLite says.
+pub(super) fn refusal(conn: &Connection, path: &Path, fault: &rusqlite::Error) -> StoreError {
+    match missing_table(conn) {
+        Ok(Some(table)) => StoreError::Corrupt {
+            path: path.to_path_buf(),
+            reason: format!("it lacks the table {table}, which every store of its format has"),
+        },
+        Ok(None) | Err(_) => StoreError::from_sql(path, fault),
+    }
+}
+
 /// What a store of this format must have and does not, in words.
-fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
+pub(super) fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     if let Some(table) = missing_table(conn)? {
         return Ok(Some(format!("the table {table}")));
     }
@@ -149,115 +129,10 @@ fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     if let Some(column) = expected.find(|column| !here.contains(column)) {
         return Ok(Some(format!("the column {column}")));
     }
-    let name = run_log::name(conn)?;
+    let name = log_name::name(conn)?;
     Ok(name
         .err()
         .map(|flaw| format!("{} in table log_name", flaw.expected)))
-}
-
-/// Whether the store keeps a log of runs.
-pub(super) fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
-    has_tables(conn, &["log_name", "log_leaves", "checkpoints"])
-}
-
-/// Whether the store can keep tombstones.
-pub(super) fn has_tombstones(conn: &Connection) -> rusqlite::Result<bool> {
-    has_tables(conn, &["tombstones"])
-}
-
-/// Whether the store says how runs were asked for.
-pub(super) fn has_invocations(conn: &Connection) -> rusqlite::Result<bool> {
-    has_tables(conn, &["invocations"])
-}
-
-/// Runs nothing that a file brings with it: a trigger could drop what is written, a view in the place of a table never end.
-pub(super) fn distrust(conn: &Connection) -> rusqlite::Result<()> {
-    for code in [
-        DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER,
-        DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW,
-        DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA,
-    ] {
-        conn.set_db_config(code, false)?;
-    }
-    Ok(())
-}
-
-/// Opens the one connection that writes, and makes the tables where the file is new.
-pub(super) fn open_writer(
-    path: &Path,
-    durability: Durability,
-    busy: Duration,
-) -> Result<Connection, StoreError> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-        | OpenFlags::SQLITE_OPEN_CREATE
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
-    let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
-    distrust(&conn).map_err(sql)?;
-    conn.busy_timeout(busy).map_err(sql)?;
-    let found = format_of(&conn, path)?;
-    // SQLite falls back to reading where the file may not be written.
-    if conn.is_readonly("main").map_err(sql)? {
-        return Err(StoreError::ReadOnly {
-            path: path.to_path_buf(),
-        });
-    }
-    judge_writable(found, path)?;
-    judge_whole(&conn, found, path)?;
-    let synchronous = match durability {
-        Durability::Full => "FULL",
-        Durability::Normal => "NORMAL",
-    };
-    conn.pragma_update(None, "journal_mode", "WAL")
-        .map_err(sql)?;
-    conn.pragma_update(None, "synchronous", synchronous)
-        .map_err(sql)?;
-    conn.pragma_update(None, "foreign_keys", true)
-        .map_err(sql)?;
-    if found.is_none() {
-        let tx = conn
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(sql)?;
-        // Another process may have made the tables since they were looked for.
-        let found = format_of(&tx, path)?;
-        judge_writable(found, path)?;
-        if found.is_none() {
-            tx.execute_batch(SCHEMA).map_err(sql)?;
-            tx.execute_batch(NAME_LOG).map_err(sql)?;
-            tx.pragma_update(None, "application_id", APPLICATION_ID)
-                .map_err(sql)?;
-            tx.pragma_update(None, "user_version", STORE_FORMAT)
-                .map_err(sql)?;
-        }
-        tx.commit().map_err(sql)?;
-    }
-    Ok(conn)
-}
-
-/// Refuses to write a store of an older format: that is for its migration alone.
-fn judge_writable(found: Option<i32>, path: &Path) -> Result<(), StoreError> {
-    match found {
-        Some(found) if found < STORE_FORMAT => Err(StoreError::OlderFormat {
-            path: path.to_path_buf(),
-            found,
-            current: STORE_FORMAT,
-        }),
-        Some(_) | None => Ok(()),
-    }
-}
-
-/// Refuses to write a store that lost a part of its tables: what is missing would be found only once tools have run.
-fn judge_whole(conn: &Connection, found: Option<i32>, path: &Path) -> Result<(), StoreError> {
-    if found.is_none() {
-        return Ok(());
-    }
-    let lacking = lacking(conn).map_err(|fault| StoreError::from_sql(path, &fault))?;
-    lacking.map_or(Ok(()), |what| {
-        Err(StoreError::Corrupt {
-            path: path.to_path_buf(),
-            reason: format!("a store of format {STORE_FORMAT} has {what}, and this one does not"),
-        })
-    })
 }
 
 /// The format of a store; none where the database is empty.

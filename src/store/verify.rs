@@ -3,10 +3,10 @@ use std::sync::Arc;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
-use super::import::IMPORTED;
 use super::lineage::find_parent;
-use super::schema::{has_log, has_tombstones, missing_table};
-use super::{StoreError, StoreReader, run_log};
+use super::run::IMPORTED;
+use super::schema::missing_table;
+use super::{StoreError, StoreReader, log_name, run_log};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     BlobRecord, CheckpointRecord, EntryRecord, Flaw, FlawKind, HeaderRecord, IndexClaims,
@@ -80,14 +80,13 @@ pub(super) fn judge(
         verifier.take_flaw("schema", Place::Table(table), run_log::missing(table));
         return Ok(Some(verifier.finish()));
     }
-    let has_log = has_log(conn)?;
     if show_entries(conn, key, &mut verifier)?
         && show_parent(conn, &mut verifier)?
         && show_blobs(conn, key, &mut verifier)?
-        && (!has_tombstones(conn)? || show_tombstones(conn, key, &mut verifier)?)
-        && (!has_log || show_checkpoints(conn, key, &mut verifier)?)
+        && show_tombstones(conn, key, &mut verifier)?
+        && show_checkpoints(conn, key, &mut verifier)?
     {
-        show_log(conn, has_log.then_some(key), trust, &mut verifier)?;
+        show_log(conn, key, trust, &mut verifier)?;
     }
     Ok(Some(verifier.finish()))
 }
@@ -157,18 +156,14 @@ fn show_checkpoints(
     show(&mut select.query([key])?, CHECKPOINTS, verifier, checkpoint)
 }
 
-/// Presents what the log of runs says of the run; `key` where there is a log.
+/// Presents what the log of runs says of the run.
 fn show_log(
     conn: &Connection,
-    key: Option<i64>,
+    key: i64,
     trust: &Trust,
     verifier: &mut Verifier,
 ) -> rusqlite::Result<()> {
-    let Some(key) = key else {
-        verifier.take_log(LOG_LEAVES, &LogEvidence::default());
-        return Ok(());
-    };
-    let name = match run_log::name(conn)? {
+    let name = match log_name::name(conn)? {
         Ok(name) => name,
         Err(flaw) => {
             verifier.take_flaw("log", Place::Table("log_name"), flaw);

@@ -8,10 +8,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::append::{Append, NewCheckpoint, sealed_outcome};
 use super::blob::insert_blob;
+use super::connection::BUSY;
 use super::group_commit::{Job, Request, Writer};
-use super::import::IMPORTED;
 use super::new_run::NewRun;
-use super::schema::{self, Durability};
+use super::open_writer::{Durability, open_writer};
+use super::run::{IMPORTED, this_process};
 use super::{LARGE_BLOB_BYTES, NewBlob, RunHandle, StoreError, StoreReader};
 use crate::contract::ExecutionContract;
 use crate::message::{Digest, RunId};
@@ -19,8 +20,6 @@ use crate::transcript::{SealedEntry, SecretKey};
 
 /// How many requests may wait for the writer; more make their callers wait.
 const QUEUE: usize = 1024;
-/// How long another process's write lock is waited for.
-pub(super) const BUSY: Duration = Duration::from_secs(5);
 
 /// The store, opened for writing. Its one writer thread ends when it is dropped.
 #[derive(Debug)]
@@ -44,7 +43,7 @@ impl Store {
         busy: Duration,
         commit: impl Fn(&Connection) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<Self, StoreError> {
-        let conn = schema::open_writer(path, durability, busy)?;
+        let conn = open_writer(path, durability, busy)?;
         let (queue, requests) = mpsc::channel(QUEUE);
         let mut writer = Writer {
             commit,
@@ -170,7 +169,7 @@ impl Store {
                      RETURNING id, epoch, head_seq, head_hash, contract_hash",
                 )
                 .map_err(sql)?
-                .query_row(params![run_id.as_str(), owner()], |row| {
+                .query_row(params![run_id.as_str(), this_process()], |row| {
                     let digests: ([u8; 32], [u8; 32]) = (row.get(3)?, row.get(4)?);
                     Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, digests))
                 })
@@ -331,8 +330,4 @@ impl Drop for Store {
             drop(thread.join());
         }
     }
-}
-
-pub(super) fn owner() -> String {
-    format!("process {}", std::process::id())
 }

@@ -19,7 +19,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 512 << 20;
 
 /// The first line of a file. `contract` is the contract's canonical document.
 #[must_use]
-pub(crate) fn header_line(contract: &str, run_id: &RunId) -> String {
+pub fn header_line(contract: &str, run_id: &RunId) -> String {
     format!(
         "{{\"contract\":{contract},\"format\":\"{TRANSCRIPT_FORMAT}\",\"run_id\":\"{run_id}\"}}\n"
     )
@@ -27,7 +27,7 @@ pub(crate) fn header_line(contract: &str, run_id: &RunId) -> String {
 
 /// The line of an entry.
 #[must_use]
-pub(crate) fn entry_line(entry: &SealedEntry) -> String {
+pub fn entry_line(entry: &SealedEntry) -> String {
     format!(
         "{{\"action\":{},\"event\":{},\"hash\":\"{}\",\"seq\":{}}}\n",
         entry.action, entry.event, entry.hash, entry.seq
@@ -36,7 +36,7 @@ pub(crate) fn entry_line(entry: &SealedEntry) -> String {
 
 /// The line of a blob. Blob lines come after all entries, sorted by hash.
 #[must_use]
-pub(crate) fn blob_line(hash: Digest, bytes: &[u8]) -> String {
+pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
     format!(
         "{{\"blob\":\"{hash}\",\"bytes\":\"{}\"}}\n",
         BASE64.encode(bytes)

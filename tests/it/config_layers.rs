@@ -158,7 +158,11 @@ async fn what_reads_the_file_anew_finds_the_configuration_that_the_run_was_begun
             .windows(text.len())
             .any(|part| part == text.as_bytes())
     };
-    assert!(holds("--config=") && !holds("k-of-file"));
+    assert!(!holds("k-of-file"));
+    let store = rusqlite::Connection::open(desk.path("home/runs.db")).unwrap();
+    let select = "SELECT config FROM invocations";
+    let config: String = store.query_row(select, [], |row| row.get(0)).unwrap();
+    assert!(config.ends_with("/conf/x.json"), "{config}");
 }
 
 #[test]

@@ -1,26 +1,25 @@
-//! `migrate`, and what every command says of versions that it does not know.
+//! `migrate`, and what every command says of versions that it does not know. That a store of an older format is migrated, and that
+//! nothing is lost where that is killed, is shown beside the store: no release has left such a store behind.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::desk::{Desk, Left};
+use crate::desk::{Desk, Left, says};
 
 struct Scene(Desk);
 
 impl Scene {
-    /// A folder with a store as version 0.1.0 wrote it.
+    /// A state folder with a run that was signed and one that was not.
     fn new() -> Self {
         let scene = Self(Desk::new());
-        let kept = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/tests/fixtures/stores/format-1.db.gz"
-        );
-        let mut packed = flate2::read::GzDecoder::new(std::fs::File::open(kept).unwrap());
-        let mut out = std::fs::File::create(scene.path("runs.db")).unwrap();
-        std::io::copy(&mut packed, &mut out).unwrap();
+        scene.0.script("", &[&says("all is well")]);
+        let run = |name: &str, more: &[&str]| {
+            let args = ["run", "--contract", "c.yaml", "--run-id", name];
+            scene.0.ok(&[&args, more].concat());
+        };
+        run("chat-1", &[]);
+        run("unsigned-1", &["--no-sign"]);
         scene
     }
 
@@ -29,15 +28,8 @@ impl Scene {
     }
 
     fn command(&self, args: &[&str]) -> (i32, String, String) {
-        let left = Left::from(self.process(args).output().unwrap());
+        let left = Left::from(self.0.command(args).output().unwrap());
         (left.code, left.out, left.err)
-    }
-
-    /// The store lies in the folder itself.
-    fn process(&self, args: &[&str]) -> Command {
-        let mut command = self.0.command(args);
-        command.env("MONOLITH_HOME", self.0.path(""));
-        command
     }
 
     #[track_caller]
@@ -47,147 +39,49 @@ impl Scene {
         assert!(format!("{out}{err}").contains(says), "{args:?}: {out}{err}");
         out
     }
+
+    /// Writes another number as the format of the store.
+    fn claim_format(&self, format: i32) {
+        let store = rusqlite::Connection::open(self.path(STORE)).unwrap();
+        store.pragma_update(None, "user_version", format).unwrap();
+    }
 }
 
-const KEYS: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/tests/fixtures/stores/format-1.keys"
-);
+const STORE: &str = "home/runs.db";
 
 #[test]
-fn an_old_store_is_read_refused_for_writing_and_migrated_once() {
+fn a_store_of_the_current_format_is_left_as_it_is() {
     let scene = Scene::new();
-    let file = scene.ends(&["export", "tools-1"], 0, "");
-    scene.ends(
-        &["verify", "tools-1", "--key", KEYS],
-        0,
-        "verified at level L1",
-    );
-    scene.ends(&["list"], 0, "chat-1");
-    let demo = scene.ends(&["demo"], 1, "its format is 1, and this build writes 2");
-    assert_eq!(demo, "");
-    scene.ends(&["resume", "open-1"], 1, "monolith migrate brings it up");
-    scene.ends(
+    let runs = || ["chat-1", "unsigned-1"].map(|run| scene.ends(&["export", run], 0, ""));
+    let before = runs();
+    for args in [
+        &["migrate"][..],
         &["migrate", "--dry-run"],
-        0,
-        "would be migrated from format 1 to 2",
-    );
-    scene.ends(&["migrate", "--to", "3"], 4, "this build knows up to 2");
-    let told = scene.ends(&["migrate"], 0, "runs verified: 4, of which do not hold: 0");
-    assert!(told.contains("the store as it was: "), "{told}");
-    scene.ends(&["migrate"], 0, "nothing to do: ");
-    scene.ends(
         &["migrate", "--to", "1"],
-        4,
-        "nothing is migrated to an older format",
-    );
-    scene.ends(
-        &["verify", "tools-1", "--key", KEYS],
-        0,
-        "verified at level L1",
-    );
-    scene.ends(&["replay", "tools-1"], 0, "same");
-    assert_eq!(scene.ends(&["export", "tools-1"], 0, ""), file);
-    scene.ends(&["log", "verify"], 0, "with 3 runs");
-}
-
-/// Every run of a store as a file, and how many there are.
-fn all_runs(scene: &Scene) -> Vec<String> {
-    let runs = ["chat-1", "open-1", "tools-1", "unsigned-1"];
-    runs.map(|run| scene.ends(&["export", run], 0, "")).into()
-}
-
-/// Whatever a migration that was cut off left: it is read as it was, and the next one goes through.
-fn comes_through(scene: &Scene, held: &[String], when: &str) {
-    assert_eq!(all_runs(scene), held, "{when}: as it was left");
-    scene.ends(&["migrate"], 0, "");
-    assert_eq!(all_runs(scene), held, "{when}: migrated");
-    scene.ends(&["migrate"], 0, "has format 2");
-    scene.ends(&["log", "verify"], 0, "with 3 runs");
-    for run in ["chat-1", "tools-1"] {
-        scene.ends(&["verify", run], 0, "verified");
-    }
-    scene.ends(&["verify", "open-1", "--open"], 0, "verified");
-}
-
-#[test]
-fn a_migration_that_is_killed_at_any_moment_loses_nothing() {
-    let held = all_runs(&Scene::new());
-    let mut cut_off = 0;
-    for moment in 0..24_u32 {
-        let scene = Scene::new();
-        let mut child = scene
-            .process(&["migrate"])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        // At what can be seen from outside, and some time after it.
-        let sign = [
-            "runs.db.format-1.partial",
-            "runs.db.format-1",
-            "runs.db-wal",
-        ];
-        let sign = scene.path(sign[moment as usize % 3]);
-        while !sign.exists() && child.try_wait().unwrap().is_none() {
-            std::thread::yield_now();
-        }
-        let until = Instant::now() + Duration::from_micros(u64::from(moment / 3) * 300);
-        while Instant::now() < until {
-            std::thread::yield_now();
-        }
-        child.kill().unwrap();
-        cut_off += u32::from(!child.wait().unwrap().success());
-        comes_through(&scene, &held, &format!("moment {moment}"));
-    }
-    println!("{cut_off} of 24 migrations were killed before their end");
-    assert!(cut_off > 0);
-}
-
-/// The shell's limit on the length of files: the system kills whoever writes past it, or refuses where the signal is ignored.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_migration_that_runs_out_of_room_or_is_stopped_at_a_write_loses_nothing() {
-    let held = all_runs(&Scene::new());
-    for (signal, blocks) in [
-        ("trap '' XFSZ;", 8),
-        ("", 8),
-        ("trap '' XFSZ;", 60),
-        ("", 60),
-        ("trap '' XFSZ;", 120),
-        ("", 120),
     ] {
-        let scene = Scene::new();
-        let line = format!(
-            "{signal} ulimit -c 0; ulimit -f {blocks}; exec {} migrate",
-            env!("CARGO_BIN_EXE_monolith")
-        );
-        let left = Command::new("sh")
-            .args(["-c", &line])
-            .current_dir(scene.path(""))
-            .env("MONOLITH_HOME", scene.path(""))
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&left.stderr);
-        if !signal.is_empty() && !left.status.success() {
-            assert_eq!(left.status.code(), Some(1), "{blocks}: {said}");
-            assert!(said.contains("runs.db"), "{blocks}: {said}");
-        }
-        comes_through(
-            &scene,
-            &held,
-            &format!("{blocks} blocks, {signal:?}: {said}"),
-        );
+        scene.ends(args, 0, "nothing to do: ");
     }
+    scene.ends(&["migrate", "--to", "2"], 4, "this build knows up to 1");
+    let older = "nothing is migrated to an older format";
+    scene.ends(&["migrate", "--to", "0"], 4, older);
+    assert!(runs() == before);
+    let copies = std::fs::read_dir(scene.path("home")).unwrap();
+    let copies = copies.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let copies: Vec<String> = copies.filter(|name| name.contains("format")).collect();
+    assert_eq!(copies, [""; 0]);
 }
 
 #[test]
 fn what_is_no_store_and_states_no_version_is_told_what_to_do() {
     let scene = Scene::new();
-    scene.ends(&["migrate", "runs.db"], 4, "monolith migrate --store FILE");
+    scene.ends(&["migrate", STORE], 4, "monolith migrate --store FILE");
     scene.ends(&["migrate", "nothing.jsonl"], 4, "nothing.jsonl");
-    std::fs::write(scene.path("c.yaml"), "task: hi\n").unwrap();
-    scene.ends(&["migrate", "c.yaml"], 4, "monolith contract check FILE");
+    std::fs::write(scene.path("author.yaml"), "task: hi\n").unwrap();
+    scene.ends(
+        &["migrate", "author.yaml"],
+        4,
+        "monolith contract check FILE",
+    );
     let file = scene.ends(&["export", "chat-1"], 0, "");
     for (from, to, says) in [
         (
@@ -217,16 +111,12 @@ fn what_is_no_store_and_states_no_version_is_told_what_to_do() {
 fn a_level_that_is_not_reached_says_what_is_missing() {
     let scene = Scene::new();
     scene.ends(
-        &["verify", "tools-1", "--key", KEYS, "--require", "L1"],
+        &["verify", "chat-1", "--require", "L1"],
         0,
         "L1 is required",
     );
     let missing = "L2 is required, L1 was reached; pinned heads: no earlier head was given";
-    scene.ends(
-        &["verify", "tools-1", "--key", KEYS, "--require", "L2"],
-        7,
-        missing,
-    );
+    scene.ends(&["verify", "chat-1", "--require", "L2"], 7, missing);
     let missing = "L1 is required, L0 was reached; signature: no signed checkpoint";
     let out = scene.ends(
         &["verify", "unsigned-1", "--require", "L1", "--json"],
@@ -239,18 +129,18 @@ fn a_level_that_is_not_reached_says_what_is_missing() {
         (&last["name"], &last["ok"]),
         (&"required".into(), &false.into())
     );
-    scene.ends(&["verify", "tools-1", "--write-pin", "heads"], 0, "");
+    scene.ends(&["verify", "chat-1", "--write-pin", "heads"], 0, "");
     scene.ends(
-        &["verify", "tools-1", "--pin", "heads", "--require", "L2"],
+        &["verify", "chat-1", "--pin", "heads", "--require", "L2"],
         0,
         "level L2",
     );
     scene.ends(
-        &["verify", "tools-1", "--pin", "heads", "--require", "L3"],
+        &["verify", "chat-1", "--pin", "heads", "--require", "L3"],
         7,
         "witness: ",
     );
-    scene.ends(&["verify", "tools-1", "--require", "L4"], 4, "");
+    scene.ends(&["verify", "chat-1", "--require", "L4"], 4, "");
 }
 
 #[test]
@@ -258,14 +148,11 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
     let scene = Scene::new();
     let file = scene.ends(&["export", "chat-1"], 0, "");
     let listed = scene.ends(&["migrate", "--list"], 0, "monolith-transcript/1");
-    for format in [
-        "monolith-contract/1",
-        "openai-chat/1",
-        "semantics 1",
-        "1 to 2",
-    ] {
+    for format in ["monolith-contract/1", "openai-chat/1", "semantics 1"] {
         assert!(listed.contains(format), "{listed}");
     }
+    let store = listed.lines().last().unwrap().split_whitespace();
+    assert_eq!(store.collect::<Vec<_>>(), ["store", "1", "1"]);
     std::fs::write(scene.path("ok.jsonl"), &file).unwrap();
     scene.ends(
         &["migrate", "ok.jsonl"],
@@ -300,18 +187,24 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
             scene.ends(args, 7, to);
         }
     }
-    let store = rusqlite::Connection::open(scene.path("runs.db")).unwrap();
-    store.pragma_update(None, "user_version", 9).unwrap();
-    drop(store);
-    for args in [
-        &["verify", "chat-1"][..],
-        &["list"][..],
-        &["show", "chat-1"][..],
-        &["replay", "chat-1"][..],
-        &["resume", "open-1"][..],
-        &["import", "ok.jsonl"][..],
-        &["migrate"][..],
+    for (format, expect) in [
+        (9, "its format is 9, and this build reads up to 1"),
+        (0, "no build knows its format 0"),
     ] {
-        scene.ends(args, 1, "its format is 9, and this build reads up to 2");
+        scene.claim_format(format);
+        for args in [
+            &["verify", "chat-1"][..],
+            &["list"],
+            &["show", "chat-1"],
+            &["replay", "chat-1"],
+            &["resume", "chat-1"],
+            &["import", "ok.jsonl"],
+            &["migrate"],
+            &["migrate", "--to", "1"],
+        ] {
+            scene.ends(args, 1, expect);
+        }
     }
+    scene.claim_format(1);
+    scene.ends(&["verify", "chat-1"], 0, "verified");
 }

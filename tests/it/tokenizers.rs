@@ -4,13 +4,58 @@
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
+#[cfg(feature = "tokenizers")]
+use crate::replay_modes::reads;
 use crate::replay_modes::{desk, first, says};
 
 const COUNTED: [&str; 2] = ["--set", "tokenizer=gpt-4o"];
 const BUILT_IN: bool = cfg!(feature = "tokenizers");
+/// A contract that counts with an encoder, without its task.
+const COUNTS: &str = "tool_policy: required\n\
+    system: You answer from the files of this folder.\n\
+    tokenizer: o200k_base\n\
+    targets: [{provider: demo, model: script}]\n\
+    providers: {demo: {type: scripted, file: s.jsonl}}\n\
+    tools: {builtin: [read_file], workspace: .}\n";
 
-/// A run whose contract names o200k_base/1, made by a build that has it: read_file of a text that it counts otherwise than bytes / 4.
+/// The run of [`the_recorded_run_is_what_a_build_with_the_encoder_records`].
 const RECORDED: &str = include_str!("../fixtures/o200k.jsonl");
+
+/// A run whose contract names o200k_base/1: read_file of a text that it counts otherwise than bytes / 4. `MONOLITH_BLESS=1` records it again.
+#[cfg(feature = "tokenizers")]
+#[test]
+fn the_recorded_run_is_what_a_build_with_the_encoder_records() {
+    let desk = Desk::new();
+    let text = "internationalization of the Apache License お誕生日おめでとう";
+    desk.write("LICENSE", text);
+    desk.write("c.yaml", &format!("task: Which licence?\n{COUNTS}"));
+    let lines = [reads("LICENSE"), says("It is the Apache License.")];
+    let lines = lines.map(|body| json!({"response": body}).to_string());
+    desk.write("s.jsonl", &lines.join("\n"));
+    desk.ok(&["run", "c.yaml", "--run-id", "o200k"]);
+    let recorded = desk.ok(&["export", "o200k"]);
+    if std::env::var_os("MONOLITH_BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/o200k.jsonl");
+        std::fs::write(path, recorded).unwrap();
+        return;
+    }
+    // What depends on the time and the folder is all that may differ.
+    let tokens = |transcript: &str| {
+        let entries: Vec<Value> = transcript
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let messages = &entries[1]["event"]["event"]["value"]["messages"];
+        let result = &entries[5]["event"]["event"]["value"]["outcome"]["value"]["tokens"];
+        (
+            entries[0]["contract"].clone(),
+            messages.clone(),
+            result.clone(),
+        )
+    };
+    assert_eq!(tokens(&recorded), tokens(RECORDED));
+    assert_eq!(tokens(RECORDED).2, json!(14));
+}
 
 #[test]
 fn a_run_that_was_counted_with_an_encoder_replays_wherever_there_is_none() {
@@ -68,13 +113,7 @@ fn what_was_counted_with_an_encoder_is_counted_again_under_another_contract() {
 fn what_was_counted_with_an_encoder_stands_under_a_contract_that_counts_alike() {
     let desk = Desk::new();
     desk.write("r.jsonl", RECORDED);
-    let contract = "tool_policy: required\n\
-        system: You answer from the files of this folder.\n\
-        tokenizer: o200k_base\n\
-        targets: [{provider: demo, model: script}]\n\
-        providers: {demo: {type: scripted, file: s.jsonl}}\n\
-        tools: {builtin: [read_file], workspace: .}\n";
-    desk.write("c.yaml", contract);
+    desk.write("c.yaml", COUNTS);
     desk.write(
         "s.jsonl",
         &json!({"response": says("It is MIT.")}).to_string(),

@@ -130,10 +130,10 @@ fn signed_reasoning_goes_back_to_its_own_model_only() {
         v["targets"].as_array_mut().unwrap().push(second);
     });
     for version in [
-        "openai-chat/2",
-        "openai-responses/2",
-        "google-gemini/2",
-        "ollama-chat/2",
+        "openai-chat/1",
+        "openai-responses/1",
+        "google-gemini/1",
+        "ollama-chat/1",
     ] {
         let sent = encode(&terms_of(version, &json!({})), &talk, ToolExposure::Auto);
         for secret in ["why", "s1", "xx"] {

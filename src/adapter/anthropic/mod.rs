@@ -24,9 +24,7 @@ mod wire;
 
 pub(super) use encoder::{Encoder, thinks};
 pub(super) use fold::Fold;
-#[cfg(test)]
-pub(super) use version::VERSION;
-pub(super) use version::{PATH, VERSIONS};
+pub(super) use version::{PATH, VERSION};
 
 #[cfg(test)]
 mod encoder_tests;

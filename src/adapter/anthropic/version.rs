@@ -1,9 +1,6 @@
-use crate::contract::WireVersions;
+use crate::contract::wire_version;
 
-/// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::ANTHROPIC;
-/// The version of this build.
-#[cfg(test)]
-pub(in crate::adapter) const VERSION: &str = VERSIONS.newest();
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::ANTHROPIC;
 /// Where requests go, below the base URL.
 pub(in crate::adapter) const PATH: &str = "messages";

@@ -12,9 +12,7 @@ mod version;
 mod wire;
 
 pub(super) use fold::Fold;
-#[cfg(test)]
 pub(super) use version::VERSION;
-pub(super) use version::VERSIONS;
 
 #[cfg(test)]
 mod payload_tests;

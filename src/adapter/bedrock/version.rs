@@ -1,7 +1,4 @@
-use crate::contract::WireVersions;
+use crate::contract::wire_version;
 
-/// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::BEDROCK;
-/// The version of this build.
-#[cfg(test)]
-pub(in crate::adapter) const VERSION: &str = VERSIONS.newest();
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::BEDROCK;

@@ -65,7 +65,7 @@ fn signatures_go_back_on_the_parts_they_stood_on() {
         .unwrap();
     assert_eq!(got["contents"][1]["parts"], json!(came[1..]));
     let sent = encode(
-        &terms_of("anthropic-messages/2", &json!({})),
+        &terms_of("anthropic-messages/1", &json!({})),
         &talk,
         ToolExposure::Auto,
     );

@@ -24,9 +24,7 @@ mod wire;
 
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-#[cfg(test)]
-pub(super) use version::VERSION;
-pub(super) use version::{VERSIONS, path};
+pub(super) use version::{VERSION, path};
 
 #[cfg(test)]
 mod encoder_tests;

@@ -1,10 +1,7 @@
-use crate::contract::{TargetTerms, WireVersions};
+use crate::contract::{TargetTerms, wire_version};
 
-/// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::GEMINI;
-/// The version of this build.
-#[cfg(test)]
-pub(in crate::adapter) const VERSION: &str = VERSIONS.newest();
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::GEMINI;
 
 /// Where requests go, below the base URL: the model and the manner of the answer stand in the path.
 pub(in crate::adapter) fn path(target: &TargetTerms) -> String {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
-use crate::adapter::edition::{Edition, Rules};
 use crate::adapter::fold::Failure;
 use crate::adapter::json::object;
+use crate::adapter::rules::Rules;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
 use crate::message::{AgentMessage, FailureCode, Members, ObjectFault, ObjectText, Role};
 
@@ -92,7 +92,7 @@ pub(super) fn parse(text: &str, model: &str, rules: Rules) -> Result<Parsed, Fai
             return Err(Failure::new(FailureCode::TooManyCalls, pointer));
         }
         let (name, arguments, behind) =
-            call(after, rules.edition).map_err(|code| Failure::new(code, pointer.as_str()))?;
+            call(after).map_err(|code| Failure::new(code, pointer.as_str()))?;
         calls.push(GatheredCall {
             arguments,
             flaw: None,
@@ -106,12 +106,12 @@ pub(super) fn parse(text: &str, model: &str, rules: Rules) -> Result<Parsed, Fai
     if !calls.is_empty() {
         content = content.trim().to_owned();
     }
-    let judged = judge(calls, &FIELDS, model, rules.since_the_second())?;
+    let judged = judge(calls, &FIELDS, model, rules)?;
     Ok(Parsed { content, judged })
 }
 
 /// One call behind its opening marker: name, the text of its arguments, and what follows its closing marker.
-fn call(text: &str, edition: Edition) -> Result<(String, String, &str), FailureCode> {
+fn call(text: &str) -> Result<(String, String, &str), FailureCode> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let whole = match values.next() {
         Some(Ok(whole)) => whole.get(),
@@ -122,11 +122,8 @@ fn call(text: &str, edition: Edition) -> Result<(String, String, &str), FailureC
         .trim_start()
         .strip_prefix(CALL_CLOSE)
         .ok_or(FailureCode::CallShape)?;
-    match edition {
-        Edition::First => sound(whole)?,
-        // The arguments are judged later, beside those of the other calls.
-        Edition::Second => sound(&without_arguments(whole).ok_or(FailureCode::CallShape)?)?,
-    }
+    // The arguments are judged later, beside those of the other calls.
+    sound(&without_arguments(whole).ok_or(FailureCode::CallShape)?)?;
     let call: WireCall<'_> = object(whole).ok_or(FailureCode::CallShape)?;
     let name = call.name.filter(|name| !name.is_empty());
     let name = name.ok_or(FailureCode::CallNameMissing)?;

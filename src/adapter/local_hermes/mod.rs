@@ -28,7 +28,7 @@ mod wire;
 pub use chat::{ChatCall, ChatFunction, ChatMessage, LocalChat};
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-pub(super) use version::{PATH, VERSIONS};
+pub(super) use version::{PATH, VERSION};
 pub use wire::{
     CONTROL_TOKENS, GatePhase, LocalLine, LocalRequest, LocalSampling, LocalUsage, Segment,
 };

@@ -200,7 +200,7 @@ fn decode_bytes(bytes: &[u8]) -> Decoded {
         status: 200,
         ..ResponseMeta::default()
     };
-    let mut decoder = Adapter::by_version("local-hermes/2")
+    let mut decoder = Adapter::by_version("local-hermes/1")
         .unwrap()
         .decoder(meta, "m");
     decoder.push(bytes);
@@ -304,7 +304,7 @@ fn an_answer_is_judged_the_same_wherever_it_is_cut_and_a_cut_one_is_rejected() {
             status: 200,
             ..ResponseMeta::default()
         };
-        let mut decoder = Adapter::by_version("local-hermes/2")
+        let mut decoder = Adapter::by_version("local-hermes/1")
             .unwrap()
             .decoder(meta, "m");
         decoder.push(&bytes[..cut]);
@@ -344,7 +344,7 @@ fn a_fault_is_of_the_class_that_it_states_whatever_its_status_and_words() {
             status,
             ..ResponseMeta::default()
         };
-        let adapter = Adapter::by_version("local-hermes/2").unwrap();
+        let adapter = Adapter::by_version("local-hermes/1").unwrap();
         let mut decoder = adapter.decoder(meta, "m");
         let fault = serde_json::json!({"fault": class, "message": message});
         decoder.push(format!("{fault}\n").as_bytes());

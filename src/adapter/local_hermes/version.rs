@@ -1,6 +1,6 @@
-use crate::contract::WireVersions;
+use crate::contract::wire_version;
 
-/// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::LOCAL_HERMES;
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::LOCAL_HERMES;
 /// An embedded model has no paths.
 pub(in crate::adapter) const PATH: &str = "";

@@ -18,9 +18,7 @@ mod wire;
 
 pub(super) use encoder::Encoder;
 pub(super) use fold::Fold;
-#[cfg(test)]
-pub(super) use version::VERSION;
-pub(super) use version::{PATH, VERSIONS};
+pub(super) use version::{PATH, VERSION};
 
 #[cfg(test)]
 mod payload_tests;

@@ -1,8 +1,8 @@
 use super::wire::{MESSAGE, WireCall, WireFunction};
 use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
-use crate::adapter::edition::Rules;
 use crate::adapter::fold::Failure;
 use crate::adapter::json::{Raw, object, string, whole};
+use crate::adapter::rules::Rules;
 use crate::message::FailureCode;
 
 const FIELDS: CallFields = CallFields {

@@ -180,18 +180,16 @@ fn notices_follow_the_conversation_in_one_request_only() {
 #[test]
 fn no_adapter_is_an_error_by_name() {
     assert_eq!(
-        Adapter::by_version("openai-chat/3")
+        Adapter::by_version("openai-chat/2")
             .unwrap_err()
             .to_string(),
-        "unknown adapter version \"openai-chat/3\"; this build has anthropic-messages/1, anthropic-messages/2, \
-         bedrock-converse/1, bedrock-converse/2, google-gemini/1, google-gemini/2, local-hermes/1, local-hermes/2, \
-         ollama-chat/1, ollama-chat/2, openai-chat/1, openai-chat/2, openai-responses/1, openai-responses/2, \
-         openrouter-chat/1, openrouter-chat/2"
+        "unknown adapter version \"openai-chat/2\"; this build has anthropic-messages/1, bedrock-converse/1, google-gemini/1, \
+         local-hermes/1, ollama-chat/1, openai-chat/1, openai-responses/1, openrouter-chat/1"
     );
-    let adapter = Adapter::by_version("openai-chat/2").unwrap();
+    let adapter = Adapter::by_version("openai-chat/1").unwrap();
     assert_eq!(
         (adapter.version(), &*adapter.path(&terms(|_| ()).targets[0])),
-        ("openai-chat/2", "chat/completions")
+        ("openai-chat/1", "chat/completions")
     );
     assert_eq!(Adapter::of_target(&terms(|_| ()), 0), Ok(adapter));
     assert_eq!(
@@ -206,10 +204,10 @@ fn no_adapter_is_an_error_by_name() {
         RequestEncoder::new(&foreign, 0),
         Err(AdapterError::UnknownVersion { .. })
     ));
-    let silent = terms(|v| v["targets"][0]["adapter_version"] = json!("bedrock-converse/2"));
+    let silent = terms(|v| v["targets"][0]["adapter_version"] = json!("bedrock-converse/1"));
     assert_eq!(
         RequestEncoder::new(&silent, 0).unwrap_err().to_string(),
-        "adapter bedrock-converse/2 reads responses and writes no requests"
+        "adapter bedrock-converse/1 reads responses and writes no requests"
     );
 }
 
@@ -218,7 +216,7 @@ proptest! {
     #[test]
     fn a_kept_encoder_gives_the_bytes_of_a_fresh_one(
         version in proptest::sample::select(&[
-            "anthropic-messages/2", "google-gemini/2", "ollama-chat/2", "openai-chat/2", "openai-responses/2",
+            "anthropic-messages/1", "google-gemini/1", "ollama-chat/1", "openai-chat/1", "openai-responses/1",
         ][..]),
         steps in proptest::collection::vec((0_usize..6, proptest::collection::vec("[ab\"]{0,3}", 0..4)), 1..8),
     ) {

@@ -27,7 +27,7 @@ fn results_carry_the_version_of_the_dialect() {
     let Decoded::Message(result) = decode(VERSION, [body.as_bytes()]) else {
         panic!("a fault")
     };
-    assert_eq!(result.adapter_version, "openrouter-chat/2");
+    assert_eq!(result.adapter_version, "openrouter-chat/1");
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn signed_details_of_reasoning_go_back_to_their_model_only() {
         message(VERSION, &whole.replace(details, &plain)).reasoning_trace,
         None
     );
-    assert_eq!(message("openai-chat/2", &whole).reasoning_trace, None);
+    assert_eq!(message("openai-chat/1", &whole).reasoning_trace, None);
     let talk = [say(Role::User, "x"), Arc::new(said)];
     let sent = body(&terms_of(VERSION, &json!({})), &talk, ToolExposure::Auto);
     let came: Value = serde_json::from_str(details).unwrap();
     assert_eq!(sent["messages"][1]["reasoning_details"], came);
-    for version in ["openai-chat/2", "anthropic-messages/2"] {
+    for version in ["openai-chat/1", "anthropic-messages/1"] {
         let sent = encode(&terms_of(version, &json!({})), &talk, ToolExposure::Auto);
         assert!(
             !sent.contains("sig") && !sent.contains("xx"),

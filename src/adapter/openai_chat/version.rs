@@ -1,14 +1,8 @@
-use crate::contract::WireVersions;
+use crate::contract::wire_version;
 
-/// What contracts and results call its editions.
-pub(in crate::adapter) const VERSIONS: WireVersions = WireVersions::OPENAI_CHAT;
-/// The version of this build.
-#[cfg(test)]
-pub(in crate::adapter) const VERSION: &str = VERSIONS.newest();
-/// What contracts and results call its editions.
-pub(in crate::adapter) const OPENROUTER_VERSIONS: WireVersions = WireVersions::OPENROUTER_CHAT;
-/// The version of this build.
-#[cfg(test)]
-pub(in crate::adapter) const OPENROUTER_VERSION: &str = OPENROUTER_VERSIONS.newest();
+/// What contracts and results call the adapter.
+pub(in crate::adapter) const VERSION: &str = wire_version::OPENAI_CHAT;
+/// What contracts and results call the adapter of OpenRouter's dialect.
+pub(in crate::adapter) const OPENROUTER_VERSION: &str = wire_version::OPENROUTER_CHAT;
 /// Where requests go, below the base URL.
 pub(in crate::adapter) const PATH: &str = "chat/completions";

@@ -49,7 +49,7 @@ fn reasoning_is_asked_for_and_goes_back_to_its_own_model_only() {
     assert_eq!(got["include"], json!(["reasoning.encrypted_content"]));
     assert_eq!(got["reasoning"], json!({"effort": "high"}));
     assert!(got["temperature"].is_null() && got["top_p"].is_null());
-    for version in ["anthropic-messages/2", "google-gemini/2"] {
+    for version in ["anthropic-messages/1", "google-gemini/1"] {
         let sent = encode(&terms_of(version, &json!({})), &talk, ToolExposure::Auto);
         assert!(!sent.contains("xx"), "{version}: {sent}");
     }

@@ -17,7 +17,7 @@ use crate::message::{AgentMessage, ObjectText, Role, ToolInvocation};
 
 fn layered(profile: TextProfile, change: impl FnOnce(&mut Value)) -> Terms {
     terms(|value| {
-        value["targets"][0]["adapter_version"] = profile.over("openai-chat/2").into();
+        value["targets"][0]["adapter_version"] = profile.over("openai-chat/1").into();
         change(value);
     })
 }
@@ -309,8 +309,8 @@ fn the_same_plain_messages_go_out_over_another_wire_protocol() {
     };
     let conversation = conversation();
     let (near, far) = (
-        said("ollama-chat/2", &conversation),
-        said("openai-chat/2", &conversation),
+        said("ollama-chat/1", &conversation),
+        said("openai-chat/1", &conversation),
     );
     assert!(near.get("tools").is_none() && near["options"]["num_predict"].is_u64());
     let texts = |body: &Value| -> Vec<(String, String)> {

@@ -10,7 +10,7 @@ use crate::message::Role;
 
 fn gated(profile: TextProfile, language: GrammarLanguage) -> Terms {
     let mut terms = terms(|value| {
-        value["targets"][0]["adapter_version"] = profile.over("openai-chat/2").into();
+        value["targets"][0]["adapter_version"] = profile.over("openai-chat/1").into();
         value["grammar_profile"] = language.profile().into();
     });
     let closed = GateGrammar::closed(&terms, language).unwrap();

@@ -4,8 +4,8 @@ use super::flaw::Flaw;
 use super::payload::{ArgumentsKey, call, is_call, value_at};
 use super::spoken::Spoken;
 use crate::adapter::calls::MAX_CALLS;
-use crate::adapter::edition::Rules;
 use crate::adapter::marks::LLAMA3;
+use crate::adapter::rules::Rules;
 use crate::message::FailureCode;
 
 pub(super) const TAG: &str = "<|python_tag|>";

@@ -1,5 +1,5 @@
-use crate::adapter::edition::{Edition, Rules};
 use crate::adapter::parameter_types::ParameterTypes;
+use crate::adapter::rules::Rules;
 use crate::contract::TextProfile;
 
 /// How a text is read.
@@ -14,7 +14,6 @@ pub(super) struct Manner<'a> {
 impl<'a> Manner<'a> {
     /// What types the values of calls that are written as functions; none where no call is.
     pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
-        let are_read = self.profile == TextProfile::Qwen && self.rules.edition >= Edition::Second;
-        are_read.then_some(self.types)
+        (self.profile == TextProfile::Qwen).then_some(self.types)
     }
 }

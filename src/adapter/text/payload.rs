@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 
 use super::flaw::{Fix, Flaw};
 use crate::adapter::calls::GatheredCall;
-use crate::adapter::edition::Rules;
 use crate::adapter::json::{given, object};
+use crate::adapter::rules::Rules;
 use crate::message::{FailureCode, ObjectText};
 
 /// The key under which a family writes a call's arguments.

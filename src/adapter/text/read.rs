@@ -76,7 +76,7 @@ fn as_it_stands(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading,
         id: "",
         name: "",
     };
-    let judged = judge(calls, &fields, model, manner.rules.since_the_second());
+    let judged = judge(calls, &fields, model, manner.rules);
     let judged = judged.map_err(|failure| Flaw::new(failure.code))?;
     Ok(Reading {
         calls: judged.calls,

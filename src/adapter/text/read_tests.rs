@@ -10,7 +10,7 @@ use crate::adapter::{Adapter, Decoded, ResponseMeta};
 use crate::contract::TextProfile;
 
 fn decode(profile: TextProfile, body: &str, piece: usize) -> Decoded {
-    decode_as(profile.over("openai-chat/2").unwrap(), body, piece)
+    decode_as(profile.over("openai-chat/1").unwrap(), body, piece)
 }
 
 fn decode_as(version: &str, body: &str, piece: usize) -> Decoded {
@@ -303,7 +303,7 @@ fn a_repair_records_what_came_and_what_was_read() {
         panic!("no message");
     };
     let repair = result.repair.unwrap();
-    assert_eq!(result.adapter_version, "openai-chat+qwen/2");
+    assert_eq!(result.adapter_version, "openai-chat+qwen/1");
     assert_eq!(repair.original, text);
     assert_eq!(repair.repaired, format!("{text}</tool_call>"));
 }
@@ -367,9 +367,9 @@ fn calls_are_read_from_the_text_of_other_wire_protocols_too() {
         line("", true)
     );
     let bodies = [
-        ("ollama-chat/2", line(call, true)),
-        ("ollama-chat/2", streamed),
-        ("openrouter-chat/2", whole(call, "stop")),
+        ("ollama-chat/1", line(call, true)),
+        ("ollama-chat/1", streamed),
+        ("openrouter-chat/1", whole(call, "stop")),
     ];
     for (wire, body) in bodies {
         let version = TextProfile::Hermes.over(wire).unwrap();
@@ -379,7 +379,7 @@ fn calls_are_read_from_the_text_of_other_wire_protocols_too() {
             assert_eq!(read, native, "{version}");
         }
     }
-    let version = TextProfile::Qwen.over("ollama-chat/2").unwrap();
+    let version = TextProfile::Qwen.over("ollama-chat/1").unwrap();
     let cut = line("<tool_call>\n{\"name\": ", true);
     let read = verdict(&decode_as(version, &cut, cut.len()));
     assert_eq!(read, "ARGS_INVALID_JSON /message/content");

@@ -8,7 +8,6 @@ use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
 use super::{XmlNext, XmlPast};
 use crate::adapter::Adapter;
 use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
-use crate::adapter::edition::Edition;
 use crate::adapter::kept::common;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
@@ -255,9 +254,7 @@ pub(crate) fn transported(
     let (Some(offer), Some(message)) = (offer, result.canonical_message.as_mut()) else {
         return result;
     };
-    let rules = adapter.rules();
-    let unexpected =
-        |call: &ToolInvocation| travels_as_a_tag(call, terms.tool_transport, rules.edition);
+    let unexpected = |call: &ToolInvocation| travels_as_a_tag(call, terms.tool_transport);
     if let Some(place) = message.tool_calls.iter().position(unexpected) {
         let pointer = format!("/tool_calls/{place}");
         return rejected(result, FailureCode::CallUnexpected, pointer);
@@ -287,10 +284,8 @@ pub(crate) fn transported(
         };
         calls.push(own(FINAL, FINAL_REPORT, arguments));
     }
-    // What the adapter holds to, here too: the first edition judged every payload as it came.
-    let rules = rules
-        .since_the_second()
-        .cut_where(result.stop == StopReason::Length);
+    // What the adapter holds to, here too.
+    let rules = adapter.rules().cut_where(result.stop == StopReason::Length);
     let judged = match judge(calls, &FIELDS, model, rules) {
         Ok(judged) => judged,
         Err(failure) => return rejected(result, failure.code, failure.pointer),
@@ -309,10 +304,10 @@ pub(crate) fn transported(
 }
 
 /// Whether a call in the provider's own form should have been a tag: nothing of that form was offered.
-fn travels_as_a_tag(call: &ToolInvocation, transport: ToolTransport, edition: Edition) -> bool {
+fn travels_as_a_tag(call: &ToolInvocation, transport: ToolTransport) -> bool {
     match transport {
         ToolTransport::Native => false,
-        ToolTransport::XmlFinal => call.name == FINAL_REPORT && edition >= Edition::Second,
+        ToolTransport::XmlFinal => call.name == FINAL_REPORT,
         ToolTransport::Xml => true,
     }
 }

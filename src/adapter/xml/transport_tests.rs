@@ -40,7 +40,7 @@ fn offer() -> XmlOffer {
 
 fn said(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> ProtocolAdapterResult {
     ProtocolAdapterResult {
-        adapter_version: "openai-chat/2".to_owned(),
+        adapter_version: "openai-chat/1".to_owned(),
         canonical_message: Some(AgentMessage {
             tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, content, 0)
@@ -217,17 +217,15 @@ fn what_was_told_before_changes_nothing() {
 
 #[test]
 fn a_report_of_xml_final_in_the_providers_own_form_was_not_offered() {
-    let check = |version: &str, name: &str, expect: Option<FailureCode>| {
-        let mut terms = reporting("xml-final");
-        terms.targets[0].adapter_version = version.to_owned();
+    let check = |name: &str, expect: Option<FailureCode>| {
+        let terms = reporting("xml-final");
         let native = vec![call("c0", "f", "{}"), call("c1", name, "{}")];
         let judged = judged(said("", native, StopReason::End), Some(&offer()), &terms);
-        assert_eq!(judged.failure_code, expect, "{version} {name}");
+        assert_eq!(judged.failure_code, expect, "{name}");
         let pointer = expect.map(|_| "/tool_calls/1".to_owned());
         assert_eq!(judged.pointer, pointer);
     };
     let unexpected = Some(FailureCode::CallUnexpected);
-    check("openai-chat/2", FINAL_REPORT, unexpected);
-    check("openai-chat/2", "g", None);
-    check("openai-chat/1", FINAL_REPORT, None);
+    check(FINAL_REPORT, unexpected);
+    check("g", None);
 }

@@ -99,7 +99,11 @@ impl CheckReport {
             checks,
             errors: Vec::new(),
             not_started: preview.not_started.clone(),
-            origins: preview.origins.clone(),
+            origins: preview
+                .origins
+                .iter()
+                .map(|(path, origin)| (path.clone(), origin.to_string()))
+                .collect(),
             unsent: unsent(&preview.contract),
             unmatched: preview.unmatched.iter().map(|u| u.place.clone()).collect(),
         }

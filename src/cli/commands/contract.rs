@@ -1,12 +1,12 @@
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::check_report::CheckReport;
-use super::run::{read_spec, runtime};
+use super::run::runtime;
 use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
+use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
@@ -14,8 +14,8 @@ use crate::cli::home::Home;
 use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
-use crate::contract::{ContractSpec, ExecutionContract, Validators};
-use crate::driver::{self, Preview, RunRequest, ServersToStart, Unmatched};
+use crate::contract::{ContractSpec, ExecutionContract, Validators, contract_file_schema};
+use crate::driver::{self, Preview, ServersToStart, Unmatched};
 use crate::kernel::{
     Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
 };
@@ -43,28 +43,28 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
                 .out(&format!("{}\n", preview.contract.contract_hash()))?;
             Ok(Exit::OK)
         }
+        ContractCommand::Schema => {
+            // With line feeds, so that it can be kept as a file beside contracts.
+            let schema = format!("{:#}\n", contract_file_schema());
+            home.screen.out_json_text(&schema)?;
+            Ok(Exit::OK)
+        }
     }
 }
 
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
-    let path = home.cwd.join(&args.file);
-    let spec = read_spec(
-        home,
-        (&args.file, &path),
-        &args.sets,
-        (&home.cwd, home.named_config()),
-    )?;
-    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
-    preview_of(home, spec, folder, args.start_servers)
+    let file = ContractFile::given(home, args.file.clone(), args.sets.clone());
+    preview_of(home, &file, file.read(home)?, args.start_servers)
 }
 
-/// What `contract check` finds wrong, in the order of the checks; no server is started.
+/// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
 pub(super) fn judge(
     home: &Home,
+    file: &ContractFile,
     spec: ContractSpec,
-    folder: PathBuf,
 ) -> Result<Vec<(CheckName, String)>, CliError> {
-    Ok(failures(&preview_of(home, spec, folder, false)?))
+    known::learn(&spec, &home.environment);
+    Ok(failures(&preview_of(home, file, spec, false)?))
 }
 
 /// The checks that fail, and why.
@@ -73,24 +73,15 @@ pub(super) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
     failed.map(|check| (check.name, check.detail)).collect()
 }
 
-/// What a contract comes to in that folder.
+/// What a contract file comes to.
 pub(super) fn preview_of(
     home: &Home,
+    file: &ContractFile,
     spec: ContractSpec,
-    folder: PathBuf,
     start_servers: bool,
 ) -> Result<Preview, CliError> {
-    known::learn(&spec, &home.environment);
-    let request = RunRequest {
-        spec,
-        contract_dir: folder,
-        base_dir: home.cwd.clone(),
-        environment: home.environment.clone(),
-        // A contract knows no run, so nothing is committed to.
-        redaction_key: RedactionKey::new([0; 32]),
-        invocation: None,
-        run_id: None,
-    };
+    // A contract knows no run, so nothing is committed to.
+    let request = file.request(home, spec, RedactionKey::new([0; 32]));
     let servers = if start_servers {
         ServersToStart::All
     } else {
@@ -104,7 +95,7 @@ pub(super) fn preview_of(
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
 fn tell_unpinned(home: &Home, preview: &Preview) {
     for (path, origin) in &preview.origins {
-        let (path, origin) = (line(path), line(origin));
+        let (path, origin) = (line(path), line(&origin.to_string()));
         home.screen
             .write_err(&format!("note: {path} is from {origin}\n"));
     }

@@ -1,10 +1,11 @@
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::run::{Broken, Ended, Job, drive_job, read_spec, tell_end};
+use super::run::{Broken, Ended, Job, drive_job, tell_end};
 use super::{export, replay, verify};
 use crate::cli::args::{DemoAct, DemoArgs};
+use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, HomeFault, SystemFault, TranscriptFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -13,7 +14,7 @@ use crate::cli::numbers::{counted, grouped};
 use crate::cli::recorded::Source;
 use crate::message::RunId;
 use crate::replay::ReplayReport;
-use crate::store::{Durability, Invocation, RunFilter};
+use crate::store::{Durability, RunFilter};
 use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 const CONTRACT: &str = "contracts/demo.yaml";
@@ -44,26 +45,14 @@ pub(in crate::cli) fn demo(home: &Home, args: &DemoArgs) -> Result<Exit, CliErro
 fn run(home: &Home) -> Result<Exit, CliError> {
     let run_id = demo_id()?;
     let folder = folder(home, &run_id)?;
-    let contract = folder.join(CONTRACT);
-    let spec = read_spec(
-        home,
-        (Path::new(CONTRACT), &contract),
-        &[],
-        (&home.cwd, home.named_config()),
-    )?;
+    let file = ContractFile::below(home, folder, CONTRACT);
+    let spec = file.read(home)?;
     let task = spec.task.clone().unwrap_or_default();
     let job = Job {
         spec,
-        contract_dir: contract.parent().unwrap_or(&folder).to_owned(),
-        base_dir: folder.clone(),
+        file,
         run_id: Some(run_id.clone()),
         durability: Durability::Full,
-        invocation: Some(Invocation {
-            base_dir: folder,
-            config: None,
-            contract_file: contract,
-            sets: Vec::new(),
-        }),
     };
     home.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");

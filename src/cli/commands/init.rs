@@ -7,6 +7,7 @@ use super::ask::answer;
 use super::check_report::code_of;
 use super::contract::judge;
 use super::run::runtime;
+use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ModelFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
@@ -103,11 +104,11 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
         way.profile = own.and_then(|model| other_profile(&store, model));
     }
     let text = contract_text(&way, args.task.as_deref());
-    let name = args.file.display().to_string();
     // What is written is what was judged: a contract that does not hold is never left behind.
+    let name = args.file.display().to_string();
     let spec = ContractSpec::parse(&name, &text, &[])?;
-    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
-    let judged = judge(home, spec, folder)?;
+    let file = ContractFile::given(home, args.file.clone(), Vec::new());
+    let judged = judge(home, &file, spec)?;
     if let Some((check, why)) = judged.into_iter().next() {
         return Err(ModelFault::ContractOfInit {
             exit: code_of(check),

@@ -141,7 +141,7 @@ fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
 
 fn whole(home: &Home) -> Result<RunLog, CliError> {
     let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
-    Ok(reader.run_log()?.ok_or(TrustFault::NoLog)?)
+    Ok(reader.run_log()?)
 }
 
 fn signed(home: &Home, log: &RunLog) -> Result<(TreeHead, String), CliError> {

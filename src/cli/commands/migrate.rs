@@ -39,11 +39,16 @@ pub(in crate::cli) fn migrate(home: &Home, args: &MigrateArgs) -> Result<Exit, C
     }
     let done = migrate_store(&path, args.to, args.dry_run)?;
     home.screen.out(&told(&path, &done, args.dry_run))?;
-    Ok(if done.verified.bad.is_empty() {
+    Ok(ended(&done))
+}
+
+/// A store with runs that do not verify is migrated all the same, and that is said.
+fn ended(done: &Migration) -> Exit {
+    if done.verified.bad.is_empty() {
         Exit::OK
     } else {
         Exit::EVIDENCE
-    })
+    }
 }
 
 /// Every format, what this build reads of it, and what it writes.
@@ -66,7 +71,7 @@ fn listed() -> String {
         ("semantics", semantics.clone(), semantics),
         (
             "store",
-            format!("{OLDEST_STORE_FORMAT} to {STORE_FORMAT}"),
+            known(OLDEST_STORE_FORMAT, STORE_FORMAT),
             STORE_FORMAT.to_string(),
         ),
     ];
@@ -75,6 +80,14 @@ fn listed() -> String {
         let _ = writeln!(out, "{name:<11} {reads:<32} {writes}");
     }
     out
+}
+
+/// A range of numbers, or the one that it is.
+fn known(oldest: i32, newest: i32) -> String {
+    if oldest == newest {
+        return newest.to_string();
+    }
+    format!("{oldest} to {newest}")
 }
 
 /// The format that a transcript or a contract states, where this build knows it and all that its contract names.
@@ -192,4 +205,69 @@ fn told(path: &Path, done: &Migration, dry_run: bool) -> String {
         let _ = writeln!(out, "  {}: {}", line(run), super::verify::place(bad));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::cli::error::Advice as _;
+    use crate::store::{Durability, Store, take_back};
+    use crate::transcript::{FirstBad, FlawKind};
+
+    #[test]
+    fn what_was_done_to_an_older_store_is_said_and_a_run_that_does_not_verify_is_an_exit_code() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        drop(Store::open(&path, Durability::Full).unwrap());
+        take_back(&Connection::open(&path).unwrap()).unwrap();
+        let refused = CliError::from(Store::open(&path, Durability::Full).unwrap_err());
+        assert_eq!(refused.exit(), Exit::FAILED);
+        let help = refused.help().unwrap();
+        assert!(help.contains("monolith migrate brings it up"), "{help}");
+        let said = |done: &Migration, dry_run: bool| {
+            told(&path, done, dry_run).replace(&folder.path().display().to_string(), "~")
+        };
+        let step =
+            "the index of runs by their time, and the columns of entries in the order of format 1";
+        let planned = migrate_store(&path, None, true).unwrap();
+        assert_eq!(
+            said(&planned, true),
+            format!(
+                "~/runs.db: would be migrated from format 0 to 1\n  {step}\n  \
+                 runs verified: 0, of which do not hold: 0\n"
+            )
+        );
+        let mut done = migrate_store(&path, None, false).unwrap();
+        assert_eq!(
+            said(&done, false),
+            format!(
+                "~/runs.db: migrated from format 0 to 1\n  {step}\n  the store as it was: ~/runs.db.format-0\n  \
+                 runs verified: 0, of which do not hold: 0\n"
+            )
+        );
+        assert_eq!(ended(&done), Exit::OK);
+        let bad = FirstBad {
+            seq: Some(3),
+            line: None,
+            table: Some("entries"),
+            field: "hash".to_owned(),
+            expected: "a".to_owned(),
+            actual: "b".to_owned(),
+            kind: FlawKind::Tampered,
+        };
+        done.verified.bad.push(("r-1".to_owned(), bad));
+        assert_eq!(ended(&done), Exit::EVIDENCE);
+        assert!(said(&done, false).contains("do not hold: 1\n  r-1: "));
+        let again = migrate_store(&path, None, false).unwrap();
+        assert_eq!(
+            said(&again, false),
+            "nothing to do: ~/runs.db has format 1\n"
+        );
+        assert_eq!(
+            (known(0, 1), known(1, 1)),
+            ("0 to 1".to_owned(), "1".to_owned())
+        );
+    }
 }

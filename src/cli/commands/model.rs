@@ -233,8 +233,8 @@ async fn tally(
         })
         .map_err(broken)
     };
-    let (spec, contract) = trial(0)?;
-    let backend = embedded_model(path.to_owned(), &spec, &contract, &home.environment).await;
+    let (_, contract) = trial(0)?;
+    let backend = embedded_model(path.to_owned(), &contract, &home.environment).await;
     let probe = backend.probe(&CancellationToken::new()).await;
     if !probe.responsive {
         return Err(ModelFault::Unavailable {

@@ -1,9 +1,8 @@
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use super::run::read_spec;
 use super::{replay_contract, replay_fork, replay_live, verify};
 use crate::cli::args::ReplayArgs;
+use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
@@ -11,7 +10,6 @@ use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
-use crate::driver::RunRequest;
 use crate::inference::BuiltInTokenizers;
 use crate::replay::{Difference, ReplayReport, Replayer};
 use crate::transcript::FirstBad;
@@ -67,77 +65,29 @@ pub(super) fn evidence_flaw(home: &Home, asked: &str) -> Result<Option<FirstBad>
     Ok(verified.first_bad)
 }
 
-/// Where the contract of a replay comes from.
-pub(super) struct Origin {
-    /// The folder that the workspace is found from.
-    pub(super) base_dir: PathBuf,
-    /// The file of configuration that is named, else the one that the run was begun with.
-    pub(super) config: Option<PathBuf>,
-    /// The contract file as messages call it.
-    pub(super) file: PathBuf,
-    /// Where it is.
-    pub(super) path: PathBuf,
-    /// What is changed of its values.
-    pub(super) sets: Vec<String>,
-}
-
-impl Origin {
-    /// The file that is named, else the one that the run was begun with. What was changed of that one's values then is
-    /// changed now too, before what is asked now; with `always`, of a file that is named as well.
-    pub(super) fn of(
-        home: &Home,
-        args: &ReplayArgs,
-        source: &Source,
-        always: bool,
-    ) -> Result<Self, CliError> {
-        let begun = match source {
-            Source::Run(run_id, reader) => reader.invocation(run_id)?,
-            Source::File(_) => None,
-        };
-        let config = begun.as_ref().and_then(|begun| begun.config.clone());
-        let config = home.named_config().or(config);
-        let (base_dir, recorded, before) = match begun {
-            Some(begun) => (begun.base_dir, Some(begun.contract_file), begun.sets),
-            None => (home.cwd.clone(), None, Vec::new()),
-        };
-        let before = if always || args.contract.is_none() {
-            before
-        } else {
-            Vec::new()
-        };
-        let file = args.contract.clone().or(recorded);
-        let file = file.ok_or_else(|| ContractFault::NoFileOfRun {
-            asked: args.run.clone(),
-        })?;
-        Ok(Self {
-            base_dir,
-            config,
-            path: home.cwd.join(&file),
-            file,
-            sets: before
-                .into_iter()
-                .chain(args.sets.iter().cloned())
-                .collect(),
-        })
+/// The contract file of a replay: the one that is named, else the one that the run was begun with. What was changed of that one's
+/// values then is changed now too, before what is asked now; with `always`, of a file that is named as well.
+pub(super) fn contract_file(
+    home: &Home,
+    args: &ReplayArgs,
+    source: &Source,
+    always: bool,
+) -> Result<ContractFile, CliError> {
+    let mut begun = match source {
+        Source::Run(run_id, reader) => reader.invocation(run_id)?,
+        Source::File(_) => None,
+    };
+    if let Some(begun) = begun
+        .as_mut()
+        .filter(|_| !always && args.contract.is_some())
+    {
+        begun.sets.clear();
     }
-
-    /// What a driver needs to know of it.
-    pub(super) fn request(&self, home: &Home) -> Result<RunRequest, CliError> {
-        Ok(RunRequest {
-            spec: read_spec(
-                home,
-                (&self.file, &self.path),
-                &self.sets,
-                (&self.base_dir, self.config.clone()),
-            )?,
-            contract_dir: self.path.parent().unwrap_or(&home.cwd).to_owned(),
-            base_dir: self.base_dir.clone(),
-            environment: home.environment.clone(),
-            invocation: None,
-            redaction_key: home.redaction_key()?,
-            run_id: None,
-        })
-    }
+    let file = ContractFile::of_run(home, begun, args.contract.clone(), args.sets.clone());
+    let none = || ContractFault::NoFileOfRun {
+        asked: args.run.clone(),
+    };
+    Ok(file.ok_or_else(none)?)
 }
 
 /// Replays a whole transcript. `open` accepts one that has no seal yet.

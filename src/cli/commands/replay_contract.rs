@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use tokio_util::sync::CancellationToken;
 
-use super::replay::{self, Origin};
+use super::replay;
 use super::run::runtime;
 use crate::cli::args::ReplayArgs;
 use crate::cli::error::CliError;
@@ -80,8 +80,8 @@ fn begun(source: Source) -> Result<Begun, CliError> {
 
 /// The other contract. Its policy is judged by what the recorded run was told to do.
 fn other(home: &Home, args: &ReplayArgs, begun: &Begun) -> Result<Preview, CliError> {
-    let origin = Origin::of(home, args, &home.source(&args.run)?, false)?;
-    let mut request = origin.request(home)?;
+    let file = replay::contract_file(home, args, &home.source(&args.run)?, false)?;
+    let mut request = file.request(home, file.read(home)?, home.redaction_key()?);
     request.spec.task.clone_from(&begun.task);
     let cancel = CancellationToken::new();
     let runtime = runtime()?;

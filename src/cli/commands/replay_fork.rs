@@ -1,14 +1,13 @@
 use tokio_util::sync::CancellationToken;
 
-use super::replay::{self, Origin};
-use super::run::{Broken, Ended, drive_to_the_end, is_kept, tell};
+use super::replay;
+use super::run::{Broken, Ended, drive_to_the_end, tell};
 use crate::cli::args::ReplayArgs;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::driver;
 use crate::replay::{Fork, ForkFault, ReplayReport};
-use crate::store::Invocation;
 
 /// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
 pub(super) fn replay(home: &Home, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
@@ -37,15 +36,10 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
         Some(parent) => home.first_of(&parent.run_id)?,
         None => Some(point.run_id.clone()),
     };
-    let origin = Origin::of(home, &args, &home.source(&args.run)?, true)?;
-    let mut request = origin.request(home)?;
+    let file = replay::contract_file(home, &args, &home.source(&args.run)?, true)?;
+    let mut request = file.request(home, file.read(home)?, home.redaction_key()?);
     request.run_id = args.run_id;
-    request.invocation = Some(Invocation {
-        base_dir: origin.base_dir,
-        config: origin.config,
-        contract_file: origin.path,
-        sets: origin.sets.into_iter().filter(|set| is_kept(set)).collect(),
-    });
+    request.invocation = Some(file.invocation());
     let store = home.open_store(args.durability.into())?;
     let live = home.live(args.durability.into())?;
     if let Some(first) = first {

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use tokio_util::sync::CancellationToken;
 
-use super::replay::{self, Origin};
+use super::replay;
 use super::run::runtime;
 use super::signals::Signals;
 use crate::cli::args::{LiveArg, ReplayArgs};
@@ -26,7 +26,8 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs, live: LiveArg) -> Result<Ex
         return replay::tell(home, &report, args.json);
     }
     let source = home.source(&args.run)?;
-    let request = Origin::of(home, args, &source, true)?.request(home)?;
+    let file = replay::contract_file(home, args, &source, true)?;
+    let request = file.request(home, file.read(home)?, home.redaction_key()?);
     let recorded = source.load()?;
     let scope = LiveScope {
         effects: args.effects,

@@ -1,6 +1,3 @@
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -13,39 +10,32 @@ use super::offer::offer_models;
 use super::signals::{Asked, Signals};
 use crate::cli::app::{caught, print_result, result_of};
 use crate::cli::args::{DurabilityArg, RunArgs};
-use crate::cli::error::{CliError, ContractFault, SystemFault};
+use crate::cli::contract_file::ContractFile;
+use crate::cli::error::{CliError, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::known;
 use crate::cli::live::Live;
 use crate::cli::numbers::seconds;
 use crate::cli::screen::Style;
 use crate::contract::ContractSpec;
-use crate::driver::{self, DriverError, Prepared, RunRequest};
+use crate::driver::{self, DriverError, Prepared};
 use crate::kernel::Predicate;
 use crate::message::RunId;
 use crate::session::Control;
-use crate::store::{Durability, Invocation, Store};
+use crate::store::{Durability, Store};
 use crate::telemetry::AgentResult;
 
 /// How often whoever watches may see that something is waited for.
 const TICK: Duration = Duration::from_millis(100);
-/// How much of a contract file is read; more is refused by its reader.
-const MAX_FILE_BYTES: u64 = 2 << 20;
 
 /// What is to be run, read and judged as far as the file goes.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) spec: ContractSpec,
-    /// The contract file's folder.
-    pub(super) contract_dir: PathBuf,
-    /// The folder that the workspace is found from.
-    pub(super) base_dir: PathBuf,
+    pub(super) file: ContractFile,
     pub(super) run_id: Option<RunId>,
     pub(super) durability: Durability,
-    /// What is recorded for a resume.
-    pub(super) invocation: Option<Invocation>,
 }
 
 /// A run that has ended.
@@ -141,41 +131,20 @@ fn tell_outcome(home: &Home, result: &AgentResult) {
 fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
     // The command line has exactly one of them.
     let file = args.contract.or(args.given).unwrap_or_default();
-    let path = home.cwd.join(&file);
-    let mut spec = read_spec(
-        home,
-        (&file, &path),
-        &args.sets,
-        (&home.cwd, home.named_config()),
-    )?;
+    let file = ContractFile::given(home, file, args.sets);
+    let mut spec = file.read(home)?;
     if args.task.is_some() {
         spec.task = args.task;
     }
     offer_models(home, &spec)?;
-    let contract_dir = path.parent().unwrap_or(&home.cwd).to_owned();
-    let invocation = Invocation {
-        base_dir: home.cwd.clone(),
-        config: home.named_config(),
-        contract_file: path,
-        sets: args.sets.into_iter().filter(|set| is_kept(set)).collect(),
-    };
     let job = Job {
         spec,
-        contract_dir,
-        base_dir: home.cwd.clone(),
+        file,
         run_id: args.run_id,
         durability: args.durability.into(),
-        invocation: Some(invocation),
     };
     let live = home.live(job.durability)?;
     drive_job(home, job, &live)
-}
-
-/// Whether a change of the file's values is recorded. Those below `providers` and `tools` may hold secrets: a resume is
-/// given them again.
-pub(super) fn is_kept(set: &str) -> bool {
-    let first = set.split(['.', '=']).next().unwrap_or_default();
-    !["providers", "tools"].contains(&first)
 }
 
 impl From<DurabilityArg> for Durability {
@@ -185,42 +154,6 @@ impl From<DurabilityArg> for Durability {
             DurabilityArg::Normal => Self::Normal,
         }
     }
-}
-
-/// Reads a contract file; `name` is what messages call it. What it names and does not define is taken from the layers of
-/// configuration, as they are for who stands in `base` and names that file of configuration.
-pub(super) fn read_spec(
-    home: &Home,
-    (name, path): (&Path, &Path),
-    sets: &[String],
-    (base, config): (&Path, Option<PathBuf>),
-) -> Result<ContractSpec, CliError> {
-    let refuse = |reason: String| ContractFault::Unreadable {
-        path: name.to_owned(),
-        reason,
-    };
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
-        .map_err(|fault| refuse(fault.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|fault| {
-        let at = fault.utf8_error().valid_up_to();
-        let before = String::from_utf8_lossy(fault.as_bytes().get(..at).unwrap_or_default());
-        let line = before.matches('\n').count() + 1;
-        let column = before
-            .rsplit('\n')
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .count()
-            + 1;
-        refuse(format!(
-            "it is not UTF-8 at line {line}, column {column} (byte {at})"
-        ))
-    })?;
-    let layers = home.layers((base, config), path.parent().unwrap_or(base))?;
-    let name = name.display().to_string();
-    Ok(ContractSpec::parse_with(&name, &text, sets, &layers)?)
 }
 
 /// How long a finished run waits for file operations that it gave up.
@@ -237,17 +170,10 @@ pub(super) fn runtime() -> Result<Runtime, CliError> {
 
 /// Runs a job; whoever watches sees it happen.
 pub(super) fn drive_job(home: &Home, job: Job, live: &Live) -> Result<Ended, Broken> {
-    known::learn(&job.spec, &home.environment);
     let store = home.open_store(job.durability)?;
-    let request = RunRequest {
-        spec: job.spec,
-        contract_dir: job.contract_dir,
-        base_dir: job.base_dir,
-        environment: home.environment.clone(),
-        redaction_key: home.redaction_key()?,
-        invocation: job.invocation,
-        run_id: job.run_id,
-    };
+    let mut request = job.file.request(home, job.spec, home.redaction_key()?);
+    request.invocation = Some(job.file.invocation());
+    request.run_id = job.run_id;
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
     drive_to_the_end(&store, live, prepare)
 }
@@ -416,17 +342,5 @@ mod tests {
         let result = broken.result.unwrap();
         assert!(result.run_id.is_some());
         assert_eq!((result.entries, result.exit_code), (2, 1));
-    }
-
-    #[test]
-    fn a_change_that_may_hold_a_secret_is_not_recorded() {
-        let check = |set: &str, expect: bool| assert_eq!(is_kept(set), expect, "{set}");
-        check("max_turns=4", true);
-        check("sampling.temperature=0.1", true);
-        check("system=providers.x", true);
-        check("providers.p.headers.authorization=Bearer s3cret", false);
-        check("providers={p: {headers: {x: s3cret}}}", false);
-        check("tools.mcp.fs.env.TOKEN=s3cret", false);
-        check("tools={mcp: {fs: {env: {TOKEN: s3cret}}}}", false);
     }
 }

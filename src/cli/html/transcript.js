@@ -19,15 +19,15 @@ const transcript = (() => {
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
     await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
     event: at_ms event;
-    run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms workspace?;
+    run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail responsive;
     messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments fault? id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
     inference_returned: gate_breached gated? inference redacted? request_hash result usage;
     result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?;
-    repair: original repaired steps; usage: cache_read cache_write? cost_micro_usd? estimated input output;
-    withheld: blank bytes hash; inference_failed: fault gated? inference redacted? request_hash? usage?;
+    repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
+    withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
     fault: class message raw_hash? retry_after_ms? status?; tool_returned: call outcome;
     returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost: detail;

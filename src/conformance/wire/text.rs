@@ -3,7 +3,7 @@ use crate::conformance::script::{CallText, MessageText};
 /// What writes calls into text.
 type Family = fn(&[CallText]) -> String;
 
-/// Every text profile by its name in an adapter's version, such as `openai-chat+hermes/2`.
+/// Every text profile by its name in an adapter's version, such as `openai-chat+hermes/1`.
 const FAMILIES: [(&str, Family); 3] = [("hermes", tagged), ("llama3", bare), ("qwen", tagged)];
 
 /// The message as a model writes it that has no calls of its own on the wire; as it is under a version without text profile.
@@ -73,14 +73,14 @@ mod tests {
     fn a_text_profile_writes_calls_into_the_text_and_no_other_version_does() {
         let object = "{\"name\": \"f\", \"arguments\": {\"a\": 1}";
         check(
-            "openai-chat+hermes/2",
+            "openai-chat+hermes/1",
             Ok(&format!("<tool_call>\n{object}\n</tool_call>")),
         );
         check(
-            "openai-chat+llama3/2",
+            "openai-chat+llama3/1",
             Ok("{\"name\": \"f\", \"parameters\": {\"a\": 1}"),
         );
-        check("openai-chat/2", Ok(""));
+        check("openai-chat/1", Ok(""));
         check("openai-chat+telex/1", Err("openai-chat+telex/1"));
     }
 }

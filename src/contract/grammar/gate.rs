@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::compiler::{Compiler, Limits};
 use super::expr::{Closing, Expr};
+use super::language::GrammarLanguage;
 use super::print::{self, prose};
 use crate::contract::schema_bounds::SchemaFault;
 use crate::contract::{FINAL_REPORT, Terms};
@@ -19,15 +20,6 @@ const MAX_TEXT_BYTES: usize = 512 * 1024;
 const OPTIONAL_OF_REPORT: [&str; 2] = ["encoding", "metadata"];
 /// The most calls of one message behind a closed gate.
 const MAX_CALLS: u64 = 8;
-
-/// A language that grammars are written in; each has its engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GrammarLanguage {
-    /// What the embedded engine, llguidance, reads.
-    Lark,
-    /// What a llama-server reads in its `grammar` field.
-    Gbnf,
-}
 
 /// A grammar of one phase of the token gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,38 +56,17 @@ impl fmt::Display for GrammarFault {
     }
 }
 
-impl GrammarLanguage {
-    const ALL: [Self; 2] = [Self::Lark, Self::Gbnf];
-
-    /// The language of a contract's `grammar_profile`.
-    #[must_use]
-    pub(crate) fn by_profile(profile: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|known| known.profile() == profile)
-    }
-
-    /// Its name and the version of what this build writes in it, as contracts state it.
-    #[must_use]
-    pub(crate) const fn profile(self) -> &'static str {
-        match self {
-            Self::Lark => "lark/1",
-            Self::Gbnf => "gbnf/1",
-        }
-    }
-
-    /// A server unfolds every repetition into rules, and asks the whole vocabulary of each: there bounds are dear.
-    const fn limits(self) -> Limits {
-        match self {
-            Self::Lark => Limits {
-                array_items: 64,
-                string_characters: 2048,
-            },
-            Self::Gbnf => Limits {
-                array_items: 16,
-                string_characters: 256,
-            },
-        }
+/// A server unfolds every repetition into rules, and asks the whole vocabulary of each: there bounds are dear.
+const fn limits_of(language: GrammarLanguage) -> Limits {
+    match language {
+        GrammarLanguage::Lark => Limits {
+            array_items: 64,
+            string_characters: 2048,
+        },
+        GrammarLanguage::Gbnf => Limits {
+            array_items: 16,
+            string_characters: 256,
+        },
     }
 }
 
@@ -153,7 +124,7 @@ impl GateGrammar {
         let mut faults = Vec::new();
         for (name, schema) in tools {
             let (kept_rules, kept_closings) = (rules.clone(), closings.clone());
-            let mut compiler = Compiler::new(schema, language.limits(), rules, closings);
+            let mut compiler = Compiler::new(schema, limits_of(language), rules, closings);
             match compiler.arguments() {
                 Ok(arguments) => {
                     let head = Expr::literal(format!("{name}\",\"arguments\":"));

@@ -19,6 +19,7 @@ mod containers;
 mod expr;
 mod gate;
 mod keywords;
+mod language;
 mod numbers;
 mod pattern;
 mod print;
@@ -28,4 +29,5 @@ mod recogniser;
 mod tests;
 
 pub(super) use gate::grammar_faults;
-pub(crate) use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar, GrammarLanguage};
+pub(crate) use gate::{CALL_CLOSE, CALL_OPEN, GateGrammar};
+pub(crate) use language::GrammarLanguage;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::GrammarLanguage;
 use super::expr::Expr;
+use super::language::GrammarLanguage;
 
 /// The grammar's text: one rule a line, the start rule first.
 pub(super) fn grammar(language: GrammarLanguage, rules: &[Expr], start: &Expr) -> String {

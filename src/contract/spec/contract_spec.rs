@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::fill::VariableScope;
+use super::origin::ValueOrigin;
 
 use crate::contract::{
     CallLimits, Completion, ContractMetadata, ModelProfile, Page, PriceTable, ProviderType,
@@ -76,10 +76,8 @@ pub struct ContractSpec {
     pub tool_transport: Option<ToolTransport>,
     pub tools: ToolsSpec,
     pub total_timeout_ms: Option<u64>,
-    /// Which file each value is from that the contract's own does not hold, by its dotted path.
-    pub(crate) origins: BTreeMap<String, String>,
-    /// The variables that such values see, by the same paths.
-    pub(crate) scopes: BTreeMap<String, VariableScope>,
+    /// Where each value is from that the contract's own file does not hold, by its dotted path.
+    pub(crate) origins: BTreeMap<String, ValueOrigin>,
 }
 
 impl ContractSpec {

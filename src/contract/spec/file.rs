@@ -1,172 +1,152 @@
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use super::contract_spec::{
     ContextBudgetSpec, ContractSpec, FinalReportSpec, Setting, TargetSpec, ToolOutputBudgetSpec,
 };
-use super::prices::read_prices;
-use super::reach::{read_providers, read_redact, read_tools};
-use super::reader::{Big, Choice, Out, Read, Section};
+use super::form::{Read, Schemas};
+use super::keys::{
+    CONTEXT_BUDGET, CYCLE_EXCEPTION, FILE, FINAL_REPORT, MAX_CALLS, METADATA, PRICES, QUEUE,
+    SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+};
+use super::out::Out;
+use super::reader::Big;
+use super::section::Section;
 use super::suggest::suggest;
 use super::tree::{Kind, Node};
-use crate::contract::{
-    CallLimits, Completion, ContractMetadata, CycleException, Page, QueueTerms, ReportFormat,
-    TextProfile, ToolPolicy, ToolProof, ToolTransport,
-};
-
-/// The queue of every server that names none; it is there by itself.
-pub(super) const DEFAULT_QUEUE: &str = "default";
-
-impl Choice for Page {
-    const WORDS: &'static [(&'static str, Self)] = &[("chat", Self::Chat), ("code", Self::Code)];
-}
-
-impl Choice for ToolPolicy {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("required", Self::Required),
-        ("optional", Self::Optional),
-        ("forbidden", Self::Forbidden),
-    ];
-}
-
-impl Choice for Completion {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("message", Self::Message),
-        ("final_report", Self::FinalReport),
-    ];
-}
-
-impl Choice for ToolProof {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("executed", Self::Executed), ("succeeded", Self::Succeeded)];
-}
-
-impl Choice for ToolTransport {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("native", Self::Native),
-        ("xml-final", Self::XmlFinal),
-        ("xml", Self::Xml),
-    ];
-}
-
-/// A text profile, or `none` where the author wants no calls in text.
-#[derive(Clone, Copy)]
-struct TextForm(Option<TextProfile>);
-
-impl Choice for TextForm {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("hermes", Self(Some(TextProfile::Hermes))),
-        ("llama3", Self(Some(TextProfile::Llama3))),
-        ("qwen", Self(Some(TextProfile::Qwen))),
-        ("none", Self(None)),
-    ];
-}
+use super::words::TextForm;
+use crate::contract::{CallLimits, ContractMetadata, CycleException, QueueTerms};
 
 /// Reads the whole file; None where it is no mapping. Whatever is wrong stands in the findings.
 pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
-    Section::read(root, out, |file| {
-        let providers = file.node("providers");
-        let (providers, provider_names) = providers
-            .map(|node| read_providers(node, &file.out.below("providers")))
-            .unwrap_or_default();
+    Section::read(root, out, &FILE, |file| {
+        // Those of faulty providers, too, so that a target is not blamed for them.
+        let provider_names = names_below(file, FILE.providers.name);
         let mut targets = read_targets(file, &provider_names);
-        let tool_output_budget = file.section("tool_output_budget", read_tool_output_budget);
+        let tool_output_budget = file.get(&FILE.tool_output_budget).unwrap_or_default();
         targets.extend(summarizer(
             file,
             &tool_output_budget,
             &targets,
             &provider_names,
         ));
-        let prices = file.node("prices").filter(|node| !node.is_null());
-        let prices =
-            prices.and_then(|node| read_prices(node, &file.out.below("prices"), &provider_names));
+        refuse_unknown_prices(file, &provider_names);
         ContractSpec {
-            adapter_version: file.get("adapter_version"),
-            allowed_tools: file.nullable("allowed_tools"),
-            approval_timeout_ms: file.get("approval_timeout_ms"),
-            batch: file.get("batch"),
-            checkpoint_every: file.get("checkpoint_every"),
-            completion: file.get("completion"),
-            context_budget: file.section("context_budget", read_context_budget),
-            cycle_forbid: file.get("cycle_forbid").unwrap_or_default(),
-            final_report: file.section("final_report", read_final_report),
-            grammar: file.nullable("grammar"),
-            grammar_profile: file.nullable("grammar_profile"),
-            idempotent: file.get("idempotent").unwrap_or_default(),
-            llm_timeout_ms: file.get("llm_timeout_ms"),
-            logits_mask: file.nullable("logits_mask"),
-            max_attempts_per_turn: file.get("max_attempts_per_turn"),
-            max_calls: file.nullable("max_calls").unwrap_or_default(),
-            max_cost_micro_usd: file.nullable("max_cost_micro_usd").map(|Big(n)| n),
-            max_format_retries: file.get("max_format_retries"),
-            max_identical_calls: file.nullable("max_identical_calls"),
-            max_inferences: file.get("max_inferences"),
-            max_resumes: file.get("max_resumes"),
-            max_tokens_consumed: file.get("max_tokens_consumed").map(|Big(n)| n),
-            max_tool_calls_per_turn: file.get("max_tool_calls_per_turn"),
-            max_turns: file.get("max_turns"),
-            metadata: file.section("metadata", |section| ContractMetadata {
-                cycle_exceptions: section.get("cycle_exceptions").unwrap_or_default(),
-            }),
-            model_profile_id: file.nullable("model_profile_id"),
-            model_profiles: file.get("model_profiles").unwrap_or_default(),
-            page: file.nullable("page"),
-            parallel_safe: file.get("parallel_safe").unwrap_or_default(),
-            parallel_tool_calls: file.get("parallel_tool_calls"),
-            prices,
-            progress_report: file.get("progress_report"),
-            providers,
+            adapter_version: file.get(&FILE.adapter_version),
+            allowed_tools: file.get(&FILE.allowed_tools),
+            approval_timeout_ms: file.get(&FILE.approval_timeout_ms),
+            batch: file.get(&FILE.batch),
+            checkpoint_every: file.get(&FILE.checkpoint_every),
+            completion: file.get(&FILE.completion),
+            context_budget: file.get(&FILE.context_budget).unwrap_or_default(),
+            cycle_forbid: file.get(&FILE.cycle_forbid).unwrap_or_default(),
+            final_report: file.get(&FILE.final_report).unwrap_or_default(),
+            grammar: file.get(&FILE.grammar),
+            grammar_profile: file.get(&FILE.grammar_profile),
+            idempotent: file.get(&FILE.idempotent).unwrap_or_default(),
+            llm_timeout_ms: file.get(&FILE.llm_timeout_ms),
+            logits_mask: file.get(&FILE.logits_mask),
+            max_attempts_per_turn: file.get(&FILE.max_attempts_per_turn),
+            max_calls: file.get(&FILE.max_calls).unwrap_or_default(),
+            max_cost_micro_usd: file.get(&FILE.max_cost_micro_usd).map(|Big(n)| n),
+            max_format_retries: file.get(&FILE.max_format_retries),
+            max_identical_calls: file.get(&FILE.max_identical_calls),
+            max_inferences: file.get(&FILE.max_inferences),
+            max_resumes: file.get(&FILE.max_resumes),
+            max_tokens_consumed: file.get(&FILE.max_tokens_consumed).map(|Big(n)| n),
+            max_tool_calls_per_turn: file.get(&FILE.max_tool_calls_per_turn),
+            max_turns: file.get(&FILE.max_turns),
+            metadata: file.get(&FILE.metadata).unwrap_or_default(),
+            model_profile_id: file.get(&FILE.model_profile_id),
+            model_profiles: file.get(&FILE.model_profiles).unwrap_or_default(),
+            page: file.get(&FILE.page),
+            parallel_safe: file.get(&FILE.parallel_safe).unwrap_or_default(),
+            parallel_tool_calls: file.get(&FILE.parallel_tool_calls),
+            prices: file.get(&FILE.prices),
+            progress_report: file.get(&FILE.progress_report),
+            providers: file.get(&FILE.providers).unwrap_or_default(),
             queues: read_queues(file),
-            redact: file.section("redact", read_redact),
-            require_approval: file.get("require_approval").unwrap_or_default(),
-            sampling: file.get("sampling").unwrap_or_default(),
-            speculative_exec: file.get("speculative_exec"),
-            step_timeout_ms: file.get("step_timeout_ms"),
-            strict_mode: file.get("strict_mode"),
-            system: file.get("system"),
+            redact: file.get(&FILE.redact).unwrap_or_default(),
+            require_approval: file.get(&FILE.require_approval).unwrap_or_default(),
+            sampling: file.get(&FILE.sampling).unwrap_or_default(),
+            speculative_exec: file.get(&FILE.speculative_exec),
+            step_timeout_ms: file.get(&FILE.step_timeout_ms),
+            strict_mode: file.get(&FILE.strict_mode),
+            system: file.get(&FILE.system),
             targets,
-            task: file.get("task"),
-            token_gate: file.get("token_gate"),
-            tokenizer: file.or_off("tokenizer"),
+            task: file.get(&FILE.task),
+            token_gate: file.get(&FILE.token_gate),
+            tokenizer: file.or_off(&FILE.tokenizer),
             tool_output_budget,
-            tool_policy: file.get("tool_policy"),
-            tool_proof: file.get("tool_proof"),
-            tool_timeout_ms: file.get("tool_timeout_ms"),
-            tool_transport: file.get("tool_transport"),
-            tools: file.section("tools", read_tools),
-            total_timeout_ms: file.get("total_timeout_ms"),
+            tool_policy: file.get(&FILE.tool_policy),
+            tool_proof: file.get(&FILE.tool_proof),
+            tool_timeout_ms: file.get(&FILE.tool_timeout_ms),
+            tool_transport: file.get(&FILE.tool_transport),
+            tools: file.get(&FILE.tools).unwrap_or_default(),
+            total_timeout_ms: file.get(&FILE.total_timeout_ms),
             origins: BTreeMap::new(),
-            scopes: BTreeMap::new(),
         }
     })
 }
 
-/// The queues; a server that names another than these or `default` is refused (000 §7).
-fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
-    let names: Vec<String> = match file.peek("queues").map(|node| &node.kind) {
+/// The names of what stands in the mapping of that name.
+fn names_below(file: &Section<'_, '_>, name: &str) -> Vec<String> {
+    match file.peek(name).map(|node| &node.kind) {
         Some(Kind::Map(entries)) => entries.iter().map(|(key, _)| key.text.clone()).collect(),
         Some(Kind::Scalar { .. } | Kind::List(_)) | None => Vec::new(),
-    };
-    let child = |node: &Node, key: &str| match &node.kind {
+    }
+}
+
+/// What stands at that name in a mapping.
+fn child<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    match &node.kind {
         Kind::Map(entries) => {
-            let found = entries.iter().find(|(known, _)| known.text == key);
-            found.map(|(_, node)| node.clone())
+            let found = entries.iter().find(|(known, _)| known.text == name);
+            found.map(|(_, node)| node)
         }
         Kind::Scalar { .. } | Kind::List(_) => None,
+    }
+}
+
+/// Prices may speak of the file's providers only.
+fn refuse_unknown_prices(file: &Section<'_, '_>, providers: &[String]) {
+    let prices = file.peek(FILE.prices.name);
+    let models = prices.and_then(|prices| child(prices, PRICES.models.name));
+    let Some(Kind::Map(entries)) = models.map(|models| &models.kind) else {
+        return;
     };
-    let servers = file.peek("tools").and_then(|tools| child(tools, "mcp"));
-    if let Some(Kind::Map(servers)) = servers.map(|node| node.kind) {
-        for (server, node) in &servers {
-            let Some(asked) = child(node, "queue") else {
+    let out = file.out.below(FILE.prices.name).below(PRICES.models.name);
+    let unknown = |name: &str| !providers.iter().any(|known| known == name);
+    for (key, value) in entries.iter().filter(|(key, _)| unknown(&key.text)) {
+        let (rule, help) = no_such_provider(&key.text, providers);
+        out.below(&key.text).refuse(value, rule, help);
+    }
+}
+
+fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>) {
+    let rule = format!("no provider `{name}` stands under `providers`");
+    (rule, suggest(name, providers.iter().map(String::as_str)))
+}
+
+/// The queues; a server that names another than these or `default` is refused (000 §7).
+fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
+    let names = names_below(file, FILE.queues.name);
+    let tools = file.peek(FILE.tools.name);
+    let servers = tools.and_then(|tools| child(tools, TOOLS.mcp.name));
+    if let Some(Kind::Map(servers)) = servers.map(|node| &node.kind) {
+        for (server, node) in servers {
+            let Some(asked) = child(node, SERVER.queue.name) else {
                 continue;
             };
             let Kind::Scalar { text, .. } = &asked.kind else {
                 continue;
             };
-            if asked.is_null() || text == DEFAULT_QUEUE || names.contains(text) {
+            if asked.is_null() || text == QueueTerms::DEFAULT || names.contains(text) {
                 continue;
             }
-            let out = file.out.below("tools").below("mcp").below(&server.text);
-            let out = out.below("queue");
+            let out = file.out.below(FILE.tools.name).below(TOOLS.mcp.name);
+            let out = out.below(&server.text).below(SERVER.queue.name);
             let (missing, help) = if out.findings.is_hidden(&out.path) {
                 ("of the name that a variable holds".to_owned(), None)
             } else {
@@ -174,48 +154,49 @@ fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
                 (format!("`{text}`"), help)
             };
             let rule = format!("no queue {missing} stands under `queues`");
-            out.refuse(&asked, rule, help);
+            out.refuse(asked, rule, help);
         }
     }
-    file.get("queues").unwrap_or_default()
+    file.get(&FILE.queues).unwrap_or_default()
 }
 
 impl Read for QueueTerms {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |section| {
-            let concurrent: u32 = section.required("concurrent")?;
+        Section::read(node, out, &QUEUE, |section| {
+            let concurrent = section.get(&QUEUE.concurrent)?;
             if concurrent == 0 {
-                section.refuse_key("concurrent", "a queue runs at least 1 call", None);
+                let rule = "a queue runs at least 1 call";
+                section.refuse_key(QUEUE.concurrent.name, rule, None);
             }
             Some(Self { concurrent })
         })?
     }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&QUEUE)
+    }
 }
 
 fn read_targets(file: &mut Section<'_, '_>, providers: &[String]) -> Vec<TargetSpec> {
-    let targets: Option<Vec<TargetSpec>> = file.required("targets");
-    let Some(Kind::List(items)) = file.peek("targets").map(|node| &node.kind) else {
+    let targets = file.get(&FILE.targets);
+    let Some(Kind::List(items)) = file.peek(FILE.targets.name).map(|node| &node.kind) else {
         return Vec::new();
     };
-    let out = file.out.below("targets");
+    let out = file.out.below(FILE.targets.name);
     if items.is_empty() {
-        file.refuse_key("targets", "at least one target is needed", None);
+        file.refuse_key(FILE.targets.name, "at least one target is needed", None);
     }
     for (n, item) in items.iter().enumerate() {
-        let Kind::Map(entries) = &item.kind else {
+        let Some(provider) = child(item, TARGET.provider.name) else {
             continue;
         };
-        for (key, value) in entries {
-            let Kind::Scalar { text, .. } = &value.kind else {
-                continue;
-            };
-            if key.text == "provider" && !providers.contains(text) {
-                let rule = format!("no provider `{text}` stands under `providers`");
-                let help = suggest(text, providers.iter().map(String::as_str));
-                out.below(&n.to_string())
-                    .below("provider")
-                    .refuse(value, rule, help);
-            }
+        if let Kind::Scalar { text, .. } = &provider.kind
+            && !providers.contains(text)
+        {
+            let (rule, help) = no_such_provider(text, providers);
+            out.below(&n.to_string())
+                .below(TARGET.provider.name)
+                .refuse(provider, rule, help);
         }
     }
     targets.unwrap_or_default()
@@ -253,21 +234,11 @@ fn summarizer(
                 providers.join(", ")
             }
         ));
-        let child = |node: &Node| match &node.kind {
-            Kind::Map(entries) => {
-                let found = entries
-                    .iter()
-                    .find(|(key, _)| key.text == "summarizer_model");
-                found.map(|(_, node)| node.clone())
-            }
-            Kind::Scalar { .. } | Kind::List(_) => None,
-        };
-        if let Some(node) = file.peek("tool_output_budget").and_then(child) {
-            let out = file
-                .out
-                .below("tool_output_budget")
-                .below("summarizer_model");
-            out.refuse(&node, rule, help);
+        let budget = file.peek(FILE.tool_output_budget.name);
+        let name = TOOL_OUTPUT_BUDGET.summarizer_model.name;
+        if let Some(node) = budget.and_then(|budget| child(budget, name)) {
+            let out = file.out.below(FILE.tool_output_budget.name).below(name);
+            out.refuse(node, rule, help);
         }
         return None;
     };
@@ -281,14 +252,14 @@ fn summarizer(
 
 impl Read for TargetSpec {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |target| {
-            let (model, provider) = (target.required("model"), target.required("provider"));
+        Section::read(node, out, &TARGET, |target| {
+            let (model, provider) = (target.get(&TARGET.model), target.get(&TARGET.provider));
             let (context_window, model_profile_id, sampling) = (
-                target.get("context_window"),
-                target.nullable("model_profile_id"),
-                target.get("sampling").unwrap_or_default(),
+                target.get(&TARGET.context_window),
+                target.get(&TARGET.model_profile_id),
+                target.get(&TARGET.sampling).unwrap_or_default(),
             );
-            let text_profile = match target.get("text_profile") {
+            let text_profile = match target.get(&TARGET.text_profile) {
                 None => Setting::Unset,
                 Some(TextForm(None)) => Setting::Off,
                 Some(TextForm(Some(profile))) => Setting::Value(profile),
@@ -304,44 +275,65 @@ impl Read for TargetSpec {
             })
         })?
     }
-}
 
-fn read_final_report(section: &mut Section<'_, '_>) -> FinalReportSpec {
-    FinalReportSpec {
-        format: section.get("format"),
-        schema: section.nullable("schema"),
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&TARGET)
     }
 }
 
-impl Choice for ReportFormat {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("json", Self::Json),
-        ("markdown", Self::Markdown),
-        ("markdown+mermaid", Self::MarkdownMermaid),
-        ("pipe", Self::Pipe),
-        ("slack-block-kit", Self::SlackBlockKit),
-        ("sub-agent", Self::SubAgent),
-        ("text", Self::Text),
-        ("tty", Self::Tty),
-    ];
-}
+impl Read for FinalReportSpec {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, &FINAL_REPORT, |section| Self {
+            format: section.get(&FINAL_REPORT.format),
+            schema: section.get(&FINAL_REPORT.schema),
+        })
+    }
 
-fn read_context_budget(section: &mut Section<'_, '_>) -> ContextBudgetSpec {
-    ContextBudgetSpec {
-        buffer: section.get("buffer"),
-        context_window: section.get("context_window"),
-        force_synthesis_at_ratio: section.get("force_synthesis_at_ratio"),
-        minimum_loop_margin: section.get("minimum_loop_margin"),
-        reserved_synthesis: section.get("reserved_synthesis"),
-        reserved_system: section.get("reserved_system"),
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&FINAL_REPORT)
     }
 }
 
-fn read_tool_output_budget(section: &mut Section<'_, '_>) -> ToolOutputBudgetSpec {
-    ToolOutputBudgetSpec {
-        max_bytes_per_call: section.get("max_bytes_per_call"),
-        summarizer_model: section.nullable("summarizer_model"),
-        truncation_marker: section.get("truncation_marker"),
+impl Read for ContextBudgetSpec {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, &CONTEXT_BUDGET, |section| Self {
+            buffer: section.get(&CONTEXT_BUDGET.buffer),
+            context_window: section.get(&CONTEXT_BUDGET.context_window),
+            force_synthesis_at_ratio: section.get(&CONTEXT_BUDGET.force_synthesis_at_ratio),
+            minimum_loop_margin: section.get(&CONTEXT_BUDGET.minimum_loop_margin),
+            reserved_synthesis: section.get(&CONTEXT_BUDGET.reserved_synthesis),
+            reserved_system: section.get(&CONTEXT_BUDGET.reserved_system),
+        })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&CONTEXT_BUDGET)
+    }
+}
+
+impl Read for ToolOutputBudgetSpec {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, &TOOL_OUTPUT_BUDGET, |section| Self {
+            max_bytes_per_call: section.get(&TOOL_OUTPUT_BUDGET.max_bytes_per_call),
+            summarizer_model: section.get(&TOOL_OUTPUT_BUDGET.summarizer_model),
+            truncation_marker: section.get(&TOOL_OUTPUT_BUDGET.truncation_marker),
+        })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&TOOL_OUTPUT_BUDGET)
+    }
+}
+
+impl Read for ContractMetadata {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, &METADATA, |section| Self {
+            cycle_exceptions: section.get(&METADATA.cycle_exceptions).unwrap_or_default(),
+        })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&METADATA)
     }
 }
 
@@ -353,23 +345,32 @@ impl Read for CallLimits {
                 ..Self::default()
             });
         }
-        Section::read(node, out, |section| Self {
-            per_tool: section.get("per_tool").unwrap_or_default(),
-            run: section.nullable("run"),
+        Section::read(node, out, &MAX_CALLS, |section| Self {
+            per_tool: section.get(&MAX_CALLS.per_tool).unwrap_or_default(),
+            run: section.get(&MAX_CALLS.run),
         })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        json!({"anyOf": [u64::schema(definitions), definitions.form(&MAX_CALLS)]})
     }
 }
 
 impl Read for CycleException {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |section| {
-            let (from, to) = (section.required("from"), section.required("to"));
-            let max = section.required("max");
+        Section::read(node, out, &CYCLE_EXCEPTION, |section| {
+            let from = section.get(&CYCLE_EXCEPTION.from);
+            let to = section.get(&CYCLE_EXCEPTION.to);
+            let max = section.get(&CYCLE_EXCEPTION.max);
             Some(Self {
                 from: from?,
                 max: max?,
                 to: to?,
             })
         })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&CYCLE_EXCEPTION)
     }
 }

@@ -1,12 +1,13 @@
 //! What a file names and does not define, taken from whoever knows it: providers, tool servers, queues (000 §7).
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
 
 use super::error::{Findings, Origin, Place};
-use super::file::DEFAULT_QUEUE;
-use super::tree::{self, Key, Kind, Node};
+use super::origin::ValueOrigin;
+use super::tree::{Key, Kind, MAX_DEPTH, Node};
+use crate::contract::QueueTerms;
 
 /// A kind of thing that a file may name without defining it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,32 +21,19 @@ pub(crate) enum Wanted {
 }
 
 /// A definition from outside the file, in the file's own form.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Definition {
-    /// Dotted paths in the definition below which a value holds that of a variable: it may be a secret, and is never shown.
-    pub(crate) expanded: BTreeSet<String>,
+    /// The definition: keys of the file's form.
+    pub(crate) members: Map<String, Value>,
     /// Where each value is from, by its dotted path in the definition.
-    pub(crate) origins: BTreeMap<String, String>,
-    /// For values that are expanded where they are used, what their variables are, by the same paths.
-    pub(crate) scopes: BTreeMap<String, VariableScope>,
-    /// The definition: the JSON text of an object with the keys of the file's form.
-    pub(crate) text: String,
+    pub(crate) origins: BTreeMap<String, ValueOrigin>,
 }
 
-/// The variables that one value sees before those of the process, and where it is from.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub(crate) struct VariableScope {
-    /// The file that the value stands in.
-    pub(crate) origin: String,
-    pub(crate) variables: Arc<BTreeMap<String, String>>,
-}
-
-impl fmt::Debug for VariableScope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VariableScope")
-            .field("origin", &self.origin)
-            .field("variables", &self.variables.keys())
-            .finish()
+impl Definition {
+    /// The definition as a part of the file's tree. What is wrong with it is shown at `place`, where the file names it; none where
+    /// it nests too deeply.
+    fn node(self, place: &Place) -> Option<Node> {
+        node_of(Value::Object(self.members), place, MAX_DEPTH)
     }
 }
 
@@ -78,19 +66,17 @@ impl Definitions for Nothing {
     }
 }
 
-/// What was filled in.
-#[derive(Debug, Default)]
-pub(super) struct Filled {
-    pub(super) origins: BTreeMap<String, String>,
-    pub(super) scopes: BTreeMap<String, VariableScope>,
-}
-
-/// Fills in what the tree names and does not define. A value of the file stays where both have one.
-pub(super) fn fill(root: &mut Node, known: &dyn Definitions, findings: &Findings<'_>) -> Filled {
+/// Fills in what the tree names and does not define, and says where each value is from. A value of the file stays where both
+/// have one.
+pub(super) fn fill(
+    root: &mut Node,
+    known: &dyn Definitions,
+    findings: &Findings<'_>,
+) -> BTreeMap<String, ValueOrigin> {
     let mut filling = Filling {
-        filled: Filled::default(),
         findings,
         known,
+        origins: BTreeMap::new(),
     };
     for (name, place) in named_providers(root) {
         filling.take(root, Wanted::Provider, &name, &place);
@@ -102,13 +88,13 @@ pub(super) fn fill(root: &mut Node, known: &dyn Definitions, findings: &Findings
         filling.take(root, Wanted::Queue, &name, &place);
     }
     filling.defaults(root);
-    filling.filled
+    filling.origins
 }
 
 struct Filling<'f> {
-    filled: Filled,
     findings: &'f Findings<'f>,
     known: &'f dyn Definitions,
+    origins: BTreeMap<String, ValueOrigin>,
 }
 
 impl Filling<'_> {
@@ -119,7 +105,7 @@ impl Filling<'_> {
             Wanted::Queue => vec!["queues", name],
         };
         let dotted = path.join(".");
-        let found = match self.known.find(wanted, name) {
+        let mut found = match self.known.find(wanted, name) {
             Ok(Some(found)) => found,
             Ok(None) => {
                 // What it lacks is said of it as of any other server.
@@ -136,35 +122,33 @@ impl Filling<'_> {
                 return;
             }
         };
-        let aside = Findings::new(&found.text, &[]);
-        let Some(mut node) = tree::parse(&found.text, Origin::File, &aside) else {
+        let origins = std::mem::take(&mut found.origins);
+        let Some(node) = found.node(place) else {
             let rule = "the definition outside the file cannot be read";
             self.findings.add(place, &dotted, rule, None);
             return;
         };
-        // What is wrong with it is shown where the file names it.
-        put_at(&mut node, place);
         match slot(root, &path, place) {
             Some(slot) => lay_under(slot, node),
             None => return,
         }
-        let below = |key: &str| {
-            if key.is_empty() {
+        for (key, origin) in origins {
+            let path = if key.is_empty() {
                 dotted.clone()
             } else {
                 format!("{dotted}.{key}")
-            }
-        };
-        for (key, origin) in found.origins {
-            self.findings.defined_outside(&below(&key), &origin);
-            self.filled.origins.insert(below(&key), origin);
+            };
+            self.from(path, origin);
         }
-        for key in &found.expanded {
-            self.findings.hide(&below(key));
+    }
+
+    /// Notes where the value at that path is from: what is wrong with it names the file, and what may be secret is not shown.
+    fn from(&mut self, path: String, origin: ValueOrigin) {
+        self.findings.defined_outside(&path, &origin.to_string());
+        if origin.is_expanded() {
+            self.findings.hide(&path);
         }
-        for (key, scope) in found.scopes {
-            self.filled.scopes.insert(below(&key), scope);
-        }
+        self.origins.insert(path, origin);
     }
 }
 
@@ -173,7 +157,7 @@ impl Filling<'_> {
     /// parameter off.
     fn defaults(&mut self, root: &mut Node) {
         let place = Origin::File.place(0, 0);
-        let found = match self.known.defaults(!self.filled.origins.is_empty()) {
+        let mut found = match self.known.defaults(!self.origins.is_empty()) {
             Ok(Some(found)) => found,
             Ok(None) => return,
             Err(rule) => {
@@ -181,29 +165,31 @@ impl Filling<'_> {
                 return;
             }
         };
-        let aside = Findings::new(&found.text, &[]);
-        let Some(mut node) = tree::parse(&found.text, Origin::File, &aside) else {
-            return;
-        };
-        put_at(&mut node, &place);
-        let Kind::Map(sections) = node.kind else {
+        let mut origins = std::mem::take(&mut found.origins);
+        let Some(Kind::Map(sections)) = found.node(&place).map(|node| node.kind) else {
             return;
         };
         for (key, value) in sections {
             match value.kind {
                 Kind::Map(entries) => {
                     for (below, value) in entries {
-                        self.default(root, &[&key.text, &below.text], value, &found);
+                        self.default(root, &[&key.text, &below.text], value, &mut origins);
                     }
                 }
                 Kind::Scalar { .. } | Kind::List(_) => {
-                    self.default(root, &[&key.text], value, &found);
+                    self.default(root, &[&key.text], value, &mut origins);
                 }
             }
         }
     }
 
-    fn default(&mut self, root: &mut Node, path: &[&str], value: Node, found: &Definition) {
+    fn default(
+        &mut self,
+        root: &mut Node,
+        path: &[&str],
+        value: Node,
+        origins: &mut BTreeMap<String, ValueOrigin>,
+    ) {
         let said = path.iter().try_fold(&*root, |node, key| child(node, key));
         if said.is_some() {
             return;
@@ -214,28 +200,40 @@ impl Filling<'_> {
         };
         *slot = value;
         let dotted = path.join(".");
-        if let Some(origin) = found.origins.get(&dotted) {
-            self.findings.defined_outside(&dotted, origin);
-            self.filled.origins.insert(dotted.clone(), origin.clone());
-        }
-        if found.expanded.contains(&dotted) {
-            self.findings.hide(&dotted);
+        if let Some(origin) = origins.remove(&dotted) {
+            self.from(dotted, origin);
         }
     }
 }
 
-fn put_at(node: &mut Node, place: &Place) {
-    node.place = place.clone();
-    match &mut node.kind {
-        Kind::Scalar { .. } => {}
-        Kind::List(items) => items.iter_mut().for_each(|item| put_at(item, place)),
-        Kind::Map(entries) => {
-            for (key, value) in entries {
-                key.place = place.clone();
-                put_at(value, place);
-            }
+/// A value as a node of the tree, all of it at one place; none where it nests deeper than `depth` levels.
+fn node_of(value: Value, place: &Place, depth: usize) -> Option<Node> {
+    let plain = |text: String| Kind::Scalar { text, plain: true };
+    let kind = match value {
+        Value::Null => plain("null".to_owned()),
+        Value::Bool(flag) => plain(flag.to_string()),
+        Value::Number(number) => plain(number.to_string()),
+        Value::String(text) => Kind::Scalar { text, plain: false },
+        Value::Array(items) => {
+            let below = depth.checked_sub(1)?;
+            let items = items.into_iter();
+            let items = items.map(|item| node_of(item, place, below));
+            Kind::List(items.collect::<Option<_>>()?)
         }
-    }
+        Value::Object(members) => {
+            let below = depth.checked_sub(1)?;
+            let entries = members.into_iter().map(|(text, value)| {
+                let place = place.clone();
+                let node = node_of(value, &place, below)?;
+                Some((Key { text, place }, node))
+            });
+            Kind::Map(entries.collect::<Option<_>>()?)
+        }
+    };
+    Some(Node {
+        kind,
+        place: place.clone(),
+    })
 }
 
 /// The key whose null is a value of its own: no tokenizer.
@@ -353,7 +351,7 @@ fn named_queues(root: &Node) -> Vec<(String, Place)> {
     let servers = servers.map(entries).unwrap_or_default().iter();
     let named = servers.filter_map(|(_, server)| child(server, "queue"));
     let named = named.filter_map(|node| Some((word(node)?.to_owned(), node.place.clone())));
-    once(named.filter(|(name, _)| !is_there(name) && name != DEFAULT_QUEUE))
+    once(named.filter(|(name, _)| !is_there(name) && name != QueueTerms::DEFAULT))
 }
 
 fn once(all: impl Iterator<Item = (String, Place)>) -> Vec<(String, Place)> {

@@ -1,4 +1,7 @@
-use super::reader::{Out, Read};
+use serde_json::{Value, json};
+
+use super::form::{Read, Schemas};
+use super::out::Out;
 use super::secrets::is_secret_key;
 use super::tree::{Kind, Node};
 
@@ -36,7 +39,7 @@ const OWNED_BELOW: &[(&str, &str)] = &[
 ];
 
 /// A mapping that goes to a provider as it is: JSON text with the author's own order of keys and digits.
-pub(super) struct ProviderOptions(pub(super) String);
+pub(in crate::contract) struct ProviderOptions(pub(super) String);
 
 impl Read for ProviderOptions {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
@@ -69,6 +72,10 @@ impl Read for ProviderOptions {
         let mut text = String::new();
         write(node, out, &mut text)?;
         whole.then_some(Self(text))
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "object", "propertyNames": {"not": {"enum": OWNED}}})
     }
 }
 
@@ -127,7 +134,7 @@ fn write(node: &Node, out: &Out<'_>, text: &mut String) -> Option<()> {
 }
 
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 /// RFC 8259 §6, however large or long.

@@ -13,20 +13,33 @@ mod error;
 mod file;
 mod fill;
 mod foreign;
+mod form;
+mod keys;
+mod names;
+mod origin;
+mod out;
 mod overrides;
+#[cfg(test)]
+mod page;
 mod parse;
 mod prices;
 mod profiles;
 mod reach;
 mod reader;
 mod sampling;
+mod schema;
 mod secrets;
+mod section;
 mod suggest;
 #[cfg(test)]
 pub(in crate::contract) mod tests;
 #[cfg(test)]
+mod tests_schema;
+#[cfg(test)]
 mod tests_yaml;
+mod texts;
 mod tree;
+mod words;
 
 pub use contract_spec::ContractSpec;
 pub(crate) use contract_spec::{
@@ -34,4 +47,9 @@ pub(crate) use contract_spec::{
     TargetSpec,
 };
 pub use error::SpecErrors;
-pub(crate) use fill::{Definition, Definitions, VariableScope, Wanted};
+pub(crate) use fill::{Definition, Definitions, Wanted};
+pub(in crate::contract) use keys::{
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, PROFILE, SAMPLING, TOOL_OUTPUT_BUDGET,
+};
+pub(crate) use origin::ValueOrigin;
+pub(crate) use schema::contract_file_schema;

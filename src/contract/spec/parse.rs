@@ -2,7 +2,7 @@ use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SpecErrors};
 use super::file::read_file;
 use super::fill::{Definitions, Nothing, fill};
-use super::reader::Out;
+use super::out::Out;
 use super::{overrides, secrets, tree};
 
 /// The largest contract file in bytes.
@@ -43,8 +43,8 @@ impl ContractSpec {
             // What an override replaced stands in the file still.
             secret.extend(secrets::places(root));
         }
-        let filled = root.as_mut().map(|root| fill(root, known, &findings));
-        let filled = filled.unwrap_or_default();
+        let origins = root.as_mut().map(|root| fill(root, known, &findings));
+        let origins = origins.unwrap_or_default();
         let spec = root.as_ref().and_then(|root| {
             let out = Out {
                 findings: &findings,
@@ -53,11 +53,7 @@ impl ContractSpec {
             read_file(root, &out)
         });
         match spec {
-            Some(spec) if findings.is_empty() => Ok(Self {
-                origins: filled.origins,
-                scopes: filled.scopes,
-                ..spec
-            }),
+            Some(spec) if findings.is_empty() => Ok(Self { origins, ..spec }),
             _ => {
                 let (mut text, sets) = secrets::masked(&secret, text, sets);
                 if root.is_none() {

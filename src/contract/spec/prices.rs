@@ -1,54 +1,42 @@
-use std::collections::BTreeMap;
+use serde_json::Value;
 
-use super::reader::{Choice, Out, Read, Section};
-use super::suggest::suggest;
+use super::form::{Key, Read, Said, Schemas};
+use super::keys::{PRICE, PRICES};
+use super::out::Out;
+use super::section::Section;
+use super::texts::Dollars;
 use super::tree::{Kind, Node};
 use crate::contract::prices::{PriceFault, PriceUnit};
 use crate::contract::{BigCount, ModelPrice, PriceTable};
 
-impl Choice for PriceUnit {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("per_1m", Self::PerMillion), ("per_1k", Self::PerThousand)];
-}
+impl Read for PriceTable {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, &PRICES, |section| {
+            let version = section.get(&PRICES.version);
+            let models = section.get(&PRICES.models);
+            Some(Self {
+                models: models?,
+                version: version?,
+            })
+        })?
+    }
 
-/// Reads `prices`; the names of providers that it may speak of are those of the file.
-pub(super) fn read_prices(node: &Node, out: &Out<'_>, providers: &[String]) -> Option<PriceTable> {
-    Section::read(node, out, |section| {
-        let version = section.required::<String>("version");
-        let models = section.required::<BTreeMap<String, BTreeMap<String, ModelPrice>>>("models");
-        let below = section.out.below("models");
-        if let Some(Kind::Map(entries)) = section.peek("models").map(|node| &node.kind) {
-            let unknown = entries
-                .iter()
-                .filter(|(key, _)| !providers.contains(&key.text));
-            for (key, value) in unknown {
-                let rule = format!("no provider `{}` stands under `providers`", key.text);
-                let help = suggest(&key.text, providers.iter().map(String::as_str));
-                below.below(&key.text).refuse(value, rule, help);
-            }
-        }
-        Some(PriceTable {
-            models: models?,
-            version: version?,
-        })
-    })?
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&PRICES)
+    }
 }
 
 impl Read for ModelPrice {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |section| {
-            let unit = section.get("unit").unwrap_or(PriceUnit::PerMillion);
-            let (input, output) = (
-                price(section, "input", unit),
-                price(section, "output", unit),
-            );
-            for key in ["input", "output"] {
-                if !section.has(key) {
-                    section.refuse(format!("the key `{key}` is missing"), None);
-                }
-            }
-            let cache_read = price(section, "cache_read", unit);
-            let cache_write = price(section, "cache_write", unit);
+        Section::read(node, out, &PRICE, |section| {
+            let unit = section.get(&PRICE.unit).unwrap_or(PRICE.unit.usual);
+            let mut price = |key: &Key<Dollars, Said>| {
+                let Dollars(node) = section.get(key)?;
+                price(&node, &section.out.below(key.name), unit)
+            };
+            let (input, output) = (price(&PRICE.input), price(&PRICE.output));
+            let cache_read = price(&PRICE.cache_read);
+            let cache_write = price(&PRICE.cache_write);
             let input = input?;
             Some(Self {
                 cache_read_pico_usd: cache_read.unwrap_or(input),
@@ -58,12 +46,14 @@ impl Read for ModelPrice {
             })
         })?
     }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&PRICE)
+    }
 }
 
 /// A price in dollars. Read from the text, as a number of the file would not be exact.
-fn price(section: &mut Section<'_, '_>, key: &'static str, unit: PriceUnit) -> Option<BigCount> {
-    let node = section.node(key)?;
-    let out = section.out.below(key);
+fn price(node: &Node, out: &Out<'_>, unit: PriceUnit) -> Option<BigCount> {
     let Kind::Scalar { text, .. } = &node.kind else {
         out.expected(node, "a price in dollars, such as 2.50");
         return None;

@@ -1,45 +1,43 @@
-use super::reader::{Choice, Out, Read, Section};
+use serde_json::Value;
+
+use super::form::{Read, Schemas};
+use super::keys::{MATCH, PROFILE, PROFILE_SAMPLING};
+use super::out::Out;
+use super::section::Section;
 use super::tree::Node;
-use crate::contract::{ModelProfile, ProfileMatch, ProviderType, SamplingDefaults, TextProfile};
+use crate::contract::{ModelProfile, ProfileMatch, SamplingDefaults};
 
 /// The longest id and the longest description of a profile.
 const MAX_CHARS: usize = 200;
 
-impl Choice for TextProfile {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("hermes", Self::Hermes),
-        ("llama3", Self::Llama3),
-        ("qwen", Self::Qwen),
-    ];
-}
-
 impl Read for ModelProfile {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        let read = Section::read(node, out, |profile| {
-            let id: Option<String> = profile.required("id");
+        let read = Section::read(node, out, &PROFILE, |profile| {
+            let id: Option<String> = profile.get(&PROFILE.id);
             Some(Self {
-                context_window: profile.nullable("context_window"),
-                description: profile.get("description").unwrap_or_default(),
-                grammar_profiles: profile.get("grammar_profiles").unwrap_or_default(),
-                matches: profile.get("match").unwrap_or_default(),
-                max_format_retries: profile.get("max_format_retries").unwrap_or(1),
-                sampling: profile.section("sampling", |section| SamplingDefaults {
-                    max_output_tokens: section.nullable("max_output_tokens"),
-                    repeat_penalty: section.nullable("repeat_penalty"),
-                    temperature: section.nullable("temperature"),
-                    top_p: section.nullable("top_p"),
-                }),
-                strict_mode: profile.get("strict_mode").unwrap_or(true),
-                supports_native_tools: profile.get("supports_native_tools").unwrap_or(true),
-                template: profile.nullable("template"),
-                text_profiles: profile.get("text_profiles").unwrap_or_default(),
-                tokenizer: profile.nullable("tokenizer"),
+                context_window: profile.get(&PROFILE.context_window),
+                description: profile.get(&PROFILE.description).unwrap_or_default(),
+                grammar_profiles: profile.get(&PROFILE.grammar_profiles).unwrap_or_default(),
+                matches: profile.get(&PROFILE.matches).unwrap_or_default(),
+                max_format_retries: profile
+                    .get(&PROFILE.max_format_retries)
+                    .unwrap_or(PROFILE.max_format_retries.usual),
+                sampling: profile.get(&PROFILE.sampling).unwrap_or_default(),
+                strict_mode: profile
+                    .get(&PROFILE.strict_mode)
+                    .unwrap_or(PROFILE.strict_mode.usual),
+                supports_native_tools: profile
+                    .get(&PROFILE.supports_native_tools)
+                    .unwrap_or(PROFILE.supports_native_tools.usual),
+                template: profile.get(&PROFILE.template),
+                text_profiles: profile.get(&PROFILE.text_profiles).unwrap_or_default(),
+                tokenizer: profile.get(&PROFILE.tokenizer),
                 id: id?,
             })
         })??;
         if read.id.is_empty() || read.id.chars().count() > MAX_CHARS {
             let rule = "a profile's id has 1 to 200 characters".to_owned();
-            out.below("id").refuse(node, rule, None);
+            out.below(PROFILE.id.name).refuse(node, rule, None);
         }
         let outside = |number: Option<f64>, max: f64| {
             number.is_some_and(|number| !(0.0..=max).contains(&number))
@@ -52,22 +50,45 @@ impl Read for ModelProfile {
         } = read.sampling;
         if outside(temperature, 2.0) || outside(top_p, 1.0) || outside(repeat_penalty, f64::MAX) {
             let rule = "temperature is 0 to 2, top_p 0 to 1, repeat_penalty at least 0".to_owned();
-            out.below("sampling").refuse(node, rule, None);
+            out.below(PROFILE.sampling.name).refuse(node, rule, None);
         }
         Some(read)
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&PROFILE)
+    }
+}
+
+impl Read for SamplingDefaults {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        Section::read(node, out, &PROFILE_SAMPLING, |section| Self {
+            max_output_tokens: section.get(&PROFILE_SAMPLING.max_output_tokens),
+            repeat_penalty: section.get(&PROFILE_SAMPLING.repeat_penalty),
+            temperature: section.get(&PROFILE_SAMPLING.temperature),
+            top_p: section.get(&PROFILE_SAMPLING.top_p),
+        })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&PROFILE_SAMPLING)
     }
 }
 
 impl Read for ProfileMatch {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |section| {
-            let models = section.required("models");
-            let providers: Option<Vec<ProviderType>> = section.required("providers");
+        Section::read(node, out, &MATCH, |section| {
+            let models = section.get(&MATCH.models);
+            let providers = section.get(&MATCH.providers);
             Some(Self {
                 models: models?,
                 providers: providers?,
             })
         })?
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&MATCH)
     }
 }
 

@@ -1,187 +1,12 @@
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::contract_spec::Setting;
-use super::error::{Findings, Place};
-use super::secrets::is_secret_key;
-use super::suggest::{elsewhere, suggest};
-use super::tree::{Key, Kind, Node};
+use super::form::{Choice, Read, Schemas};
+use super::out::Out;
+use super::suggest::suggest;
+use super::tree::{Kind, Node};
 use crate::message::{Digest, MAX_EXACT};
-
-/// Where findings go, and the path of the value that is being read.
-#[derive(Clone)]
-pub(super) struct Out<'f> {
-    pub(super) findings: &'f Findings<'f>,
-    pub(super) path: String,
-}
-
-impl Out<'_> {
-    /// Reports a broken rule of `node`.
-    pub(super) fn refuse(&self, node: &Node, rule: impl Into<String>, help: Option<String>) {
-        self.findings.add(&node.place, &self.path, rule, help);
-    }
-
-    /// Reports that `node` is of another type.
-    pub(super) fn expected(&self, node: &Node, what: &str) {
-        let rule = format!("expected {what}, got {}", self.describe(node));
-        self.refuse(node, rule, None);
-    }
-
-    /// What stands there, unless it may be a secret.
-    pub(super) fn describe(&self, node: &Node) -> String {
-        match node.kind {
-            Kind::Scalar { .. } if self.path.split('.').any(is_secret_key) => "text".to_owned(),
-            Kind::Scalar { .. } if self.findings.is_hidden(&self.path) => {
-                "the value of a variable".to_owned()
-            }
-            _ => node.describe(),
-        }
-    }
-
-    /// One level down.
-    pub(super) fn below(&self, key: &str) -> Self {
-        Self {
-            findings: self.findings,
-            path: self.join(key),
-        }
-    }
-
-    fn join(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
-    }
-}
-
-/// A type that is read from one node; None where a finding says why not.
-pub(super) trait Read: Sized {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self>;
-}
-
-/// One mapping of the file while its keys are read; [`Section::read`] refuses the keys nobody asked for.
-pub(super) struct Section<'n, 'f> {
-    entries: &'n [(Key, Node)],
-    known: Vec<&'static str>,
-    place: &'n Place,
-    pub(super) out: Out<'f>,
-}
-
-impl<'n, 'f> Section<'n, 'f> {
-    /// Reads `node` as a mapping: opens it, lets `fill` take its keys, refuses the others.
-    pub(super) fn read<T>(
-        node: &'n Node,
-        out: &Out<'f>,
-        fill: impl FnOnce(&mut Self) -> T,
-    ) -> Option<T> {
-        let Kind::Map(entries) = &node.kind else {
-            out.expected(node, "a mapping");
-            return None;
-        };
-        let mut section = Self {
-            entries,
-            known: Vec::new(),
-            place: &node.place,
-            out: out.clone(),
-        };
-        let filled = fill(&mut section);
-        section.finish();
-        Some(filled)
-    }
-
-    /// The node of `key`, which is a key of this section from now on.
-    pub(super) fn node(&mut self, key: &'static str) -> Option<&'n Node> {
-        self.known.push(key);
-        self.peek(key)
-    }
-
-    /// The node of `key`, whether or not it is a key of this section.
-    pub(super) fn peek(&self, key: &str) -> Option<&'n Node> {
-        let found = self.entries.iter().find(|(k, _)| k.text == key);
-        found.map(|(_, node)| node)
-    }
-
-    /// Whether `key` stands in the file.
-    pub(super) fn has(&self, key: &str) -> bool {
-        self.peek(key).is_some()
-    }
-
-    /// The value of `key`; null is not one.
-    pub(super) fn get<T: Read>(&mut self, key: &'static str) -> Option<T> {
-        let node = self.node(key)?;
-        T::read(node, &self.out.below(key))
-    }
-
-    /// The value of `key`, where null means the same as leaving it out.
-    pub(super) fn nullable<T: Read>(&mut self, key: &'static str) -> Option<T> {
-        let node = self.node(key).filter(|node| !node.is_null())?;
-        T::read(node, &self.out.below(key))
-    }
-
-    /// The value of `key`, where null means that there shall be none.
-    pub(super) fn or_off<T: Read>(&mut self, key: &'static str) -> Setting<T> {
-        match self.node(key) {
-            None => Setting::Unset,
-            Some(node) if node.is_null() => Setting::Off,
-            Some(node) => {
-                T::read(node, &self.out.below(key)).map_or(Setting::Unset, Setting::Value)
-            }
-        }
-    }
-
-    /// The value of `key`, without which the section means nothing.
-    pub(super) fn required<T: Read>(&mut self, key: &'static str) -> Option<T> {
-        let value = self.get(key);
-        if !self.has(key) {
-            self.refuse(format!("the key `{key}` is missing"), None);
-        }
-        value
-    }
-
-    /// The mapping below `key`, or the default where it is absent.
-    pub(super) fn section<T: Default>(
-        &mut self,
-        key: &'static str,
-        fill: impl FnOnce(&mut Self) -> T,
-    ) -> T {
-        self.node(key)
-            .and_then(|node| Self::read(node, &self.out.below(key), fill))
-            .unwrap_or_default()
-    }
-
-    /// Reports a rule that the section as a whole breaks.
-    pub(super) fn refuse(&self, rule: impl Into<String>, help: Option<String>) {
-        let Out { findings, path } = &self.out;
-        findings.add(self.place, path, rule, help);
-    }
-
-    /// Reports a rule that the value of `key` breaks.
-    pub(super) fn refuse_key(&self, key: &str, rule: impl Into<String>, help: Option<String>) {
-        let place = self.peek(key).map_or(self.place, |node| &node.place);
-        self.out
-            .findings
-            .add(place, &self.out.join(key), rule, help);
-    }
-
-    fn finish(mut self) {
-        for (key, _) in self.entries {
-            if self.known.contains(&key.text.as_str()) {
-                continue;
-            }
-            let rule = format!("unknown key `{}`", key.text);
-            let help = elsewhere(&self.out.path, &key.text)
-                .or_else(|| suggest(&key.text, self.known.iter().copied()))
-                .unwrap_or_else(|| {
-                    self.known.sort_unstable();
-                    format!("known keys: {}", self.known.join(", "))
-                });
-            let path = self.out.join(&key.text);
-            self.out.findings.add(&key.place, &path, rule, Some(help));
-        }
-    }
-}
 
 impl Read for bool {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
@@ -195,11 +20,19 @@ impl Read for bool {
         }
         value
     }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "boolean"})
+    }
 }
 
 impl Read for u64 {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
         integer(node, out, MAX_EXACT)
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "integer", "minimum": 0, "maximum": MAX_EXACT})
     }
 }
 
@@ -208,10 +41,14 @@ impl Read for u32 {
         let value = integer(node, out, Self::MAX.into())?;
         Self::try_from(value).ok()
     }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "integer", "minimum": 0, "maximum": Self::MAX})
+    }
 }
 
 /// An integer up to 2^64 − 1 that may also be written as text, because a JSON number may not hold it.
-pub(super) struct Big(pub(super) u64);
+pub(in crate::contract) struct Big(pub(super) u64);
 
 impl Read for Big {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
@@ -225,6 +62,13 @@ impl Read for Big {
         }
         integer(node, out, u64::MAX).map(Self)
     }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"anyOf": [
+            {"type": "integer", "minimum": 0},
+            {"type": "string", "pattern": "^(0|[1-9][0-9]{0,19})$"},
+        ]})
+    }
 }
 
 impl Read for f64 {
@@ -237,6 +81,10 @@ impl Read for f64 {
             out.expected(node, "a finite number");
         }
         value
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "number"})
     }
 }
 
@@ -255,10 +103,14 @@ impl Read for String {
         }
         Some(text.clone())
     }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string"})
+    }
 }
 
 /// Any scalar but null, taken as the text it is written as: arguments, headers, environment variables.
-pub(super) struct Loose(pub(super) String);
+pub(in crate::contract) struct Loose(pub(super) String);
 
 impl Read for Loose {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
@@ -269,6 +121,10 @@ impl Read for Loose {
                 None
             }
         }
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": ["string", "number", "boolean"]})
     }
 }
 
@@ -282,6 +138,10 @@ impl Read for Digest {
             out.expected(node, "64 lower-case hex digits");
         }
         digest
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": "^[0-9a-f]{64}$"})
     }
 }
 
@@ -299,6 +159,10 @@ impl<T: Read> Read for Vec<T> {
             .collect();
         read.into_iter().collect()
     }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        json!({"type": "array", "items": T::schema(definitions)})
+    }
 }
 
 impl<T: Read> Read for (T, T) {
@@ -314,6 +178,15 @@ impl<T: Read> Read for (T, T) {
         };
         let (a, b) = (T::read(a, &out.below("0")), T::read(b, &out.below("1")));
         Some((a?, b?))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        json!({
+            "type": "array",
+            "items": T::schema(definitions),
+            "minItems": 2,
+            "maxItems": 2,
+        })
     }
 }
 
@@ -331,6 +204,10 @@ impl<T: Read> Read for BTreeMap<String, T> {
             }
         }
         Some(map)
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        json!({"type": "object", "additionalProperties": T::schema(definitions)})
     }
 }
 
@@ -363,16 +240,20 @@ impl Read for Value {
             Kind::Scalar { text, .. } => Some(Self::String(text.clone())),
         }
     }
-}
 
-/// A closed list of words.
-pub(super) trait Choice: Copy + 'static {
-    const WORDS: &'static [(&'static str, Self)];
+    fn schema(_: &mut Schemas) -> Value {
+        json!({})
+    }
 }
 
 impl<T: Choice> Read for T {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
         choose(node, out, T::WORDS)
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        let words: Vec<&str> = T::WORDS.iter().map(|(word, _)| *word).collect();
+        json!({"enum": words})
     }
 }
 

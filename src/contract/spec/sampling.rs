@@ -1,11 +1,16 @@
+use serde_json::{Value, json};
+
 use super::contract_spec::{ModelSpec, ReasoningMap, SamplingSpec, Setting};
-use super::reader::{Big, Choice, Out, Read, Section, plain};
+use super::form::{Key, OFF_WORDS, Read, Schemas};
+use super::keys::{MODEL, SAMPLING};
+use super::out::Out;
+use super::reader::{Big, plain};
+use super::section::Section;
+use super::texts::{NotNegative, ReasoningTokens, Stops, UpTo};
 use super::tree::{Kind, Node};
+use super::words::{Caching, Level};
 use crate::contract::ReasoningValue;
 
-/// The most stop sequences, and the longest in characters: what every protocol takes that has them.
-const MAX_STOPS: usize = 4;
-const MAX_STOP_CHARS: usize = 256;
 /// The longest word of a reasoning mapping.
 const MAX_WORD: usize = 64;
 
@@ -23,7 +28,7 @@ impl Read for SamplingSpec {
         let part = |entries| {
             let kind = Kind::Map(entries);
             let place = node.place.clone();
-            Section::read(&Node { kind, place }, out, read_sampling)
+            Section::read(&Node { kind, place }, out, &SAMPLING, read_sampling)
         };
         let above = (!commanded.is_empty()).then(|| part(commanded));
         let below = part(written)?;
@@ -32,100 +37,57 @@ impl Read for SamplingSpec {
             ..below
         })
     }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&SAMPLING)
+    }
 }
 
 fn read_sampling(section: &mut Section<'_, '_>) -> SamplingSpec {
     SamplingSpec {
-        caching: setting(section, "caching", |node, out| {
-            Caching::read(node, out).map(|word| word.0.to_owned())
-        }),
+        caching: setting(section, &SAMPLING.caching, |Caching(word)| word.to_owned()),
         commanded: None,
-        max_output_tokens: setting(section, "max_output_tokens", u64::read),
-        reasoning: setting(section, "reasoning", |node, out| {
-            Level::read(node, out).map(|word| word.0.to_owned())
-        }),
-        reasoning_tokens: setting(section, "reasoning_tokens", |node, out| {
-            if matches!(&node.kind, Kind::Scalar { text, .. } if text == "disabled") {
-                return Some(0);
-            }
-            u64::read(node, out)
-        }),
-        repeat_penalty: number(section, "repeat_penalty", f64::MAX),
-        seed: setting(section, "seed", |node, out| {
-            Big::read(node, out).map(|Big(n)| n)
-        }),
-        stop: setting(section, "stop", read_stop),
-        stream: section.get("stream"),
-        temperature: number(section, "temperature", 2.0),
-        top_p: number(section, "top_p", 1.0),
+        max_output_tokens: setting(section, &SAMPLING.max_output_tokens, |n| n),
+        reasoning: setting(section, &SAMPLING.reasoning, |Level(word)| word.to_owned()),
+        reasoning_tokens: setting(section, &SAMPLING.reasoning_tokens, |ReasoningTokens(n)| n),
+        repeat_penalty: setting(section, &SAMPLING.repeat_penalty, |NotNegative(n)| n),
+        seed: setting(section, &SAMPLING.seed, |Big(n)| n),
+        stop: setting(section, &SAMPLING.stop, |Stops(stops)| stops),
+        stream: section.get(&SAMPLING.stream),
+        temperature: setting(section, &SAMPLING.temperature, |UpTo(n)| n),
+        top_p: setting(section, &SAMPLING.top_p, |UpTo(n)| n),
     }
-}
-
-#[derive(Clone, Copy)]
-struct Caching(&'static str);
-
-impl Choice for Caching {
-    // The second is one of the words for off, too.
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("full", Self("full")), ("none", Self("none"))];
-}
-
-#[derive(Clone, Copy)]
-struct Level(&'static str);
-
-impl Choice for Level {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("minimal", Self("minimal")),
-        ("low", Self("low")),
-        ("medium", Self("medium")),
-        ("high", Self("high")),
-    ];
-}
-
-fn read_stop(node: &Node, out: &Out<'_>) -> Option<Vec<String>> {
-    let stops = Vec::<String>::read(node, out)?;
-    let long = |stop: &String| stop.is_empty() || stop.chars().count() > MAX_STOP_CHARS;
-    if stops.len() > MAX_STOPS || stops.iter().any(long) {
-        let rule = format!("at most {MAX_STOPS} texts of 1 to {MAX_STOP_CHARS} characters");
-        out.refuse(node, rule, None);
-        return None;
-    }
-    Some(stops)
 }
 
 /// A parameter that null and the words of 001 §2 switch off.
-fn setting<T>(
+fn setting<T: Read, U, V>(
     section: &mut Section<'_, '_>,
-    key: &'static str,
-    read: impl FnOnce(&Node, &Out<'_>) -> Option<T>,
-) -> Setting<T> {
+    key: &Key<T, U>,
+    value: impl FnOnce(T) -> V,
+) -> Setting<V> {
     let Some(node) = section.node(key) else {
         return Setting::Unset;
     };
-    let off = matches!(&node.kind, Kind::Scalar { text, .. }
-        if matches!(text.as_str(), "off" | "none" | "unset" | "default"));
+    let off = matches!(&node.kind, Kind::Scalar { text, .. } if OFF_WORDS.contains(&text.as_str()));
     if off || node.is_null() {
         return Setting::Off;
     }
-    read(node, &section.out.below(key)).map_or(Setting::Unset, Setting::Value)
-}
-
-/// A number clamped to 0..=max (001 §2).
-fn number(section: &mut Section<'_, '_>, key: &'static str, max: f64) -> Setting<f64> {
-    // `+ 0.0` turns the −0 that clamp lets pass into 0.
-    setting(section, key, |node, out| {
-        f64::read(node, out).map(|n| n.clamp(0.0, max) + 0.0)
-    })
+    let read = T::read(node, &section.out.below(key.name));
+    read.map_or(Setting::Unset, |read| Setting::Value(value(read)))
 }
 
 impl Read for ModelSpec {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        Section::read(node, out, |section| Self {
-            context_window: section.nullable("context_window"),
-            overrides: section.get("overrides").unwrap_or_default(),
-            reasoning: section.get("reasoning"),
-            tokenizer: section.or_off("tokenizer"),
+        Section::read(node, out, &MODEL, |section| Self {
+            context_window: section.get(&MODEL.context_window),
+            overrides: section.get(&MODEL.overrides).unwrap_or_default(),
+            reasoning: section.get(&MODEL.reasoning),
+            tokenizer: section.or_off(&MODEL.tokenizer),
         })
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        definitions.form(&MODEL)
     }
 }
 
@@ -147,6 +109,18 @@ impl Read for ReasoningMap {
         let (minimal, low) = (one("0", minimal), one("1", low));
         let (medium, high) = (one("2", medium), one("3", high));
         Some(Self([minimal?, low?, medium?, high?]))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        let value = json!({"anyOf": [
+            {"type": "string", "minLength": 1, "maxLength": MAX_WORD},
+            u64::schema(definitions),
+            {"type": "null"},
+        ]});
+        json!({"anyOf": [
+            value,
+            {"type": "array", "items": value, "minItems": 4, "maxItems": 4},
+        ]})
     }
 }
 

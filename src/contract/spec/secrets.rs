@@ -1,5 +1,5 @@
 use super::error::Place;
-use super::reach::is_env_name;
+use super::names::is_env_name;
 use super::tree::{Kind, Node};
 
 /// Where a tree holds values of headers and environment variables, or something else where the name of a key's

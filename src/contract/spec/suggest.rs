@@ -1,5 +1,5 @@
 /// Keys that belong in another place, or that other programs call otherwise: (key, where it belongs).
-const ELSEWHERE: &[(&str, &str)] = &[
+pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     (
         "api_key",
         "write `api_key_env: NAME`; a key itself never stands in a contract file",

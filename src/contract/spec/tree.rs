@@ -5,7 +5,7 @@ use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use super::error::{Findings, Origin, Place};
 
 /// How deeply a contract file may nest.
-const MAX_DEPTH: usize = 32;
+pub(super) const MAX_DEPTH: usize = 32;
 
 /// The most keys of one mapping.
 const MAX_KEYS: usize = 4096;

@@ -305,13 +305,11 @@ fn adapter_profile_provider_and_transport_go_together_or_the_fault_says_what_doe
         profile_faults(&terms),
         ["targets.0: the adapter gemini/9 does not speak the protocol of type openai"]
     );
-    // A contract goes on under the edition that it was begun with, and under none that is not known.
-    terms.targets[0].adapter_version = "openai-chat/1".to_owned();
-    assert_eq!(profile_faults(&terms), [""; 0]);
-    terms.targets[0].adapter_version = "openai-chat/3".to_owned();
+    // Nor does one of an edition that is not known.
+    terms.targets[0].adapter_version = "openai-chat/2".to_owned();
     assert_eq!(
         profile_faults(&terms),
-        ["targets.0: the adapter openai-chat/3 does not speak the protocol of type openai"]
+        ["targets.0: the adapter openai-chat/2 does not speak the protocol of type openai"]
     );
 }
 
@@ -324,21 +322,21 @@ fn a_target_is_given_the_adapter_of_its_text_profile() {
     };
     let small = "model_profile_id=smollm2-135m";
     let forbidden = ["page=null", "tool_policy=forbidden"];
-    check(&[], "openai-chat/2");
-    check(&[small], "openai-chat+hermes/2");
-    check(&[small, "targets.0.text_profile=none"], "openai-chat/2");
-    check(&["targets.0.text_profile=llama3"], "openai-chat+llama3/2");
+    check(&[], "openai-chat/1");
+    check(&[small], "openai-chat+hermes/1");
+    check(&[small, "targets.0.text_profile=none"], "openai-chat/1");
+    check(&["targets.0.text_profile=llama3"], "openai-chat+llama3/1");
     check(
         &[
             "model_profile_id=qwen",
             "context_budget.context_window=9000",
         ],
-        "openai-chat/2",
+        "openai-chat/1",
     );
-    check(&[&[small][..], &forbidden].concat(), "openai-chat/2");
+    check(&[&[small][..], &forbidden].concat(), "openai-chat/1");
     check(
         &[&[small, "allowed_tools=[]"][..], &OPTIONAL].concat(),
-        "openai-chat/2",
+        "openai-chat/1",
     );
 }
 

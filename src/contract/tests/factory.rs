@@ -422,7 +422,7 @@ fn the_definitions_of_all_tools_are_bounded_together() {
 fn what_cannot_be_a_contract_is_refused_by_name() {
     let mut out: Vec<String> = Vec::new();
     for sets in [
-        ["adapter_version=openai-chat/1"].as_slice(),
+        ["adapter_version=openai-chat/2"].as_slice(),
         &["model_profile_id=gpt"],
         &["tool_policy=optional"],
         &["task=What is a monad?"],

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::fixture::{make, manifest, spec};
 use crate::contract::*;
-use crate::message::{Digest, TokenCounter, TokenCounters};
+use crate::message::{TokenCounter, TokenCounters};
 
 /// Counts bytes, so that what was counted can be told from an estimate.
 #[derive(Debug)]
@@ -27,7 +27,18 @@ impl TokenCounters for Only {
 }
 
 fn counted(sets: &[&str], tokenizers: &Only) -> ExecutionContract {
-    let made = ContractFactory.make_counting(&spec(sets), &manifest(), None, tokenizers);
+    counted_from(sets, &manifest(), tokenizers)
+}
+
+fn counted_from(
+    sets: &[&str],
+    manifest: &CapabilityManifest,
+    tokenizers: &Only,
+) -> ExecutionContract {
+    let spec = spec(sets);
+    let mut draft = ContractFactory::draft(&spec, &manifest.targets).unwrap();
+    draft.decide(spec.task.as_deref()).unwrap();
+    let made = draft.complete(&manifest.servers, None, tokenizers);
     made.unwrap()
 }
 
@@ -95,9 +106,8 @@ fn what_a_contract_recorded_is_counted_as_what_the_server_offered() {
         targets: manifest().targets,
         ..CapabilityManifest::recorded_in(&begun)
     };
-    let parent: Option<Digest> = None;
-    let again = ContractFactory.make_counting(&spec(&sets), &manifest, parent, &here);
-    assert_eq!(again.unwrap().contract_hash(), begun.contract_hash());
+    let again = counted_from(&sets, &manifest, &here);
+    assert_eq!(again.contract_hash(), begun.contract_hash());
     // Under a contract without a tokenizer nothing of what was counted is left.
     let without = ContractFactory.make(&spec(&[]), &manifest, None).unwrap();
     assert!(

@@ -96,33 +96,33 @@ impl Ledger {
         hold(!self.late(terms) || excused, || {
             format!("a deadline has passed and the run ended {outcome}")
         })?;
-        answered_once(run)
+        Self::answered_once(run)
     }
-}
 
-/// Every call of every accepted message is answered exactly once, right after it, in its order.
-pub(super) fn answered_once(run: &Run) -> Verdict {
-    let messages = run.conversation();
-    for (i, message) in messages.iter().enumerate() {
-        // A report that was accepted has no answer.
-        let last = i + 1 + message.tool_calls.len() > messages.len();
-        let reported = run.final_report().is_some() && last;
-        let calls = message.tool_calls.iter();
-        let calls = calls.filter(|c| !(reported && c.name == FINAL_REPORT));
-        let asked: Vec<&str> = calls.map(|c| c.id.as_str()).collect();
-        if message.role != Role::Assistant {
-            continue;
+    /// Every call of every accepted message is answered exactly once, right after it, in its order.
+    pub(super) fn answered_once(run: &Run) -> Verdict {
+        let messages = run.conversation();
+        for (i, message) in messages.iter().enumerate() {
+            // A report that was accepted has no answer.
+            let last = i + 1 + message.tool_calls.len() > messages.len();
+            let reported = run.final_report().is_some() && last;
+            let calls = message.tool_calls.iter();
+            let calls = calls.filter(|c| !(reported && c.name == FINAL_REPORT));
+            let asked: Vec<&str> = calls.map(|c| c.id.as_str()).collect();
+            if message.role != Role::Assistant {
+                continue;
+            }
+            let answered: Vec<&str> = messages[i + 1..]
+                .iter()
+                .take_while(|m| m.role == Role::Tool)
+                .filter_map(|m| m.tool_call_id.as_deref())
+                .collect();
+            hold(asked == answered, || {
+                format!("calls {asked:?} answered by {answered:?}")
+            })?;
         }
-        let answered: Vec<&str> = messages[i + 1..]
-            .iter()
-            .take_while(|m| m.role == Role::Tool)
-            .filter_map(|m| m.tool_call_id.as_deref())
-            .collect();
-        hold(asked == answered, || {
-            format!("calls {asked:?} answered by {answered:?}")
-        })?;
+        Ok(())
     }
-    Ok(())
 }
 
 /// The table of semantics §3.

@@ -196,8 +196,8 @@ impl Oracle {
         let limit = self.terms.tool_output_budget.max_bytes_per_call;
         let head = texts::summary_head(whole, limit).len() as u64 + 1;
         let room = limit - head;
-        let expected = (super::super::summary::preamble(&envelope.tool, room).len() as u64 + whole)
-            .div_ceil(4);
+        let expected =
+            (texts::summary_preamble(&envelope.tool, room).len() as u64 + whole).div_ceil(4);
         // What the next request needs at least is left to it, and what the summaries in flight will use is gone.
         let in_flight = |c: &Call| match c.slot {
             Slot::Told { expected, .. } => expected,

@@ -186,7 +186,7 @@ fn absurd_values_are_named_by_table_row_and_rule_and_cost_no_other_run() {
         "log_leaves, run bad: leaf: expected a text, got Null",
     );
     check(
-        "INSERT INTO invocations VALUES(1, '/', 'c.yaml', '{}')",
+        "INSERT INTO invocations VALUES(1, '/', 'c.yaml', NULL, '{}')",
         "invocations, run bad: sets: expected a list of texts, got invalid type: map, expected a sequence at line 1 column 0",
     );
     check(

@@ -3,12 +3,12 @@ use std::sync::Arc;
 use rusqlite::{Connection, params};
 use tempfile::TempDir;
 
-use super::{bytes_of, create, folder, open, write};
+use super::{folder, open, signer, write, write_signed};
 use crate::message::Digest;
-use crate::store::{NewCheckpoint, RunFilter, StoreReader, wait};
+use crate::store::{RunFilter, StoreReader};
 use crate::transcript::FlawKind::{self, Extended, MissingBlob, Tampered, Truncated};
+use crate::transcript::Trust;
 use crate::transcript::sample::SampleRun;
-use crate::transcript::{Chain, Checkpoint, SecretKey, Trust};
 
 /// A column that carries evidence, and how to tell which of its rows are which.
 struct Column {
@@ -230,25 +230,9 @@ fn two_runs_that_swap_rows_are_both_found() {
 fn signed() -> (TempDir, StoreReader, SampleRun, Arc<Trust>) {
     let (folder, path) = folder();
     let run = SampleRun::new("r-1");
-    let key = SecretKey::from_seed("local", &[3; 32]).unwrap();
-    {
-        let store = open(&path);
-        let mut handle = create(&store, &run, 1);
-        let last = run.entries.last().unwrap();
-        let outcome = last.decode_action().unwrap().outcome;
-        let chain = Chain::resumed(run.contract.contract_hash(), last.hash, last.seq + 1);
-        let checkpoint = NewCheckpoint {
-            entries: last.seq + 1,
-            note: Checkpoint::of(&chain, &run.run_id, outcome)
-                .sign(&key)
-                .to_string(),
-        };
-        let entries = run.entries.clone();
-        let appended = store.append_signed(&mut handle, entries, bytes_of(&run), Some(checkpoint));
-        wait(appended).unwrap();
-    }
+    write_signed(&open(&path), &run, 1);
     let trust = Trust {
-        keys: vec![key.public()],
+        keys: vec![signer().public()],
         signature_required: true,
         ..Trust::default()
     };

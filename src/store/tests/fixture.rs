@@ -6,8 +6,9 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::store::{Durability, NewBlob, RunHandle, Store, wait};
+use crate::store::{Durability, NewBlob, NewCheckpoint, RunHandle, Store, format_0, wait};
 use crate::transcript::sample::SampleRun;
+use crate::transcript::{Chain, Checkpoint, SecretKey};
 
 pub(super) fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -38,6 +39,28 @@ pub(super) fn write(store: &Store, run: &SampleRun, at: u64) {
     assert_eq!(handle.chain().head(), run.entries.last().unwrap().hash);
 }
 
+/// Who signs in these tests.
+pub(super) fn signer() -> SecretKey {
+    SecretKey::from_seed("local", &[3; 32]).unwrap()
+}
+
+/// Appends a whole run as one batch, with a checkpoint at its end.
+pub(super) fn write_signed(store: &Store, run: &SampleRun, at: u64) {
+    let mut handle = create(store, run, at);
+    let last = run.entries.last().unwrap();
+    let outcome = last.decode_action().unwrap().outcome;
+    let chain = Chain::resumed(run.contract.contract_hash(), last.hash, last.seq + 1);
+    let checkpoint = NewCheckpoint {
+        entries: last.seq + 1,
+        note: Checkpoint::of(&chain, &run.run_id, outcome)
+            .sign(&signer())
+            .to_string(),
+    };
+    let entries = run.entries.clone();
+    let appended = store.append_signed(&mut handle, entries, bytes_of(run), Some(checkpoint));
+    wait(appended).unwrap();
+}
+
 /// A store whose writer waits at `BEGIN`, because another connection holds the write lock.
 pub(super) fn held(path: &Path, commits: std::sync::mpsc::Sender<()>) -> (Store, Connection) {
     let long = Duration::from_secs(60);
@@ -50,15 +73,18 @@ pub(super) fn held(path: &Path, commits: std::sync::mpsc::Sender<()>) -> (Store,
     (store.unwrap(), lock)
 }
 
-/// A store of an earlier format, as a build of its time wrote it, in a folder of its own.
-pub(super) fn kept(name: &str) -> (TempDir, PathBuf) {
+/// A store of the older format that tests have, in a folder of its own: three sealed runs, one of them signed, and one that is open.
+pub(super) fn older() -> (TempDir, PathBuf) {
     let (folder, path) = folder();
-    let file = format!(
-        "{}/tests/fixtures/stores/{name}.db.gz",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let mut packed = flate2::read::GzDecoder::new(std::fs::File::open(file).unwrap());
-    let mut out = std::fs::File::create(&path).unwrap();
-    std::io::copy(&mut packed, &mut out).unwrap();
+    let store = open(&path);
+    write(&store, &SampleRun::new("tools-1"), 1);
+    write(&store, &SampleRun::new("unsigned-1"), 2);
+    write_signed(&store, &SampleRun::short("chat-1"), 3);
+    let begun = SampleRun::new("open-1");
+    let mut handle = create(&store, &begun, 4);
+    let entries = begun.entries[..2].to_vec();
+    wait(store.append(&mut handle, entries, Vec::new())).unwrap();
+    drop(store);
+    format_0::take_back(&Connection::open(&path).unwrap()).unwrap();
     (folder, path)
 }

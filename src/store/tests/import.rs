@@ -261,7 +261,7 @@ fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
     };
     assert_eq!(refused, Err(unknown));
     assert!(!path.exists());
-    // As a build of before would have taken it: with a tombstone that nobody here vouches for.
+    // It is in the store by the word of a key that is known no more: nobody here vouches for the tombstone then.
     import(&path, &given, false, NOW, &trust()).unwrap();
     let whole = folder.path().join("whole.db");
     write(&open(&whole), &run, 1);

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::{folder, kept, open};
+use super::{folder, older, open, signer};
 use crate::message::RunId;
 use crate::store::migrate::migrate_watched;
 use crate::store::{
@@ -10,14 +10,12 @@ use crate::store::{
 };
 use crate::transcript::{Trust, WithheldBlobs};
 
-const KEPT: [&str; 2] = ["format-1", "format-1-before-the-log"];
-
 fn run_id(name: &str) -> RunId {
     RunId::try_from(name.to_owned()).unwrap()
 }
 
 /// Every run as a file, in the order of their names.
-fn exported(path: &Path) -> Vec<String> {
+pub(super) fn exported(path: &Path) -> Vec<String> {
     let mut reader = StoreReader::open(path).unwrap();
     let mut rows = reader.list_runs(100, RunFilter::All).unwrap();
     rows.sort_by(|a, b| a.run_id.as_str().cmp(b.run_id.as_str()));
@@ -41,66 +39,68 @@ fn tables(path: &Path) -> Vec<(String, Option<String>)> {
 }
 
 #[test]
-fn a_store_of_format_1_is_read_as_before_and_not_written() {
-    for name in KEPT {
-        let (_folder, path) = kept(name);
-        let before = std::fs::read(&path).unwrap();
-        let mut reader = StoreReader::open(&path).unwrap();
-        for row in reader.list_runs(10, RunFilter::All).unwrap() {
-            let report = reader.verify_run(&row.run_id, true).unwrap();
-            assert_eq!(report.first_bad, None, "{name}: {}", row.run_id);
-            assert_eq!(
-                reader.invocation(&row.run_id).unwrap().is_some(),
-                name == KEPT[0]
-            );
-        }
-        assert_eq!(exported(&path).len(), 4);
-        let refused = Store::open(&path, Durability::Full).err();
-        let older = StoreError::OlderFormat {
-            path: path.clone(),
-            found: 1,
-            current: 2,
-        };
-        assert_eq!(refused, Some(older), "{name}");
-        assert_eq!(std::fs::read(&path).unwrap(), before, "{name}");
+fn a_store_of_an_older_format_is_read_and_not_written() {
+    let (_folder, path) = older();
+    let before = std::fs::read(&path).unwrap();
+    let mut reader = StoreReader::open(&path).unwrap();
+    let rows = reader.list_runs(10, RunFilter::All).unwrap();
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let report = reader.verify_run(&row.run_id, true).unwrap();
+        assert_eq!(report.first_bad, None, "{}", row.run_id);
     }
+    assert_eq!(exported(&path).len(), 4);
+    let refused = Store::open(&path, Durability::Full).err();
+    let older = StoreError::OlderFormat {
+        path: path.clone(),
+        found: 0,
+        current: 1,
+    };
+    assert_eq!(refused, Some(older));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
 #[test]
 fn a_migrated_store_holds_what_it_held_and_has_the_tables_of_a_new_one() {
     let (_new, new) = folder();
     drop(open(&new));
-    for name in KEPT {
-        let (_folder, path) = kept(name);
-        let (held, bytes) = (exported(&path), std::fs::read(&path).unwrap());
-        let planned = migrate(&path, None, true).unwrap();
-        assert_eq!((planned.from, planned.to, &planned.copy), (1, 2, &None));
-        assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}: a dry run");
-        let done = migrate(&path, None, false).unwrap();
-        assert_eq!((done.verified.runs, &done.verified.bad), (4, &Vec::new()));
-        assert_eq!(done.steps, planned.steps);
-        assert_eq!(tables(&path), tables(&new), "{name}");
-        assert_eq!(exported(&path), held, "{name}");
-        let copy = done.copy.unwrap();
-        assert_eq!(exported(&copy), held, "{name}: the copy");
-        assert!(Store::open(&copy, Durability::Full).is_err());
-        let store = open(&path);
-        let mut reader = store.reader().unwrap();
-        let log = reader.verify_log(&Trust::default()).unwrap();
-        assert_eq!((log.size, log.first_bad), (3, None), "{name}");
-        let report = reader.verify_run(&run_id("tools-1"), false).unwrap();
-        assert_eq!(report.first_bad, None, "{name}");
-        let again = migrate(&path, None, false).unwrap();
-        assert_eq!((again.from, again.to, again.copy), (2, 2, None));
-    }
+    let (_folder, path) = older();
+    assert_ne!(tables(&path), tables(&new));
+    let (held, bytes) = (exported(&path), std::fs::read(&path).unwrap());
+    let planned = migrate(&path, None, true).unwrap();
+    assert_eq!((planned.from, planned.to, &planned.copy), (0, 1, &None));
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "a dry run");
+    let done = migrate(&path, None, false).unwrap();
+    assert_eq!((done.verified.runs, &done.verified.bad), (4, &Vec::new()));
+    assert_eq!((&done.steps, done.steps.len()), (&planned.steps, 1));
+    assert_eq!(tables(&path), tables(&new));
+    assert_eq!(exported(&path), held);
+    let copy = done.copy.unwrap();
+    assert_eq!(exported(&copy), held, "the copy");
+    assert!(Store::open(&copy, Durability::Full).is_err());
+    let store = open(&path);
+    let mut reader = store.reader().unwrap();
+    let log = reader.verify_log(&Trust::default()).unwrap();
+    assert_eq!((log.size, log.first_bad), (3, None));
+    let trust = Trust {
+        keys: vec![signer().public()],
+        signature_required: true,
+        ..Trust::default()
+    };
+    let report = reader
+        .verify_run_trusting(&run_id("chat-1"), false, &trust.into())
+        .unwrap();
+    assert_eq!(report.first_bad, None);
+    let again = migrate(&path, None, false).unwrap();
+    assert_eq!((again.from, again.to, again.copy), (1, 1, None));
 }
 
 #[test]
 fn a_migration_heals_nothing_and_hides_nothing() {
-    let (_folder, path) = kept("format-1");
+    let (_folder, path) = older();
     let conn = Connection::open(&path).unwrap();
     conn.execute(
-        "UPDATE entries SET event = replace(event, 'well', 'lost') WHERE run = 2",
+        "UPDATE entries SET event = replace(event, 'overloaded', 'well') WHERE run = 3",
         [],
     )
     .unwrap();
@@ -116,13 +116,13 @@ fn a_migration_heals_nothing_and_hides_nothing() {
 /// Whatever step is cut off: the old store stands, and the next migration goes through.
 #[test]
 fn a_migration_that_is_cut_off_leaves_the_old_store() {
-    let (_folder, path) = kept("format-1-before-the-log");
+    let (_folder, path) = older();
     let held = exported(&path);
     // As a kill leaves it: a half-written copy, and a transaction that was never committed.
-    std::fs::write(path.with_extension("db.format-1.partial"), "half").unwrap();
+    std::fs::write(path.with_extension("db.format-0.partial"), "half").unwrap();
     let mut conn = Connection::open(&path).unwrap();
     let tx = conn.transaction().unwrap();
-    tx.execute_batch("DROP TABLE entries; PRAGMA user_version = 2")
+    tx.execute_batch("DROP TABLE entries; PRAGMA user_version = 1")
         .unwrap();
     drop(tx);
     drop(conn);
@@ -151,53 +151,45 @@ fn as_it_stands(folder: &Path, into: &Path) {
 /// What a killed migration left is one whole store, the old one or the new one, and is migrated by doing it again.
 #[test]
 fn a_migration_that_is_killed_after_any_step_leaves_one_whole_store() {
-    for name in KEPT {
-        let (folder, path) = kept(name);
-        let (held, kept) = (exported(&path), tempfile::tempdir().unwrap());
-        let mut steps: Vec<&str> = Vec::new();
-        migrate_watched(&path, None, false, |step| {
-            as_it_stands(folder.path(), &kept.path().join(step));
-            steps.push(step);
-        })
-        .unwrap();
-        let all = [
-            "the copy is begun",
-            "the copy is written",
-            "the copy has its name",
-            "the log of writes is beside the file",
-            "the tables are made",
-            "the runs are logged",
-            "its pages are written",
-            "it is committed",
-            "the file is closed",
-        ];
-        assert_eq!(steps, all, "{name}");
-        for (at, step) in steps.iter().enumerate() {
-            let left = kept.path().join(step).join("runs.db");
-            let committed = at >= 7;
-            assert_eq!(exported(&left), held, "{name}, {step}: read as it was left");
-            let format = StoreReader::open(&left).unwrap();
-            let format = schema::format_of(&format.conn, &left).unwrap();
-            let expect = if committed { 2 } else { 1 };
-            assert_eq!(format, Some(expect), "{name}, {step}");
-            let done = migrate(&left, None, false).unwrap();
-            assert_eq!(
-                (done.to, &done.verified.bad),
-                (2, &Vec::new()),
-                "{name}, {step}"
-            );
-            assert_eq!(exported(&left), held, "{name}, {step}: migrated");
-            let log = StoreReader::open(&left).unwrap();
-            let log = log.verify_log(&Trust::default()).unwrap();
-            assert_eq!((log.size, log.first_bad), (3, None), "{name}, {step}");
-        }
+    let (folder, path) = older();
+    let (held, kept) = (exported(&path), tempfile::tempdir().unwrap());
+    let mut steps: Vec<&str> = Vec::new();
+    migrate_watched(&path, None, false, |step| {
+        as_it_stands(folder.path(), &kept.path().join(step));
+        steps.push(step);
+    })
+    .unwrap();
+    let all = [
+        "the copy is begun",
+        "the copy is written",
+        "the copy has its name",
+        "the log of writes is beside the file",
+        "the tables are changed",
+        "its pages are written",
+        "it is committed",
+        "the file is closed",
+    ];
+    assert_eq!(steps, all);
+    for (at, step) in steps.iter().enumerate() {
+        let left = kept.path().join(step).join("runs.db");
+        assert_eq!(exported(&left), held, "{step}: read as it was left");
+        let format = StoreReader::open(&left).unwrap();
+        let format = schema::format_of(&format.conn, &left).unwrap();
+        let expect = i32::from(at >= 6);
+        assert_eq!(format, Some(expect), "{step}");
+        let done = migrate(&left, None, false).unwrap();
+        assert_eq!((done.to, &done.verified.bad), (1, &Vec::new()), "{step}");
+        assert_eq!(exported(&left), held, "{step}: migrated");
+        let log = StoreReader::open(&left).unwrap();
+        let log = log.verify_log(&Trust::default()).unwrap();
+        assert_eq!((log.size, log.first_bad), (3, None), "{step}");
     }
 }
 
-/// What a build of before could leave: a journal that has to be rolled back before anybody reads.
+/// A program that does not keep its log of writes beside the file leaves a journal, which has to be rolled back before a read.
 #[test]
 fn a_hot_journal_is_rolled_back_by_whoever_reads_first() {
-    let (folder, path) = kept("format-1");
+    let (folder, path) = older();
     let held = exported(&path);
     let conn = Connection::open(&path).unwrap();
     conn.pragma_update(None, "journal_mode", "DELETE").unwrap();
@@ -222,16 +214,16 @@ fn a_hot_journal_is_rolled_back_by_whoever_reads_first() {
 
 #[test]
 fn other_formats_are_refused_by_name() {
-    let (_folder, path) = kept("format-1");
+    let (_folder, path) = older();
     let check = |to, dry, expect: &str| {
         let refused = migrate(&path, to, dry).map_err(|fault| fault.to_string());
         let expect = expect.replace("PATH", &path.display().to_string());
         assert_eq!(refused.map(|_| ()), Err(expect));
     };
     check(
-        Some(3),
+        Some(2),
         false,
-        "migrate PATH to format 3: this build knows up to 2",
+        "migrate PATH to format 2: this build knows up to 1",
     );
     let set = |version: i32| {
         let conn = Connection::open(&path).unwrap();
@@ -241,16 +233,16 @@ fn other_formats_are_refused_by_name() {
     check(
         None,
         true,
-        "open PATH: its format is 7, and this build reads up to 2",
+        "open PATH: its format is 7, and this build reads up to 1",
     );
-    set(2);
+    set(1);
     check(
-        Some(1),
+        Some(0),
         false,
-        "migrate PATH from format 2 to 1: nothing is migrated to an older format",
+        "migrate PATH from format 1 to 0: nothing is migrated to an older format",
     );
-    set(0);
-    check(None, false, "open PATH: no build knows its format 0");
+    set(-1);
+    check(None, false, "open PATH: no build knows its format -1");
     std::fs::remove_file(&path).unwrap();
     Connection::open(&path)
         .unwrap()
@@ -265,32 +257,23 @@ fn other_formats_are_refused_by_name() {
 #[test]
 fn a_store_whose_run_is_being_driven_is_not_migrated() {
     let (_driven, other) = folder();
-    let (_folder, path) = kept("format-1");
+    let (_folder, path) = older();
     let held = exported(&path);
-    // The lock that a driver of an older build holds, and the one that a driver of this build holds.
-    let locks = path.with_extension("db.locks");
-    std::fs::create_dir(&locks).unwrap();
-    let older = std::fs::File::create(locks.join("open-1")).unwrap();
-    older.lock().unwrap();
-    let in_use = |expect: &str| {
-        let refused = migrate(&path, None, false).map_err(|fault| fault.to_string());
-        assert!(
-            refused.as_ref().is_err_and(|said| said.contains(expect)),
-            "{refused:?}"
-        );
-    };
-    in_use("run open-1 is being driven");
-    drop(older);
-    std::fs::remove_dir_all(&locks).unwrap();
     let store = open(&other);
     let lock = store.lock_run(&run_id("x")).unwrap();
+    let locks = path.with_extension("db.locks");
     std::fs::rename(other.with_extension("db.locks"), &locks).unwrap();
-    in_use("a run of it is being driven");
+    let refused = migrate(&path, None, false).map_err(|fault| fault.to_string());
+    let expect = "a run of it is being driven";
+    assert!(
+        refused.as_ref().is_err_and(|said| said.contains(expect)),
+        "{refused:?}"
+    );
     assert_eq!(exported(&path), held);
     assert_eq!(
         schema::format_of(&Connection::open(&path).unwrap(), &path),
-        Ok(Some(1))
+        Ok(Some(0))
     );
     drop(lock);
-    assert_eq!(migrate(&path, None, false).unwrap().to, 2);
+    assert_eq!(migrate(&path, None, false).unwrap().to, 1);
 }

@@ -7,7 +7,9 @@ mod evidence;
 mod fixture;
 mod import;
 mod migrate;
+#[cfg(unix)]
+mod migrate_killed;
 mod refusals;
 mod schema;
 
-use fixture::{bytes_of, create, folder, held, kept, open, write};
+use fixture::{bytes_of, create, folder, held, older, open, signer, write, write_signed};

@@ -206,22 +206,22 @@ fn files_that_are_no_store_of_this_build_are_refused_by_name() {
     drop(open(&path));
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 3)
+        .pragma_update(None, "user_version", 2)
         .unwrap();
     let newer = StoreError::NewerFormat {
         path: path.clone(),
-        found: 3,
-        supported: 2,
+        found: 2,
+        supported: 1,
     };
     assert_eq!(kind(&path), newer);
     assert_eq!(StoreReader::open(&path).err(), Some(newer));
     Connection::open(&path)
         .unwrap()
-        .pragma_update(None, "user_version", 0)
+        .pragma_update(None, "user_version", -1)
         .unwrap();
     let unknown = StoreError::UnknownFormat {
         path: path.clone(),
-        found: 0,
+        found: -1,
     };
     assert_eq!(kind(&path), unknown);
     assert_eq!(StoreReader::open(&path).err(), Some(unknown));

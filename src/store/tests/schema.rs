@@ -39,7 +39,7 @@ fn a_missing_table_is_named_and_nothing_is_written_or_verified() {
         "tombstones",
     ] {
         let (refused, found) = changed(&format!("DROP TABLE {table}"));
-        let rule = format!("a store of format 2 has the table {table}, and this one does not");
+        let rule = format!("a store of format 1 has the table {table}, and this one does not");
         assert_eq!(refused, rule);
         assert_eq!(found, [Some((table, FlawKind::Truncated)); 2]);
     }
@@ -49,7 +49,7 @@ fn a_missing_table_is_named_and_nothing_is_written_or_verified() {
 fn a_missing_column_is_named_before_anything_is_written() {
     let (refused, found) = changed("ALTER TABLE invocations DROP COLUMN sets");
     let rule =
-        "a store of format 2 has the column sets of table invocations, and this one does not";
+        "a store of format 1 has the column sets of table invocations, and this one does not";
     assert_eq!((refused.as_str(), found), (rule, [None, None]));
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::{Finding, missing, ok, wrong};
 use crate::cli::commands::contract::{failures, preview_of};
-use crate::cli::commands::run::{read_spec, runtime};
+use crate::cli::commands::run::runtime;
+use crate::cli::contract_file::ContractFile;
 use crate::cli::error::CliError;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
@@ -24,10 +25,10 @@ const LOCAL_FIX: &str = if cfg!(feature = "local") {
 
 /// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
 pub(super) fn needed(home: &Home, file: &Path) -> Result<Vec<Finding>, CliError> {
-    let path = home.cwd.join(file);
-    let folder = path.parent().unwrap_or(&home.cwd).to_owned();
-    let preview = read_spec(home, (file, &path), &[], (&home.cwd, home.named_config()))
-        .and_then(|spec| preview_of(home, spec, folder, true));
+    let file = ContractFile::given(home, file.to_owned(), Vec::new());
+    let preview = file
+        .read(home)
+        .and_then(|spec| preview_of(home, &file, spec, true));
     let preview = match preview {
         Ok(preview) => preview,
         Err(fault) => {

@@ -1,0 +1,192 @@
+//! A definition in the making: keys of a contract file with the values of layers, and where each value is from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::env_file::is_name;
+use super::fault::DefinitionFault;
+use super::layer::Layer;
+use super::merged::Merged;
+use super::names::snake;
+use crate::contract::{Definition, ValueOrigin};
+use crate::driver::Environment;
+
+/// Gathers the members of one definition.
+pub(super) struct Builder<'l> {
+    environment: &'l Environment,
+    layers: &'l [Layer],
+    pub(super) members: Map<String, Value>,
+    origins: BTreeMap<String, ValueOrigin>,
+}
+
+impl<'l> Builder<'l> {
+    pub(super) fn new(layers: &'l [Layer], environment: &'l Environment) -> Self {
+        Self {
+            environment,
+            layers,
+            members: Map::new(),
+            origins: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Definition {
+        Definition {
+            members: self.members,
+            origins: self.origins,
+        }
+    }
+
+    /// Takes a value over, its placeholders expanded.
+    pub(super) fn put(
+        &mut self,
+        name: &str,
+        key: &str,
+        value: &Merged,
+    ) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded(key, value)?;
+        self.insert(name, expanded, origin);
+        Ok(())
+    }
+
+    /// The same for parameters, whose names differ.
+    pub(super) fn renamed(
+        &mut self,
+        name: &str,
+        key: &str,
+        value: &Merged,
+    ) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded(key, value)?;
+        self.insert(name, snake(expanded), origin);
+        Ok(())
+    }
+
+    /// Takes the name of a variable over, which is looked up where it is used.
+    pub(super) fn named(&mut self, key: &str, layer: usize, name: Value) {
+        let origin = self.deferred(layer);
+        self.insert(key, name, origin);
+    }
+
+    /// Takes a mapping over as it is: its placeholders are expanded where it is used, with the variables of each value's layer.
+    pub(super) fn later(&mut self, name: &str, value: &Merged) {
+        for (key, value) in value.members() {
+            let origin = self.deferred(value.layer());
+            self.from(&format!("{name}.{key}"), origin);
+        }
+        self.members.insert(name.to_owned(), value.value());
+    }
+
+    pub(super) fn insert(&mut self, name: &str, value: Value, origin: ValueOrigin) {
+        self.members.insert(name.to_owned(), value);
+        self.from(name, origin);
+    }
+
+    /// Notes where the value at a dotted path of the definition is from.
+    pub(super) fn from(&mut self, path: &str, origin: ValueOrigin) {
+        self.origins.insert(path.to_owned(), origin);
+    }
+
+    fn deferred(&self, layer: usize) -> ValueOrigin {
+        let variables = self.layers.get(layer).map(|layer| &layer.variables);
+        ValueOrigin::Deferred {
+            file: self.file(layer),
+            variables: variables.cloned().unwrap_or_default(),
+        }
+    }
+
+    fn file(&self, layer: usize) -> Arc<Path> {
+        let layer = self.layers.get(layer);
+        layer.map_or_else(|| Path::new("").into(), |layer| layer.path.clone())
+    }
+
+    /// A value with its placeholders expanded, and whether one of a variable then stands in it.
+    pub(super) fn expanded(
+        &self,
+        key: &str,
+        merged: &Merged,
+    ) -> Result<(Value, ValueOrigin), DefinitionFault> {
+        let mut expansion = Expansion {
+            environment: self.environment,
+            layers: self.layers,
+            count: 0,
+        };
+        let value = expansion.merged(key, merged)?;
+        let file = self.file(merged.layer());
+        let origin = match expansion.count {
+            0 => ValueOrigin::Layer { file },
+            _ => ValueOrigin::Expanded { file },
+        };
+        Ok((value, origin))
+    }
+}
+
+/// Replaces placeholders and counts them.
+struct Expansion<'l> {
+    environment: &'l Environment,
+    layers: &'l [Layer],
+    count: usize,
+}
+
+impl Expansion<'_> {
+    fn merged(&mut self, key: &str, merged: &Merged) -> Result<Value, DefinitionFault> {
+        Ok(match merged {
+            Merged::Map(members) => {
+                let mut expanded = Map::new();
+                for (name, member) in members {
+                    let at = format!("{key}.{name}");
+                    expanded.insert(name.clone(), self.merged(&at, member)?);
+                }
+                Value::Object(expanded)
+            }
+            Merged::Leaf { layer, value } => self.value(key, *layer, value)?,
+        })
+    }
+
+    fn value(&mut self, key: &str, layer: usize, value: &Value) -> Result<Value, DefinitionFault> {
+        Ok(match value {
+            Value::String(text) => Value::String(self.text(key, layer, text)?),
+            Value::Array(items) => {
+                let all = items.iter();
+                let all = all.map(|item| self.value(key, layer, item));
+                Value::Array(all.collect::<Result<_, _>>()?)
+            }
+            Value::Object(members) => {
+                let all = members.iter();
+                let all = all.map(|(name, item)| Ok((name.clone(), self.value(key, layer, item)?)));
+                Value::Object(all.collect::<Result<_, _>>()?)
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        })
+    }
+
+    /// Replaces each `${NAME}`: by the variable beside the layer, else by that of the process. What is no name, such as
+    /// `${parameters.x}`, stays.
+    fn text(&mut self, key: &str, layer: usize, text: &str) -> Result<String, DefinitionFault> {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            out.push_str(before);
+            let named = after.split_once('}').filter(|(name, _)| is_name(name));
+            let Some((name, tail)) = named else {
+                out.push_str("${");
+                rest = after;
+                continue;
+            };
+            let beside = self.layers.get(layer);
+            let beside = beside.and_then(|layer| layer.variables.get(name).cloned());
+            let value = beside.or_else(|| self.environment.raw(name));
+            let value = value.ok_or_else(|| DefinitionFault {
+                key: key.to_owned(),
+                layer,
+                rule: format!("the variable {name} is set neither in the .ai-agent.env beside the file nor in the environment"),
+            })?;
+            self.count += 1;
+            out.push_str(&value);
+            rest = tail;
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+}

@@ -1,0 +1,217 @@
+//! A provider, a tool server or a queue of the layers, in the form of a contract file.
+
+use serde_json::{Map, Value, json};
+
+use super::builder::Builder;
+use super::env_file::is_name;
+use super::fault::DefinitionFault;
+use super::merged::Merged;
+use super::names::snake;
+use crate::contract::{Definition, Wanted};
+
+/// A definition in the form of a contract file.
+pub(super) fn definition(
+    mut builder: Builder<'_>,
+    wanted: Wanted,
+    merged: &Merged,
+) -> Result<Definition, DefinitionFault> {
+    if let Merged::Leaf { layer, .. } = merged {
+        return Err(DefinitionFault {
+            key: String::new(),
+            layer: *layer,
+            rule: "it is no JSON object".to_owned(),
+        });
+    }
+    match wanted {
+        Wanted::Provider => builder.provider(merged)?,
+        Wanted::Server => builder.server(merged)?,
+        Wanted::Queue => builder.queue(merged)?,
+    }
+    Ok(builder.finish())
+}
+
+impl Builder<'_> {
+    fn provider(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        let kind = given.member("type").and_then(Merged::text);
+        let kind = kind.map_or("", |(_, kind)| kind);
+        for (key, value) in given.members() {
+            match key.as_str() {
+                "type" | "file" | "reasoning" => self.put(key, key, value)?,
+                "baseUrl" | "base_url" => self.put("base_url", key, value)?,
+                "apiKey" => self.key(value)?,
+                "api_key_env" => self.named("api_key_env", value.layer(), value.value()),
+                "headers" => self.later("headers", value),
+                "overrides" => self.renamed("overrides", key, value)?,
+                "models" => self.models(value)?,
+                "custom" => {
+                    for (below, value) in value.members() {
+                        let at = format!("{key}.{below}");
+                        if below != "providerOptions" {
+                            return Err(refused(&at, value));
+                        }
+                        // Other programs keep them under the provider's type.
+                        let own = value.member(kind).unwrap_or(value);
+                        self.put("provider_options", &at, own)?;
+                    }
+                }
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The key itself never stands in a contract, so it must be a variable here.
+    fn key(&mut self, value: &Merged) -> Result<(), DefinitionFault> {
+        let (layer, text) = match value {
+            Merged::Leaf {
+                value: Value::Null, ..
+            } => return Ok(()),
+            value => value.text().unwrap_or((value.layer(), "")),
+        };
+        let name = text
+            .strip_prefix("${")
+            .and_then(|rest| rest.strip_suffix('}'));
+        let Some(name) = name.filter(|name| is_name(name)) else {
+            return Err(DefinitionFault {
+                key: "apiKey".to_owned(),
+                layer,
+                rule: "a key is written as ${NAME} and stands in the .ai-agent.env beside the file, or in the environment"
+                    .to_owned(),
+            });
+        };
+        self.named("api_key_env", layer, json!(name));
+        Ok(())
+    }
+
+    fn models(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        let mut models = Map::new();
+        for (model, terms) in given.members() {
+            let mut own = Map::new();
+            for (key, value) in terms.members() {
+                let at = format!("models.{model}.{key}");
+                let name = match key.as_str() {
+                    "overrides" | "reasoning" | "tokenizer" => key.as_str(),
+                    "contextWindow" | "context_window" => "context_window",
+                    _ => return Err(refused(&at, value)),
+                };
+                let (expanded, origin) = self.expanded(&at, value)?;
+                let expanded = if name == "overrides" {
+                    snake(expanded)
+                } else {
+                    expanded
+                };
+                own.insert(name.to_owned(), expanded);
+                self.from(&format!("models.{model}.{name}"), origin);
+            }
+            models.insert(model.clone(), Value::Object(own));
+        }
+        self.members
+            .insert("models".to_owned(), Value::Object(models));
+        Ok(())
+    }
+
+    fn server(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        let kind = given.member("type").and_then(Merged::text);
+        let by_url = given.member("url").is_some() && given.member("command").is_none();
+        let over_http = match kind {
+            None => by_url,
+            Some((_, "stdio" | "local")) => false,
+            Some((_, "http" | "remote")) => true,
+            Some((layer, other)) => {
+                return Err(DefinitionFault {
+                    key: "type".to_owned(),
+                    layer,
+                    rule: format!("{other:?} is not built; stdio and http are"),
+                });
+            }
+        };
+        for (key, value) in given.members() {
+            match key.as_str() {
+                "enabled" => {
+                    if value.value() == json!(false) {
+                        return Err(DefinitionFault {
+                            key: key.clone(),
+                            layer: value.layer(),
+                            rule: "the server is switched off".to_owned(),
+                        });
+                    }
+                }
+                "toolsAllowed" | "toolsDenied" => {
+                    let everything = key == "toolsAllowed" && value.value() == json!(["*"]);
+                    let nothing = value.value() == json!([]) && key == "toolsDenied";
+                    if !(everything || nothing) {
+                        return Err(DefinitionFault {
+                            key: key.clone(),
+                            layer: value.layer(),
+                            rule:
+                                "which tools may be called is said by allowed_tools of the contract"
+                                    .to_owned(),
+                        });
+                    }
+                }
+                "command" if !over_http => self.command(given, value)?,
+                "args" if !over_http => {
+                    if !matches!(
+                        given.member("command").map(Merged::value),
+                        Some(Value::Array(_))
+                    ) {
+                        self.put(key, key, value)?;
+                    }
+                }
+                "env" if !over_http => self.later("env", value),
+                "url" if over_http => self.put(key, key, value)?,
+                "headers" if over_http => self.later("headers", value),
+                // Of the other kind of server, judged above, or of no meaning here.
+                "command" | "args" | "env" | "url" | "headers" | "type" | "toolSchemas"
+                | "shared" | "healthProbe" => {}
+                "queue" | "pin" => self.put(key, key, value)?,
+                _ => return Err(refused(key, value)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A command may be a list: the program, then its arguments.
+    fn command(&mut self, given: &Merged, value: &Merged) -> Result<(), DefinitionFault> {
+        let (expanded, origin) = self.expanded("command", value)?;
+        let Value::Array(mut words) = expanded else {
+            self.insert("command", expanded, origin);
+            return Ok(());
+        };
+        if words.is_empty() {
+            return Err(DefinitionFault {
+                key: "command".to_owned(),
+                layer: value.layer(),
+                rule: "it is empty".to_owned(),
+            });
+        }
+        let program = words.remove(0);
+        let mut args_from = origin.clone();
+        if let Some(args) = given.member("args")
+            && let (Value::Array(more), more_from) = self.expanded("args", args)?
+        {
+            words.extend(more);
+            if more_from.is_expanded() {
+                args_from = more_from;
+            }
+        }
+        self.insert("command", program, origin);
+        self.insert("args", Value::Array(words), args_from);
+        Ok(())
+    }
+
+    fn queue(&mut self, given: &Merged) -> Result<(), DefinitionFault> {
+        for (key, value) in given.members() {
+            self.put(key, key, value)?;
+        }
+        Ok(())
+    }
+}
+
+fn refused(key: &str, value: &Merged) -> DefinitionFault {
+    DefinitionFault {
+        key: key.to_owned(),
+        layer: value.layer(),
+        rule: "a contract has no place for it".to_owned(),
+    }
+}

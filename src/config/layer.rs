@@ -1,0 +1,107 @@
+//! One file of configuration with the variables beside it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Metadata};
+use std::io::{ErrorKind, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::env_file;
+use super::fault::ConfigFault;
+use super::names::SECTIONS;
+use crate::message::{ObjectFault, exact_value};
+
+/// The most bytes of one file.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// One file of configuration with its variables.
+#[derive(Clone)]
+pub(super) struct Layer {
+    pub(super) path: Arc<Path>,
+    pub(super) value: Value,
+    pub(super) variables: Arc<BTreeMap<String, String>>,
+}
+
+impl Layer {
+    /// A file and the variables beside it; none where there is no such file.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, ConfigFault> {
+        let Some(text) = text_of(path)? else {
+            return Ok(None);
+        };
+        let refuse = |path: &Path, rule: String| ConfigFault {
+            path: path.to_owned(),
+            rule,
+        };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        // The fault's own words would show what stands there; line and column say enough.
+        let value = exact_value(text).map_err(|fault| match fault {
+            ObjectFault::InvalidJson { line, column } => refuse(
+                path,
+                format!("it is no JSON at line {line}, column {column}"),
+            ),
+            rule => refuse(path, rule.to_string()),
+        })?;
+        if !value.is_object() {
+            return Err(refuse(path, "it is no JSON object".to_owned()));
+        }
+        for section in SECTIONS {
+            if value
+                .get(section)
+                .is_some_and(|section| !section.is_object())
+            {
+                return Err(refuse(path, format!("{section} is no JSON object")));
+            }
+        }
+        let mut variables = BTreeMap::new();
+        let beside = [
+            path.with_extension("env"),
+            path.with_file_name(".ai-agent.env"),
+        ];
+        for beside in beside {
+            if let Some(text) = text_of(&beside)? {
+                variables = env_file::read(&text).map_err(|rule| refuse(&beside, rule))?;
+                break;
+            }
+        }
+        Ok(Some(Self {
+            path: path.into(),
+            value,
+            variables: Arc::new(variables),
+        }))
+    }
+}
+
+fn text_of(path: &Path) -> Result<Option<String>, ConfigFault> {
+    let refuse = |rule: String| ConfigFault {
+        path: path.to_owned(),
+        rule,
+    };
+    // Opening a pipe would wait for somebody to write into it.
+    let is_file = |found: &Metadata| found.is_file();
+    let opened =
+        fs::metadata(path).and_then(|found| is_file(&found).then(|| File::open(path)).transpose());
+    let file = match opened {
+        Ok(Some(file)) => file,
+        Ok(None) => return Err(refuse("it is no regular file".to_owned())),
+        Err(fault) if matches!(fault.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(fault) => return Err(refuse(fault.to_string())),
+    };
+    if !file.metadata().is_ok_and(|found| is_file(&found)) {
+        return Err(refuse("it is no regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    read.map_err(|fault| refuse(fault.to_string()))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(refuse(format!("it has more than {MAX_BYTES} bytes")));
+    }
+    let text = String::from_utf8(bytes);
+    text.map(Some).map_err(|fault| {
+        let at = fault.utf8_error().valid_up_to();
+        refuse(format!("it is not UTF-8 at byte {at}"))
+    })
+}

@@ -1,0 +1,72 @@
+//! How the keys of a layer (001 §6) are called in a contract file.
+
+use serde_json::Value;
+
+/// The section of a layer that says what stands where a contract says nothing.
+pub(super) const DEFAULTS_SECTION: &str = "defaults";
+/// The sections of a layer that are read.
+pub(super) const SECTIONS: [&str; 4] = ["providers", "mcpServers", "queues", DEFAULTS_SECTION];
+
+/// Names of parameters in a layer that are written otherwise in a contract file.
+const PARAMETERS: [(&str, &str); 5] = [
+    ("maxOutputTokens", "max_output_tokens"),
+    ("reasoningTokens", "reasoning_tokens"),
+    ("repeatPenalty", "repeat_penalty"),
+    ("topP", "top_p"),
+    ("contextWindow", "context_window"),
+];
+
+/// Other keys of a definition that may be written in two ways.
+const KEYS: [(&str, &str); 2] = [("apiKey", "api_key_env"), ("baseUrl", "base_url")];
+
+/// What `defaults` may say, and where it stands in a contract file.
+pub(super) const DEFAULTS: [(&str, &str); 17] = [
+    ("caching", "sampling.caching"),
+    ("contextWindowBufferTokens", "context_budget.buffer"),
+    ("llmTimeout", "llm_timeout_ms"),
+    ("maxOutputTokens", "sampling.max_output_tokens"),
+    ("maxRetries", "max_attempts_per_turn"),
+    ("maxToolCallsPerTurn", "max_tool_calls_per_turn"),
+    ("maxToolTurns", "max_turns"),
+    ("maxTurns", "max_turns"),
+    ("parallelToolCalls", "parallel_tool_calls"),
+    ("reasoning", "sampling.reasoning"),
+    ("reasoningTokens", "sampling.reasoning_tokens"),
+    ("repeatPenalty", "sampling.repeat_penalty"),
+    ("stream", "sampling.stream"),
+    ("temperature", "sampling.temperature"),
+    (
+        "toolResponseMaxBytes",
+        "tool_output_budget.max_bytes_per_call",
+    ),
+    ("toolTimeout", "tool_timeout_ms"),
+    ("topP", "sampling.top_p"),
+];
+
+/// The one name of a key of a definition.
+pub(super) fn term(key: &str) -> &str {
+    let mut known = PARAMETERS.iter().chain(&KEYS);
+    known
+        .find(|(written, _)| *written == key)
+        .map_or(key, |(_, name)| name)
+}
+
+/// The one name of a key of `defaults`.
+pub(super) fn default_term(key: &str) -> &str {
+    let mut known = DEFAULTS.iter();
+    known
+        .find(|(written, _)| *written == key)
+        .map_or(key, |(_, path)| path)
+}
+
+/// Parameters by the names that a contract file has for them.
+pub(super) fn snake(value: Value) -> Value {
+    let Value::Object(members) = value else {
+        return value;
+    };
+    let renamed = members.into_iter().map(|(key, value)| {
+        let known = PARAMETERS.iter().find(|(camel, _)| *camel == key);
+        (known.map_or(key, |(_, name)| (*name).to_owned()), value)
+    });
+    Value::Object(renamed.collect())
+}

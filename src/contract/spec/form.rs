@@ -1,0 +1,328 @@
+//! What the table of keys is made of: a [`Key`] is a name, the type that stands there, what holds where it is left out, and what it
+//! means. Reading, the JSON Schema and the tables of the documentation come from it.
+
+use std::marker::PhantomData;
+
+use serde_json::{Map, Value, json};
+
+use super::out::Out;
+use super::tree::Node;
+use crate::contract::ProviderType;
+
+/// A type that is read from one node; None where a finding says why not.
+pub(super) trait Read: Sized {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self>;
+
+    /// JSON Schema of what is read.
+    fn schema(definitions: &mut Schemas) -> Value;
+}
+
+/// A closed list of words.
+pub(super) trait Choice: Copy + 'static {
+    const WORDS: &'static [(&'static str, Self)];
+}
+
+/// What null means at a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Null {
+    /// It is refused.
+    Refused,
+    /// The same as leaving the key out.
+    LeftOut,
+    /// That there shall be none.
+    Off,
+    /// The same, as do the words of 001 §2.
+    OffAsWords,
+}
+
+/// The words that switch a parameter off (001 §2).
+pub(super) const OFF_WORDS: [&str; 4] = ["off", "none", "unset", "default"];
+
+/// Whether a mapping means nothing without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    No,
+    Here,
+    /// Here, or in a definition outside the file.
+    Somewhere,
+}
+
+/// What holds where a key is left out, in words: it depends on something else.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::contract) struct Said(pub(super) &'static str);
+
+/// What a key that cannot be left out has in the place of a default.
+pub(super) const NEEDED: Said = Said("needed");
+
+/// A key of a mapping: the type of its value, and that of what holds where it is left out.
+pub(in crate::contract) struct Key<T, U> {
+    pub(super) name: &'static str,
+    /// What holds where it is left out.
+    pub(in crate::contract) usual: U,
+    facts: Facts,
+    read: PhantomData<fn() -> T>,
+}
+
+#[derive(Clone, Copy)]
+struct Facts {
+    at_least_one: bool,
+    meaning: &'static str,
+    need: Need,
+    needed_for: &'static [ProviderType],
+    not_with: &'static [&'static str],
+    null: Null,
+    only_for: &'static [ProviderType],
+}
+
+impl<T, U> Key<T, U> {
+    pub(super) const fn new(name: &'static str, usual: U, meaning: &'static str) -> Self {
+        Self {
+            name,
+            usual,
+            facts: Facts {
+                at_least_one: false,
+                meaning,
+                need: Need::No,
+                needed_for: &[],
+                not_with: &[],
+                null: Null::Refused,
+                only_for: &[],
+            },
+            read: PhantomData,
+        }
+    }
+
+    /// The list is not empty.
+    pub(super) const fn at_least_one(mut self) -> Self {
+        self.facts.at_least_one = true;
+        self
+    }
+
+    /// The mapping means nothing without it.
+    pub(super) const fn needed(mut self) -> Self {
+        self.facts.need = Need::Here;
+        self
+    }
+
+    /// The mapping means nothing without it, but what is missing may be defined outside the file.
+    pub(super) const fn needed_somewhere(mut self) -> Self {
+        self.facts.need = Need::Somewhere;
+        self
+    }
+
+    /// A provider of these types means nothing without it.
+    pub(super) const fn needed_for(mut self, types: &'static [ProviderType]) -> Self {
+        self.facts.needed_for = types;
+        self
+    }
+
+    /// It does not stand beside that key.
+    pub(super) const fn not_with(mut self, others: &'static [&'static str]) -> Self {
+        self.facts.not_with = others;
+        self
+    }
+
+    /// Null means the same as leaving it out.
+    pub(super) const fn nullable(mut self) -> Self {
+        self.facts.null = Null::LeftOut;
+        self
+    }
+
+    /// Null means that there shall be none.
+    pub(super) const fn or_off(mut self) -> Self {
+        self.facts.null = Null::Off;
+        self
+    }
+
+    /// Null and the words for it mean that there shall be none.
+    pub(super) const fn or_off_word(mut self) -> Self {
+        self.facts.null = Null::OffAsWords;
+        self
+    }
+
+    /// Only providers of these types have it.
+    pub(super) const fn only_for(mut self, types: &'static [ProviderType]) -> Self {
+        self.facts.only_for = types;
+        self
+    }
+
+    pub(super) const fn null(&self) -> Null {
+        self.facts.null
+    }
+
+    pub(super) const fn is_needed(&self) -> bool {
+        !matches!(self.facts.need, Need::No)
+    }
+}
+
+/// What a key says, and the table of the documentation that it stands in.
+pub(super) fn row<T: Read, U: Usual>(key: &Key<T, U>, table: &'static str) -> Row {
+    let Facts {
+        at_least_one,
+        meaning,
+        need,
+        needed_for,
+        not_with,
+        null,
+        only_for,
+    } = key.facts;
+    Row {
+        at_least_one,
+        meaning,
+        name: key.name,
+        need,
+        needed_for,
+        not_with,
+        null,
+        only_for,
+        schema: T::schema,
+        table,
+        usual: key.usual.shown(),
+    }
+}
+
+/// What a [`Key`] says, whatever its types.
+pub(super) struct Row {
+    pub(super) at_least_one: bool,
+    pub(super) meaning: &'static str,
+    pub(super) name: &'static str,
+    pub(super) need: Need,
+    pub(super) needed_for: &'static [ProviderType],
+    pub(super) not_with: &'static [&'static str],
+    pub(super) null: Null,
+    pub(super) only_for: &'static [ProviderType],
+    pub(super) schema: fn(&mut Schemas) -> Value,
+    /// The table of the documentation that it stands in.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "a test writes the documentation")
+    )]
+    pub(super) table: &'static str,
+    pub(super) usual: Shown,
+}
+
+/// What holds where a key is left out, as it is shown.
+pub(super) enum Shown {
+    Said(
+        #[cfg_attr(
+            not(test),
+            expect(dead_code, reason = "a test writes the documentation")
+        )]
+        &'static str,
+    ),
+    Value(Value),
+}
+
+/// What may hold where a key is left out.
+pub(super) trait Usual {
+    fn shown(&self) -> Shown;
+}
+
+impl Usual for Said {
+    fn shown(&self) -> Shown {
+        Shown::Said(self.0)
+    }
+}
+
+impl Usual for bool {
+    fn shown(&self) -> Shown {
+        Shown::Value(json!(self))
+    }
+}
+
+impl Usual for u32 {
+    fn shown(&self) -> Shown {
+        Shown::Value(json!(self))
+    }
+}
+
+impl Usual for u64 {
+    fn shown(&self) -> Shown {
+        Shown::Value(json!(self))
+    }
+}
+
+impl Usual for f64 {
+    fn shown(&self) -> Shown {
+        Shown::Value(json!(self))
+    }
+}
+
+impl Usual for &str {
+    fn shown(&self) -> Shown {
+        Shown::Value(json!(self))
+    }
+}
+
+impl<T: Choice + PartialEq> Usual for T {
+    fn shown(&self) -> Shown {
+        let word = T::WORDS.iter().find(|(_, value)| value == self);
+        Shown::Value(json!(word.map(|(word, _)| word)))
+    }
+}
+
+/// A mapping of the file: its keys.
+pub(super) trait Form: Sync {
+    /// What the schema calls it.
+    fn id(&self) -> &'static str;
+
+    /// What it is.
+    fn title(&self) -> &'static str;
+
+    fn names(&self) -> &'static [&'static str];
+
+    fn rows(&self) -> Vec<Row>;
+}
+
+/// The schemas of mappings that others refer to, by id.
+#[derive(Default)]
+pub(super) struct Schemas(pub(super) Map<String, Value>);
+
+/// Declares a mapping: a static with one field for each key, in the order of the documentation, by table.
+macro_rules! form {
+    (@name $field:ident) => { stringify!($field) };
+    (@name $field:ident $name:literal) => { $name };
+    (
+        $(#[$doc:meta])*
+        $form:ident: $keys:ident, $id:literal, $title:literal;
+        $($table:literal: {
+            $(
+                $field:ident $(as $name:literal)?: $value:ty, $usual:ty = $default:expr,
+                $meaning:expr $(=> $($fact:ident $(($argument:expr))?),+)?;
+            )+
+        })+
+    ) => {
+        $(#[$doc])*
+        pub(in crate::contract) struct $keys {
+            $($(pub(in crate::contract) $field: $crate::contract::spec::form::Key<$value, $usual>,)+)+
+        }
+
+        $(#[$doc])*
+        pub(in crate::contract) static $form: $keys = $keys {
+            $($($field: $crate::contract::spec::form::Key::new(
+                $crate::contract::spec::form::form!(@name $field $($name)?),
+                $default,
+                $meaning,
+            )$($(.$fact($($argument)?))+)?,)+)+
+        };
+
+        impl $crate::contract::spec::form::Form for $keys {
+            fn id(&self) -> &'static str {
+                $id
+            }
+
+            fn title(&self) -> &'static str {
+                $title
+            }
+
+            fn names(&self) -> &'static [&'static str] {
+                &[$($($crate::contract::spec::form::form!(@name $field $($name)?),)+)+]
+            }
+
+            fn rows(&self) -> Vec<$crate::contract::spec::form::Row> {
+                vec![$($($crate::contract::spec::form::row(&self.$field, $table),)+)+]
+            }
+        }
+    };
+}
+pub(super) use form;

@@ -1,0 +1,42 @@
+//! The table of keys: every name that a contract file may have, with its type, what holds where it is left out, and its meaning.
+//!
+//! Reading and `--set`, the factory's defaults, `contracts/contract-file.schema.json` and the tables of `docs/contract-file.md`
+//! come from it. The order is that of the documentation.
+
+mod file;
+mod models;
+mod tools;
+
+pub(in crate::contract) use file::FILE;
+pub(in crate::contract) use models::{
+    MATCH, MODEL, PRICE, PRICES, PROFILE, PROFILE_SAMPLING, PROVIDER, SAMPLING, TARGET,
+};
+pub(in crate::contract) use tools::{
+    CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, QUEUE, REDACT, SERVER,
+    TOOL_OUTPUT_BUDGET, TOOLS,
+};
+
+/// Every mapping of the file.
+#[cfg(test)]
+pub(super) static FORMS: &[&dyn super::form::Form] = &[
+    &FILE,
+    &TARGET,
+    &PROVIDER,
+    &MODEL,
+    &SAMPLING,
+    &PROFILE,
+    &PROFILE_SAMPLING,
+    &MATCH,
+    &PRICES,
+    &PRICE,
+    &TOOLS,
+    &SERVER,
+    &QUEUE,
+    &MAX_CALLS,
+    &METADATA,
+    &CYCLE_EXCEPTION,
+    &TOOL_OUTPUT_BUDGET,
+    &CONTEXT_BUDGET,
+    &FINAL_REPORT,
+    &REDACT,
+];

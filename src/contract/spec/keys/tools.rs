@@ -1,0 +1,143 @@
+use std::collections::BTreeMap;
+
+use crate::contract::spec::form::{NEEDED, Said, form};
+use crate::contract::spec::reader::Loose;
+use crate::contract::spec::texts::{
+    Env, EnvName, HeaderName, Headers, SecretPattern, Servers, Url,
+};
+use crate::contract::spec::words::Builtin;
+use crate::contract::{CycleException, ReportFormat};
+use crate::message::{DEFAULT_TRUNCATION_MARKER, Digest};
+
+form! {
+    /// The section `tools`.
+    TOOLS: ToolsKeys, "tools", "where tools come from";
+    "tools": {
+        builtin: Vec<Builtin>, Said = Said("none"),
+        "Tools inside monolith: `echo`, `clock`, `read_file`, `list_directory`.";
+        mcp: Servers, Said = Said("none"),
+        "Tool servers by name; their tools are called `<server>__<tool>`.";
+        workspace: String, Said = Said("none"),
+        "The folder that file tools see, found from the folder that you stand in." => nullable;
+    }
+}
+
+form! {
+    /// One entry of `tools.mcp`.
+    SERVER: ServerKeys, "server", "an MCP server: a `command` or a `url`";
+    "server": {
+        command: String, Said = Said("one of the two"),
+        "The program that is started as a child process." => not_with(&["url"]);
+        url: Url, Said = Said("one of the two"),
+        "The address of a server over streamable HTTP.";
+        args: Vec<Loose>, Said = Said("none"),
+        "Arguments of the command." => not_with(&["url"]);
+        env: Env, Said = Said("none"),
+        "What is added to the command's small environment. Values may hold `${NAME}`." => not_with(&["url"]);
+        headers: Headers, Said = Said("none"),
+        "Headers of every request to the address. Values may hold `${NAME}`." => not_with(&["command"]);
+        pin: Digest, Said = Said("none"),
+        "The hash that the server's tools must have together; `monolith contract show --start-servers` prints it. Other tools than at the \
+         pin: `FAILED_PREFLIGHT(tool_changed)`." => nullable;
+        queue: String, Said = Said("`default`, where there are queues"),
+        "The queue that its calls wait in." => nullable;
+    }
+}
+
+form! {
+    /// One entry of `queues`.
+    QUEUE: QueueKeys, "queue", "a queue of calls";
+    "queue": {
+        concurrent: u32, Said = NEEDED,
+        "How many calls of the servers in it run at once; at least 1." => needed;
+    }
+}
+
+form! {
+    /// `max_calls`, where it is a mapping.
+    MAX_CALLS: MaxCallsKeys, "max-calls", "limits on calls";
+    "max-calls": {
+        run: u64, Said = Said("no limit"),
+        "Calls of the run." => nullable;
+        per_tool: BTreeMap<String, u64>, Said = Said("no limit"),
+        "Calls of one tool over the run, by its name.";
+    }
+}
+
+form! {
+    /// The section `metadata`.
+    METADATA: MetadataKeys, "metadata", "data beside the limits";
+    "metadata": {
+        cycle_exceptions: Vec<CycleException>, Said = Said("none"),
+        "Exceptions to `cycle_forbid`.";
+    }
+}
+
+form! {
+    /// One entry of `metadata.cycle_exceptions`.
+    CYCLE_EXCEPTION: CycleExceptionKeys, "cycle-exception", "a forbidden pair of tools that may occur";
+    "cycle-exception": {
+        from: String, Said = NEEDED,
+        "The first tool of the pair." => needed;
+        to: String, Said = NEEDED,
+        "The second." => needed;
+        max: u64, Said = NEEDED,
+        "How often the pair may occur in the run." => needed;
+    }
+}
+
+form! {
+    /// The section `tool_output_budget`.
+    TOOL_OUTPUT_BUDGET: ToolOutputBudgetKeys, "tool-output-budget", "what an answer may weigh in the conversation";
+    "tool-output-budget": {
+        max_bytes_per_call: u64, u64 = 12_288,
+        "Bytes of one answer, the marker included.";
+        truncation_marker: String, &'static str = DEFAULT_TRUNCATION_MARKER,
+        "Stands before an answer that is cut; `{original}` and `{kept}` are replaced by bytes.";
+        summarizer_model: String, Said = Said("null"),
+        "A model that summarises results which are too large, in place of the cut." => nullable;
+    }
+}
+
+form! {
+    /// The section `context_budget`.
+    CONTEXT_BUDGET: ContextBudgetKeys, "context-budget", "when the model is made to answer with what it has";
+    "context-budget": {
+        context_window: u64, Said = Said("the first target's"),
+        "The window the run counts with, in tokens.";
+        buffer: u64, u64 = 256,
+        "Tokens that are left free of every window.";
+        reserved_synthesis: u64, Said = Said("the longest `max_output_tokens`"),
+        "Tokens for the final answer.";
+        reserved_system: u64, u64 = 0,
+        "Tokens for the system prompt.";
+        minimum_loop_margin: u64, u64 = 512,
+        "Tokens that must be left for the loop to be worth starting.";
+        force_synthesis_at_ratio: f64, f64 = 0.85,
+        "The share of the window beyond which the closing turn begins, 0 to 1.";
+    }
+}
+
+form! {
+    /// The section `final_report`.
+    FINAL_REPORT: FinalReportKeys, "final-report", "what a final report must be";
+    "final-report": {
+        format: ReportFormat, ReportFormat = ReportFormat::Markdown,
+        "`markdown`, `markdown+mermaid`, `text`, `tty`, `pipe`, `json`, `slack-block-kit`, `sub-agent`.";
+        schema: serde_json::Value, Said = Said("none"),
+        "A JSON Schema for `json`." => nullable;
+    }
+}
+
+form! {
+    /// The section `redact`.
+    REDACT: RedactKeys, "redact", "what else must not be recorded";
+    "redact": {
+        env: Vec<EnvName>, Said = Said("none"),
+        "Names of variables whose values are secrets.";
+        headers: Vec<HeaderName>, Said = Said("none"),
+        "Names of headers whose values are secrets.";
+        patterns: Vec<SecretPattern>, Said = Said("none"),
+        "Regular expressions for secrets. See [redaction.md](redaction.md).";
+    }
+}

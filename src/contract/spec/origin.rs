@@ -1,0 +1,72 @@
+//! Where a value comes from that a contract takes from outside its own file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where a value comes from that stands neither in the contract's file nor in an override: a layer of configuration, and how
+/// its placeholders are treated. A fault of the file itself has its line in [`SpecError`](super::error::SpecError).
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum ValueOrigin {
+    /// It stands so in the file of a layer.
+    Layer {
+        /// The file.
+        file: Arc<Path>,
+    },
+    /// It stands in the file of a layer, and the value of a variable is part of it: it may be a secret, and is never shown.
+    Expanded {
+        /// The file.
+        file: Arc<Path>,
+    },
+    /// It stands in the file of a layer, and its placeholders are replaced where it is used.
+    Deferred {
+        /// The file.
+        file: Arc<Path>,
+        /// The variables beside the layer, which come before those of the process.
+        variables: Arc<BTreeMap<String, String>>,
+    },
+}
+
+impl ValueOrigin {
+    /// Whether the value of a variable is part of it.
+    pub(crate) const fn is_expanded(&self) -> bool {
+        matches!(self, Self::Expanded { .. })
+    }
+
+    /// The variable of that name beside the value; none where there is none, and for a value whose placeholders are replaced.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        match self {
+            Self::Deferred { variables, .. } => variables.get(name).map(String::as_str),
+            Self::Layer { .. } | Self::Expanded { .. } => None,
+        }
+    }
+
+    fn file(&self) -> &Path {
+        match self {
+            Self::Layer { file } | Self::Expanded { file } | Self::Deferred { file, .. } => file,
+        }
+    }
+}
+
+/// As messages name it: by its file.
+impl fmt::Display for ValueOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.file().display().fmt(f)
+    }
+}
+
+/// Names the variables beside it and never shows their values.
+impl fmt::Debug for ValueOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Layer { file } => f.debug_tuple("Layer").field(file).finish(),
+            Self::Expanded { file } => f.debug_tuple("Expanded").field(file).finish(),
+            Self::Deferred { file, variables } => f
+                .debug_tuple("Deferred")
+                .field(file)
+                .field(&variables.keys())
+                .finish(),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+use super::error::Findings;
+use super::secrets::is_secret_key;
+use super::tree::{Kind, Node};
+
+/// Where findings go, and the path of the value that is being read.
+#[derive(Clone)]
+pub(super) struct Out<'f> {
+    pub(super) findings: &'f Findings<'f>,
+    pub(super) path: String,
+}
+
+impl Out<'_> {
+    /// Reports a broken rule of `node`.
+    pub(super) fn refuse(&self, node: &Node, rule: impl Into<String>, help: Option<String>) {
+        self.findings.add(&node.place, &self.path, rule, help);
+    }
+
+    /// Reports that `node` is of another type.
+    pub(super) fn expected(&self, node: &Node, what: &str) {
+        let rule = format!("expected {what}, got {}", self.describe(node));
+        self.refuse(node, rule, None);
+    }
+
+    /// What stands there, unless it may be a secret.
+    pub(super) fn describe(&self, node: &Node) -> String {
+        match node.kind {
+            Kind::Scalar { .. } if self.path.split('.').any(is_secret_key) => "text".to_owned(),
+            Kind::Scalar { .. } if self.findings.is_hidden(&self.path) => {
+                "the value of a variable".to_owned()
+            }
+            _ => node.describe(),
+        }
+    }
+
+    /// One level down.
+    pub(super) fn below(&self, key: &str) -> Self {
+        Self {
+            findings: self.findings,
+            path: self.join(key),
+        }
+    }
+
+    pub(super) fn join(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Text and small values that have a form of their own.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::contract_spec::McpSpec;
+use super::form::{Read, Schemas};
+use super::names::{ENV_NAME, HEADER_NAME, SERVER_NAME, is_env_name, is_header_name};
+use super::out::Out;
+use super::reader::Loose;
+use super::tree::{Kind, Node};
+use crate::contract::{check_server_name, secret_pattern};
+
+/// The most stop sequences, and the longest in characters: what every protocol takes that has them.
+const MAX_STOPS: usize = 4;
+const MAX_STOP_CHARS: usize = 256;
+
+/// The name of a variable, with what to say where the value itself stands there.
+fn env_name(node: &Node, out: &Out<'_>, help: &str) -> Option<String> {
+    let name = String::read(node, out)?;
+    if is_env_name(&name) {
+        return Some(name);
+    }
+    let rule = "expected the name of an environment variable";
+    out.refuse(node, rule, Some(help.to_owned()));
+    None
+}
+
+/// The name of the variable that holds a key.
+pub(in crate::contract) struct KeyEnv(pub(super) String);
+
+impl Read for KeyEnv {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let help = "the key itself never stands in a contract file";
+        env_name(node, out, help).map(Self)
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": ENV_NAME})
+    }
+}
+
+/// The name of a variable.
+pub(in crate::contract) struct EnvName(pub(super) String);
+
+impl Read for EnvName {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let help = "the value itself never stands in a contract file";
+        env_name(node, out, help).map(Self)
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": ENV_NAME})
+    }
+}
+
+/// Variables with their values.
+#[derive(Default)]
+pub(in crate::contract) struct Env(pub(super) BTreeMap<String, String>);
+
+impl Read for Env {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let map: BTreeMap<String, Loose> = Read::read(node, out)?;
+        if map.keys().any(|name| !is_env_name(name)) {
+            out.refuse(node, "expected names of environment variables", None);
+        }
+        let plain = map.into_iter().map(|(name, Loose(text))| (name, text));
+        Some(Self(plain.collect()))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        named(ENV_NAME, &Loose::schema(definitions))
+    }
+}
+
+/// The name of a header.
+pub(in crate::contract) struct HeaderName(pub(super) String);
+
+impl Read for HeaderName {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let name = String::read(node, out)?;
+        if is_header_name(&name) {
+            return Some(Self(name));
+        }
+        out.refuse(node, "not a header name", None);
+        None
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": HEADER_NAME})
+    }
+}
+
+/// Headers with their values.
+#[derive(Default)]
+pub(in crate::contract) struct Headers(pub(super) BTreeMap<String, String>);
+
+impl Read for Headers {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        if let Kind::Map(entries) = &node.kind {
+            for (key, _) in entries.iter().filter(|(key, _)| !is_header_name(&key.text)) {
+                let rule = "not a header name";
+                out.findings.add(&key.place, &out.path, rule, None);
+            }
+        }
+        let map: BTreeMap<String, Loose> = Read::read(node, out)?;
+        let plain = map.into_iter().map(|(name, Loose(text))| (name, text));
+        Some(Self(plain.collect()))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        named(HEADER_NAME, &Loose::schema(definitions))
+    }
+}
+
+/// Tool servers by name.
+#[derive(Default)]
+pub(in crate::contract) struct Servers(pub(super) BTreeMap<String, McpSpec>);
+
+impl Read for Servers {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        if let Kind::Map(entries) = &node.kind {
+            for (key, _) in entries {
+                let out = out.below(&key.text);
+                if let Err(rule) = check_server_name(&key.text) {
+                    out.findings.add(&key.place, &out.path, rule, None);
+                }
+            }
+        }
+        Read::read(node, out).map(Self)
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        named(SERVER_NAME, &McpSpec::schema(definitions))
+    }
+}
+
+/// Schema of a mapping whose names fit a pattern.
+fn named(pattern: &str, value: &Value) -> Value {
+    json!({
+        "type": "object",
+        "patternProperties": {pattern: value},
+        "additionalProperties": false,
+    })
+}
+
+/// A regular expression for secrets.
+pub(in crate::contract) struct SecretPattern(pub(super) String);
+
+impl Read for SecretPattern {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let text = String::read(node, out)?;
+        match secret_pattern(&text) {
+            Ok(_) => Some(Self(text)),
+            Err(rule) => {
+                out.refuse(node, rule, None);
+                None
+            }
+        }
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        String::schema(definitions)
+    }
+}
+
+/// An address of the web that holds no user name and no password.
+pub(in crate::contract) struct Url(pub(super) String);
+
+impl Read for Url {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let text = String::read(node, out)?;
+        let rest = ["https://", "http://"]
+            .iter()
+            .find_map(|scheme| text.strip_prefix(scheme));
+        let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+        let rule = match host {
+            None | Some("") => "expected an address that begins with https:// or http://",
+            Some(host) if host.contains('@') => {
+                "an address in a contract holds no user name and no password"
+            }
+            Some(_) if text.chars().any(|c| c.is_whitespace() || c.is_control()) => {
+                "an address holds no white space"
+            }
+            Some(_) => return Some(Self(text)),
+        };
+        out.refuse(node, rule, None);
+        None
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"type": "string", "pattern": r"^https?://[^/?#@\s]+([/?#]\S*)?$"})
+    }
+}
+
+/// Texts that end an answer.
+pub(in crate::contract) struct Stops(pub(super) Vec<String>);
+
+impl Read for Stops {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        let stops = Vec::<String>::read(node, out)?;
+        let long = |stop: &String| stop.is_empty() || stop.chars().count() > MAX_STOP_CHARS;
+        if stops.len() > MAX_STOPS || stops.iter().any(long) {
+            let rule = format!("at most {MAX_STOPS} texts of 1 to {MAX_STOP_CHARS} characters");
+            out.refuse(node, rule, None);
+            return None;
+        }
+        Some(Self(stops))
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({
+            "type": "array",
+            "items": {"type": "string", "minLength": 1, "maxLength": MAX_STOP_CHARS},
+            "maxItems": MAX_STOPS,
+        })
+    }
+}
+
+/// Tokens of reasoning; 0 is written `disabled`, too.
+pub(in crate::contract) struct ReasoningTokens(pub(super) u64);
+
+impl Read for ReasoningTokens {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        if matches!(&node.kind, Kind::Scalar { text, .. } if text == "disabled") {
+            return Some(Self(0));
+        }
+        u64::read(node, out).map(Self)
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        json!({"anyOf": [u64::schema(definitions), {"const": "disabled"}]})
+    }
+}
+
+/// A number that is clamped to 0 to MAX (001 §2).
+pub(in crate::contract) struct UpTo<const MAX: u32>(pub(super) f64);
+
+impl<const MAX: u32> Read for UpTo<MAX> {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        f64::read(node, out).map(|number| Self(clamped(number, f64::from(MAX))))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        f64::schema(definitions)
+    }
+}
+
+/// A number that is clamped to 0 and above (001 §2).
+pub(in crate::contract) struct NotNegative(pub(super) f64);
+
+impl Read for NotNegative {
+    fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
+        f64::read(node, out).map(|number| Self(clamped(number, f64::MAX)))
+    }
+
+    fn schema(definitions: &mut Schemas) -> Value {
+        f64::schema(definitions)
+    }
+}
+
+fn clamped(number: f64, max: f64) -> f64 {
+    // `+ 0.0` turns the −0 that clamp lets pass into 0.
+    number.clamp(0.0, max) + 0.0
+}
+
+/// A price in US dollars, as it is written: as a number of the file it would not be exact.
+pub(in crate::contract) struct Dollars(pub(super) Node);
+
+impl Read for Dollars {
+    fn read(node: &Node, _: &Out<'_>) -> Option<Self> {
+        Some(Self(node.clone()))
+    }
+
+    fn schema(_: &mut Schemas) -> Value {
+        json!({"anyOf": [
+            {"type": "number", "minimum": 0},
+            {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"},
+        ]})
+    }
+}

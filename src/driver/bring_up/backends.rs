@@ -1,0 +1,105 @@
+//! What answers requests: one backend for each provider that a target names, with keys where they are wanted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::sources::{ScriptFile, Sources, used_providers};
+use crate::adapter::Adapter;
+use crate::contract::{ContractSpec, ExecutionContract, ProviderSpec};
+use crate::driver::{DriverError, Environment};
+use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
+
+/// One backend for each target, shared where targets share a provider. Keys are looked up only where `with_keys`: a run
+/// whose tools did not come up needs none to say so. `answered` says how many requests each target has answered before:
+/// a script is played on from there.
+pub(super) fn backends(
+    spec: &ContractSpec,
+    contract: &ExecutionContract,
+    sources: Sources,
+    environment: &Environment,
+    with_keys: bool,
+    answered: &[usize],
+) -> Result<Vec<Arc<Backend>>, DriverError> {
+    let Sources {
+        models,
+        mut scripts,
+    } = sources;
+    let mut by_provider: BTreeMap<&str, Arc<Backend>> = BTreeMap::new();
+    for (name, provider) in used_providers(spec) {
+        let backend = if let Some(ScriptFile { script, .. }) = scripts.remove(name) {
+            let targets = spec.targets.iter().zip(answered);
+            let played = targets.filter(|(target, _)| target.provider == name);
+            let played = played.fold(0, |sum: usize, (_, count)| sum.saturating_add(*count));
+            Backend::Scripted(ScriptedBackend::new(script, played))
+        } else if let Some(model) = models.get(name) {
+            model.backend(name, contract, environment)
+        } else {
+            let target = http_target(name, provider, contract, environment, with_keys)?;
+            let http = HttpBackend::new(&target).map_err(|fault| DriverError::Backend {
+                fault,
+                provider: name.to_owned(),
+            })?;
+            Backend::Http(http)
+        };
+        by_provider.insert(name, Arc::new(backend));
+    }
+    Ok(spec
+        .targets
+        .iter()
+        .filter_map(|target| by_provider.get(target.provider.as_str()).cloned())
+        .collect())
+}
+
+fn http_target(
+    name: &str,
+    provider: &ProviderSpec,
+    contract: &ExecutionContract,
+    environment: &Environment,
+    with_keys: bool,
+) -> Result<HttpTarget, DriverError> {
+    let terms = contract.providers.get(name);
+    let adapter = contract
+        .targets
+        .iter()
+        .find(|target| target.provider == name)
+        .and_then(|target| Adapter::by_version(&target.adapter_version).ok());
+    let mut headers: Vec<(String, Secret)> = adapter
+        .map_or(&[][..], Adapter::headers)
+        .iter()
+        .map(|(header, value)| ((*header).to_owned(), Secret::new(*value)))
+        .collect();
+    let mut key = None;
+    if with_keys {
+        for (header, value) in
+            environment.expand_all(&provider.headers, &format!("providers.{name}.headers"))?
+        {
+            headers.push((header, Secret::new(value)));
+        }
+        let variable = terms.and_then(|terms| terms.api_key_env.as_deref());
+        let place = format!("providers.{name}.api_key_env");
+        key = variable.and_then(|variable| environment.get_at(variable, &place));
+        if let (None, Some(named)) = (&key, &provider.api_key_env) {
+            return Err(DriverError::MissingVariable {
+                name: named.clone(),
+                place: environment.named(&place),
+            });
+        }
+    }
+    // What the author states comes last, so it replaces the protocol's own header of that name.
+    if let (Some(found), Some(adapter)) = (&key, adapter) {
+        let header = adapter.key_header();
+        let value = Secret::new(format!("{}{found}", header.prefix));
+        headers.insert(0, (header.name.to_owned(), value));
+        key = None;
+    }
+    Ok(HttpTarget {
+        // The contract's own address holds no value of a query.
+        base_url: provider
+            .base_url
+            .clone()
+            .or_else(|| terms.and_then(|terms| terms.base_url.clone()))
+            .unwrap_or_default(),
+        headers,
+        key: key.map(Secret::new),
+    })
+}

@@ -1,0 +1,96 @@
+//! What is found out before a tool server is started, each fact once: the files behind providers, and where variables come from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::backends::backends;
+use super::guard::Guard;
+use super::request::RunRequest;
+use super::servers::{ServersToStart, server_specs};
+use super::sources::Sources;
+use super::tokenizers::Tokenizers;
+use crate::contract::{
+    ContractDraft, ContractFactory, ContractSpec, ExecutionContract, FactoryError,
+};
+use crate::driver::{DriverError, Environment};
+use crate::inference::Backend;
+use crate::tools::ServerSpec;
+
+/// A request whose files are read. Each station below is called by a purpose at most once.
+pub(super) struct Found<'r> {
+    /// As the values of the file see it.
+    environment: Environment,
+    pub(super) sources: Sources,
+    pub(super) spec: &'r ContractSpec,
+}
+
+impl<'r> Found<'r> {
+    /// Reads the file of every scripted and embedded provider that a target names.
+    pub(super) async fn read(
+        request: &'r RunRequest,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
+        let spec = &request.spec;
+        let environment = request.environment.over(spec);
+        let sources = Sources::read(spec, &request.contract_dir, &environment, cancel).await?;
+        Ok(Self {
+            environment,
+            sources,
+            spec,
+        })
+    }
+
+    /// What each server that is to be started is started with.
+    pub(super) fn servers(
+        &self,
+        which: ServersToStart,
+    ) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
+        server_specs(self.spec, &self.environment, which)
+    }
+
+    /// The contract as far as it is known without tool servers.
+    pub(super) fn draft(&self) -> Result<ContractDraft, FactoryError> {
+        let targets = self.sources.capabilities(self.spec);
+        ContractFactory::draft(self.spec, &targets)
+    }
+
+    /// What keeps secrets out of what is recorded.
+    pub(super) fn guard(&self, draft: Option<&ContractDraft>) -> Result<Guard, DriverError> {
+        Guard::of(self.spec, &self.environment, draft)
+    }
+
+    /// What counts tokens.
+    pub(super) async fn tokenizers(
+        &self,
+        name: Option<String>,
+        draft: Option<&ContractDraft>,
+        cancel: &CancellationToken,
+    ) -> Result<Tokenizers, DriverError> {
+        Tokenizers::ready(name, &self.sources, draft, &self.environment, cancel).await
+    }
+
+    /// Why the model of an embedded provider cannot be used, where it cannot, by provider.
+    pub(super) fn model_faults(&self, contract: &ExecutionContract) -> BTreeMap<String, String> {
+        self.sources.model_faults(contract, &self.environment)
+    }
+
+    /// What answers each target's requests.
+    pub(super) fn backends(
+        self,
+        contract: &ExecutionContract,
+        with_keys: bool,
+        answered: &[usize],
+    ) -> Result<Vec<Arc<Backend>>, DriverError> {
+        let (spec, environment) = (self.spec, &self.environment);
+        backends(
+            spec,
+            contract,
+            self.sources,
+            environment,
+            with_keys,
+            answered,
+        )
+    }
+}

@@ -1,0 +1,77 @@
+//! Keeping secrets out: of what servers offer, of the contract, of the run, and of how it was asked for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::contract::{ContractDraft, ContractSpec, ExecutionContract};
+use crate::driver::environment::Environment;
+use crate::driver::error::DriverError;
+use crate::driver::secrets::{Secrets, Unmatched};
+use crate::message::{RunId, Scrubber};
+use crate::session::{RedactionKey, Redactor};
+use crate::store::Invocation;
+
+/// What keeps the secrets of a request out of its contract and its run.
+#[derive(Debug)]
+pub(super) struct Guard {
+    /// Goes over what tool servers say of themselves, which becomes part of the contract.
+    pub(super) servers: Arc<dyn Scrubber>,
+    secrets: Secrets,
+}
+
+impl Guard {
+    /// Collects the secrets of a file, and refuses the file where its own text, which is all that a draft holds, shows one. No
+    /// server is started for it. Why there is no draft is another station's to report.
+    pub(super) fn of(
+        spec: &ContractSpec,
+        environment: &Environment,
+        draft: Option<&ContractDraft>,
+    ) -> Result<Self, DriverError> {
+        let mut secrets = Secrets::of(spec, environment);
+        if let Some(draft) = draft {
+            secrets = secrets.held_against(draft)?;
+        }
+        Ok(Self {
+            servers: Arc::new(Redactor::fixed(secrets.matched(), &spec.redact)),
+            secrets,
+        })
+    }
+
+    /// What is too short to be told from ordinary text.
+    pub(super) fn unmatched(&self) -> Vec<Unmatched> {
+        self.secrets.unmatched().collect()
+    }
+
+    /// Refuses a contract that shows a secret.
+    pub(super) fn check(&self, contract: &ExecutionContract) -> Result<(), DriverError> {
+        self.secrets.clone().held_against(contract).map(drop)
+    }
+
+    /// What goes over everything that is recorded of that run.
+    pub(super) fn redactor(
+        &self,
+        spec: &ContractSpec,
+        key: &RedactionKey,
+        run_id: &RunId,
+    ) -> Arc<Redactor> {
+        let salt = key.salt(run_id);
+        Arc::new(Redactor::salted(self.secrets.matched(), &spec.redact, salt))
+    }
+}
+
+/// How a run was asked for, as it may be recorded: a change of the file's values that holds a secret is left out, and all of it where a
+/// path does.
+pub(super) fn recorded(invocation: Invocation, redactor: &Redactor) -> Option<Invocation> {
+    let shows = |text: &str| redactor.text(text) != text;
+    let named = |path: &PathBuf| shows(&path.to_string_lossy());
+    let begun = &invocation;
+    if named(&begun.base_dir)
+        || named(&begun.contract_file)
+        || begun.config.as_ref().is_some_and(named)
+    {
+        return None;
+    }
+    let mut kept = invocation;
+    kept.sets.retain(|set| !shows(set));
+    Some(kept)
+}

@@ -1,0 +1,49 @@
+//! Bring-up: from a request to what a run needs, one way for every purpose. Each fact is read once.
+//!
+//! Knows the workspace, the files behind providers, where variables come from, which secrets a file names, tool servers, the
+//! tokenizer, and how they become a contract and backends. What differs between the purposes is which stations they call and what
+//! they compare with: a new run and a fork, a preview, a run that is resumed, a run whose requests are made again. It does not
+//! know what a contract's file looks like (`contract`), nor how a run is driven.
+//!
+//! ```text
+//!              ┌────────────────── Found ──────────────────┐  no process yet
+//! RunRequest ─▶│ workspace  sources  draft  guard  servers'│─▶ Started ─▶ tokenizers ─▶ contract ─▶ backends ─▶ Prepared
+//!              └───────────────────────────────────────────┘      └─ closed wherever a later station fails
+//!
+//! new_run  prepare, prepare_fork   makes a contract          preview   the same without task, keys and run
+//! resume   prepare_resume      ─┐
+//! reissue  (driver/reissue.rs) ─┴─ recorded: compares with the recorded contract before a server is started
+//! ```
+
+mod backends;
+mod engine;
+mod found;
+mod guard;
+mod local_models;
+mod model_file;
+mod new_run;
+mod prepared;
+mod preview;
+mod recorded;
+mod reopened;
+mod request;
+mod resume;
+mod run_id;
+mod servers;
+mod sources;
+mod tokenizers;
+mod workspace;
+
+pub(crate) use local_models::embedded_model;
+pub use new_run::prepare;
+pub(crate) use new_run::prepare_fork;
+pub(crate) use prepared::Prepared;
+pub(in crate::driver) use prepared::{Resumption, Start};
+pub(crate) use preview::{Preview, preview, preview_recorded};
+pub(in crate::driver) use recorded::{Again, Mismatch, Models, Recorded, bring_up_again};
+pub(crate) use reopened::reopen;
+pub use request::RunRequest;
+pub(crate) use resume::prepare_resume;
+pub(crate) use run_id::random_run_id;
+pub(crate) use servers::ServersToStart;
+pub(in crate::driver) use tokenizers::Tokenizers;

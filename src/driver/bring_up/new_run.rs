@@ -1,0 +1,180 @@
+//! A run that begins: with a task, or with the conversation of another run.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::found::Found;
+use super::guard::recorded;
+use super::prepared::{Prepared, Start};
+use super::request::RunRequest;
+use super::run_id::random_run_id;
+use super::servers::{ServersToStart, Started};
+use super::workspace::Workspace;
+use crate::contract::{ExecutionContract, TargetSpec};
+use crate::driver::DriverError;
+use crate::driver::ancestry::by_target;
+use crate::driver::clock::unix_ms;
+use crate::kernel::{ParentRun, RunStarted};
+use crate::message::{AgentMessage, QuarterBytes, Scrubber as _, TokenCounter};
+use crate::replay::ForkPoint;
+use crate::session::{Redactor, Scrub};
+
+/// Brings up what a run needs and makes its contract.
+///
+/// A tool server that does not come up is no error: it stands in the contract as unavailable, and the run ends with a
+/// transcript that says so. Tools are judged before keys.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub async fn prepare(
+    mut request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let task = request.spec.task.take();
+    Box::pin(begin(request, Beginning::Task(task), cancel)).await
+}
+
+/// Brings up a run that begins with the conversation of another one. It has budgets of its own, its counters begin at zero, and
+/// no proof of the other counts for it. `task` is added to the conversation; scripts are played on.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run.
+pub(crate) async fn prepare_fork(
+    point: ForkPoint,
+    task: Option<String>,
+    request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let point = Box::new(point);
+    let beginning = Beginning::Fork { point, task };
+    Box::pin(begin(request, beginning, cancel)).await
+}
+
+/// With which conversation a run begins.
+enum Beginning {
+    /// With a task.
+    Task(Option<String>),
+    /// With that of another run, and more of a task.
+    Fork {
+        point: Box<ForkPoint>,
+        task: Option<String>,
+    },
+}
+
+impl Beginning {
+    /// What the run is to do; none where that is nothing.
+    fn intent(&self) -> Option<String> {
+        let is_blank = |task: &String| task.trim().is_empty();
+        let intent = match self {
+            Self::Task(task) => task.clone(),
+            Self::Fork { task, .. } if task.as_ref().is_some_and(is_blank) => None,
+            Self::Fork { point, task } => point.intent_with(task.as_deref()),
+        };
+        intent.filter(|task| !is_blank(task))
+    }
+
+    /// How many requests of each target were answered before: a script is played on from there.
+    fn answered(&self, targets: &[TargetSpec]) -> Vec<usize> {
+        match self {
+            Self::Task(_) => Vec::new(),
+            Self::Fork { point, .. } => {
+                let providers = targets.iter().map(|target| &target.provider);
+                by_target(providers, point.answered.clone())
+            }
+        }
+    }
+
+    /// The first messages, as they are recorded, and the run that they are from.
+    fn opening(
+        self,
+        contract: &ExecutionContract,
+        intent: &str,
+        counter: &dyn TokenCounter,
+        redactor: &Redactor,
+    ) -> (Vec<AgentMessage>, Option<ParentRun>) {
+        let Self::Fork { point, task } = self else {
+            let messages = RunStarted::opening_counted(&contract.system, intent, counter);
+            return (messages, None);
+        };
+        let opening = point.opening(&contract.system, task.as_deref(), counter);
+        let mut messages = Scrub(redactor).opening(opening, counter);
+        if !point.counting.is_like(&contract.counting()) {
+            RunStarted::recount(&mut messages, counter);
+        }
+        let parent = ParentRun {
+            head: point.head,
+            run_id: point.run_id,
+        };
+        (messages, Some(parent))
+    }
+}
+
+async fn begin(
+    mut request: RunRequest,
+    beginning: Beginning,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let intent = beginning.intent().ok_or(DriverError::NoTask)?;
+    request.spec.task = Some(intent.clone());
+    let run_id = match request.run_id.take() {
+        Some(id) => id,
+        None => random_run_id("")?,
+    };
+    let invocation = request.invocation.take();
+    let workspace = Workspace::find(&request.spec, &request.base_dir).await?;
+    let found = Found::read(&request, cancel).await?;
+    let servers = found.servers(ServersToStart::All)?;
+    let draft = found.draft();
+    let guard = found.guard(draft.as_ref().ok())?;
+    let redactor = guard.redactor(&request.spec, &request.redaction_key, &run_id);
+    // The policy is decided by what is recorded of the task, so that a reader of the transcript comes to the same.
+    let intent = redactor.text(&intent).into_owned();
+    let mut draft = draft?;
+    let intent_words = draft.decide(Some(&intent))?;
+    let answered = beginning.answered(&request.spec.targets);
+    let started = Started::up(servers, workspace.path(), &guard.servers, cancel).await?;
+    let made = started.then(async |offer| {
+        let tools_are_up = offer.capabilities.values().all(|server| server.available);
+        let name = draft.tokenizer.clone();
+        let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;
+        let contract = draft.complete(&offer.capabilities, None, &tokenizers)?;
+        guard.check(&contract)?;
+        let backends = found.backends(&contract, tools_are_up, &answered)?;
+        Ok::<_, DriverError>((contract, backends, tokenizers, offer.faults))
+    });
+    let ((contract, backends, tokenizers, mut faults), servers) = made.await?;
+    Scrub(redactor.as_ref()).faults(&mut faults);
+    let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
+        Ok(counter) => (counter, None),
+        Err(fault) => {
+            // It may name a file, and says what llama.cpp says.
+            (QuarterBytes::counter(), Some(redactor.cut_text(&fault)))
+        }
+    };
+    let (messages, parent) = beginning.opening(&contract, &intent, counter.as_ref(), &redactor);
+    let started = Box::new(RunStarted {
+        bring_up: faults,
+        contract_hash: contract.rehash(),
+        intent_words,
+        messages,
+        parent,
+        run_id: run_id.clone(),
+        started_unix_ms: unix_ms(),
+        tokenizer_fault,
+        workspace: Some(workspace.digest()),
+    });
+    let start = Start::New {
+        invocation: invocation.and_then(|given| recorded(given, &redactor)),
+        started,
+    };
+    Ok(Prepared {
+        backends,
+        contract: Arc::new(contract),
+        counter,
+        redactor,
+        run_id,
+        servers,
+        start,
+    })
+}

@@ -1,0 +1,65 @@
+//! What bring-up gives to the loop: a run that can be begun, or gone on with.
+
+use std::sync::Arc;
+
+use crate::contract::ExecutionContract;
+use crate::inference::Backend;
+use crate::kernel::RunStarted;
+use crate::message::{Digest, RunId, TokenCounter};
+use crate::session::{Redactor, Session};
+use crate::store::{Invocation, RunLock};
+use crate::tools::ToolServers;
+
+/// A run that can be begun, or gone on with: its contract is made, its tool servers are up or known to be down.
+pub struct Prepared {
+    pub(in crate::driver) backends: Vec<Arc<Backend>>,
+    pub(in crate::driver) contract: Arc<ExecutionContract>,
+    /// What tokens are estimated with.
+    pub(in crate::driver) counter: Arc<dyn TokenCounter>,
+    pub(in crate::driver) redactor: Arc<Redactor>,
+    pub(in crate::driver) run_id: RunId,
+    pub(in crate::driver) servers: ToolServers,
+    pub(in crate::driver) start: Start,
+}
+
+/// From where a run is driven.
+pub(in crate::driver) enum Start {
+    /// From its beginning.
+    New {
+        invocation: Option<Invocation>,
+        started: Box<RunStarted>,
+    },
+    /// From where its transcript ends.
+    Again(Box<Resumption>),
+}
+
+impl Prepared {
+    /// The contract of the run to be.
+    #[must_use]
+    pub const fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.contract
+    }
+
+    /// The name of the run to be.
+    #[must_use]
+    pub const fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// Stops the tool servers of a run that is not begun after all.
+    pub async fn close(self) {
+        self.servers.close().await;
+    }
+}
+
+/// What the loop needs to go on where the transcript ends.
+pub(in crate::driver) struct Resumption {
+    pub(in crate::driver) at_ms: u64,
+    pub(in crate::driver) head: Digest,
+    pub(in crate::driver) lock: RunLock,
+    /// The run, as far as it is recorded.
+    pub(in crate::driver) session: Session,
+    pub(in crate::driver) started_unix_ms: u64,
+    /// Exposed names of tools whose pin no longer holds.
+    pub(in crate::driver) tools_changed: Vec<String>,
+}

@@ -1,0 +1,177 @@
+//! The contract that a file gives, without a run: for `contract show`, `check` and `hash`, `doctor` and what-if.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tokio_util::sync::CancellationToken;
+
+use super::found::Found;
+use super::request::RunRequest;
+use super::servers::{Offer, ServersToStart, Started};
+use super::tokenizers::Tokenizers;
+use super::workspace::Workspace;
+use crate::contract::{
+    CapabilityManifest, ContractDraft, ContractSpec, ExecutionContract, McpTransport,
+    ServerCapability, ServerKind, ServerTerms, ValueOrigin,
+};
+use crate::driver::DriverError;
+use crate::driver::secrets::Unmatched;
+use crate::kernel::BringUpFault;
+
+/// The contract that a file gives, without a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Preview {
+    /// The contract; its servers stand as unavailable where they were not started.
+    pub(crate) contract: ExecutionContract,
+    /// What did not come up; sorted by server.
+    pub(crate) faults: Vec<BringUpFault>,
+    /// Why the embedded model of a provider cannot be used, where it cannot, by provider; it is not loaded to see.
+    pub(crate) model_faults: BTreeMap<String, String>,
+    /// Secrets that are too short to be told from ordinary text, and so are not taken out.
+    pub(crate) unmatched: Vec<Unmatched>,
+    /// Where each value is from that the contract's own file does not hold, by its dotted path.
+    pub(crate) origins: BTreeMap<String, ValueOrigin>,
+    /// Why this build cannot count with the contract's tokenizer, where it cannot: the contract is then not the one that it would
+    /// be elsewhere.
+    pub(crate) tokenizer_fault: Option<String>,
+    /// What the contract's tokens are counted with.
+    pub(crate) tokenizers: Tokenizers,
+    /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
+    pub(crate) not_started: Vec<String>,
+}
+
+impl Preview {
+    /// The same, with what a recorded contract says of the tokens of definitions that are in both.
+    pub(crate) fn counted_as(self, recorded: &ExecutionContract) -> Self {
+        Self {
+            contract: self.contract.counted_as(recorded),
+            ..self
+        }
+    }
+}
+
+/// Makes the contract of a request without a task, keys or a run. Servers that are started are stopped again.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made.
+pub(crate) async fn preview(
+    request: &RunRequest,
+    servers: ServersToStart,
+    cancel: &CancellationToken,
+) -> Result<Preview, DriverError> {
+    made(request, servers, None, cancel).await
+}
+
+/// The contract that a file gives where no server of it is started: what a server of the recorded contract offered is taken
+/// from there, where the file reaches it in the same way.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made.
+pub(crate) async fn preview_recorded(
+    request: &RunRequest,
+    recorded: &ExecutionContract,
+    cancel: &CancellationToken,
+) -> Result<Preview, DriverError> {
+    let preview = made(request, ServersToStart::Builtin, Some(recorded), cancel).await?;
+    Ok(preview.counted_as(recorded))
+}
+
+async fn made(
+    request: &RunRequest,
+    which: ServersToStart,
+    recorded: Option<&ExecutionContract>,
+    cancel: &CancellationToken,
+) -> Result<Preview, DriverError> {
+    let spec = &request.spec;
+    let workspace = Workspace::find(spec, &request.base_dir).await?;
+    let found = Found::read(request, cancel).await?;
+    let draft = found.draft();
+    let guard = found.guard(draft.as_ref().ok())?;
+    let specs = found.servers(which)?;
+    let mut draft = draft?;
+    draft.decide(spec.task.as_deref())?;
+    let started = Started::up(specs, workspace.path(), &guard.servers, cancel).await?;
+    let Offer {
+        mut capabilities,
+        faults,
+    } = started.close().await;
+    let mut not_started = match which {
+        ServersToStart::All => Vec::new(),
+        ServersToStart::Builtin => spec.tools.mcp.keys().cloned().collect(),
+    };
+    for name in &not_started {
+        capabilities.insert(name.clone(), not_there(spec, name));
+    }
+    if let Some(recorded) = recorded {
+        let known = offer_as_recorded(&mut capabilities, &draft, recorded);
+        not_started.retain(|name| !known.contains(name));
+    }
+    let name = draft.tokenizer.clone();
+    let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;
+    let parent = recorded.and_then(|recorded| recorded.parent_contract_hash);
+    let contract = draft.complete(&capabilities, parent, &tokenizers)?;
+    if recorded.is_none() {
+        guard.check(&contract)?;
+    }
+    Ok(Preview {
+        tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
+        model_faults: found.model_faults(&contract),
+        contract,
+        unmatched: guard.unmatched(),
+        faults,
+        not_started,
+        origins: spec.origins.clone(),
+        tokenizers,
+    })
+}
+
+/// A server of the file that was not started.
+fn not_there(spec: &ContractSpec, name: &str) -> ServerCapability {
+    let transport = spec.tools.mcp.get(name).map(|server| &server.transport);
+    ServerCapability {
+        available: false,
+        kind: match transport {
+            Some(McpTransport::Http { .. }) => ServerKind::Http,
+            Some(McpTransport::Stdio { .. }) | None => ServerKind::Stdio,
+        },
+        tools: Vec::new(),
+    }
+}
+
+/// Lays what the recorded contract's servers offered over what is offered now: of each server that the draft reaches in the same way,
+/// and of each tool inside monolith. Returns the servers of which that is known.
+fn offer_as_recorded(
+    capabilities: &mut BTreeMap<String, ServerCapability>,
+    draft: &ContractDraft,
+    recorded: &ExecutionContract,
+) -> BTreeSet<String> {
+    let mut reached = BTreeSet::new();
+    let known = CapabilityManifest::recorded_in(recorded);
+    for (name, capability) in capabilities {
+        let Some(was) = known.servers.get(name) else {
+            continue;
+        };
+        if capability.kind == ServerKind::Builtin {
+            let kept = capability.tools.drain(..).map(|tool| {
+                let mut same = was.tools.iter().filter(|other| other.name == tool.name);
+                same.next().cloned().unwrap_or(tool)
+            });
+            capability.tools = kept.collect();
+        } else if reached_alike(draft.servers.get(name), recorded.servers.get(name)) {
+            capability.clone_from(was);
+            reached.insert(name.clone());
+        }
+    }
+    reached
+}
+
+/// Whether two contracts reach a server in the same way: what it offered when one was made, it offers under the other.
+fn reached_alike(left: Option<&ServerTerms>, right: Option<&ServerTerms>) -> bool {
+    let way = |terms: &ServerTerms| ServerTerms {
+        available: true,
+        expected_pin: None,
+        pin: None,
+        queue: None,
+        ..terms.clone()
+    };
+    left.is_some() && left.map(way) == right.map(way)
+}

@@ -1,0 +1,215 @@
+//! Bringing up for a run that is recorded: what is there must be what the run was begun with.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::found::Found;
+use super::request::RunRequest;
+use super::servers::{Offer, ServersToStart, Started};
+use super::tokenizers::Tokenizers;
+use super::workspace::Workspace;
+use crate::contract::{
+    CapabilityManifest, ContractDraft, ExecutionContract, FactoryError, ToolPin,
+};
+use crate::driver::DriverError;
+use crate::inference::Backend;
+use crate::kernel::{BringUpFault, RunStarted};
+use crate::message::{RunId, TokenCounter};
+use crate::replay::first_difference;
+use crate::session::Redactor;
+use crate::tools::ToolServers;
+
+/// A recorded run, and what of it is to be brought up again.
+pub(in crate::driver) struct Recorded<'r> {
+    pub(in crate::driver) contract: &'r ExecutionContract,
+    /// How its models are to answer; none where they are not asked.
+    pub(in crate::driver) models: Option<Models>,
+    pub(in crate::driver) run_id: &'r RunId,
+    pub(in crate::driver) started: &'r RunStarted,
+    /// Whether its tool servers are to be started.
+    pub(in crate::driver) tools: bool,
+    /// Whether the run may have no workspace recorded.
+    pub(in crate::driver) unknown_workspace: bool,
+}
+
+/// How models are to answer again.
+pub(in crate::driver) struct Models {
+    /// How many requests of each target were answered before: a script is played on from there.
+    pub(in crate::driver) played: Vec<usize>,
+    /// Whether keys are looked up.
+    pub(in crate::driver) with_keys: bool,
+}
+
+/// What was brought up again.
+pub(in crate::driver) struct Again {
+    /// One for each target; none where no model is asked.
+    pub(in crate::driver) backends: Vec<Arc<Backend>>,
+    /// Tools that are not the pinned ones any more, sorted.
+    pub(in crate::driver) changed: Vec<String>,
+    pub(in crate::driver) counter: Arc<dyn TokenCounter>,
+    pub(in crate::driver) redactor: Arc<Redactor>,
+    /// None is running where none was to be started.
+    pub(in crate::driver) servers: ToolServers,
+    pub(in crate::driver) tokenizers: Tokenizers,
+}
+
+/// Why a recorded run cannot be brought up again.
+pub(in crate::driver) enum Mismatch {
+    /// The file gives another contract.
+    Contract {
+        /// Where the two documents first differ.
+        pointer: String,
+        recorded: String,
+        given: String,
+    },
+    /// The script of a provider has changed.
+    Script { path: PathBuf, provider: String },
+    /// A tool server of the run does not come up.
+    Server(BringUpFault),
+    /// This build cannot count as the run did, and why.
+    Tokenizer(String),
+    /// The folder is another one.
+    Workspace(PathBuf),
+    /// What would keep any run from being brought up.
+    Other(DriverError),
+}
+
+impl From<DriverError> for Mismatch {
+    fn from(fault: DriverError) -> Self {
+        Self::Other(fault)
+    }
+}
+
+/// Brings up again what a recorded run needs, and holds it to what the run was begun with: first what can be read, then the
+/// servers.
+pub(in crate::driver) async fn bring_up_again(
+    recorded: Recorded<'_>,
+    mut request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Again, Mismatch> {
+    let contract = recorded.contract;
+    request.spec.task = RunStarted::intent(&recorded.started.messages);
+    let found = Found::read(&request, cancel).await?;
+    let draft = found.draft();
+    let name = contract.tokenizer.clone();
+    let tokenizers = found.tokenizers(name, draft.as_ref().ok(), cancel).await?;
+    let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
+    let counter = counter.map_err(Mismatch::Tokenizer)?;
+    let guard = found.guard(draft.as_ref().ok());
+    check_contract(contract, draft, &found, &tokenizers)?;
+    let workspace = if recorded.tools {
+        Some(workspace_of(&recorded, &request).await?)
+    } else {
+        None
+    };
+    let guard = guard?;
+    let redactor = guard.redactor(&request.spec, &request.redaction_key, recorded.run_id);
+    let servers = recorded.tools.then(|| found.servers(ServersToStart::All));
+    let backends = match recorded.models {
+        Some(models) => found.backends(contract, models.with_keys, &models.played)?,
+        None => Vec::new(),
+    };
+    let (mut running, mut changed) = (ToolServers::default(), Vec::new());
+    if let (Some(servers), Some(workspace)) = (servers, workspace) {
+        let started = Started::up(servers?, workspace.path(), &guard.servers, cancel).await?;
+        let checked = started.then(async |offer| match missing_server(contract, &offer) {
+            Some(fault) => Err(Mismatch::Server(fault)),
+            None => Ok(()),
+        });
+        ((), running) = checked.await?;
+        changed = running.expect_pins(pins_of(contract));
+    }
+    Ok(Again {
+        backends,
+        changed,
+        counter,
+        redactor,
+        servers: running,
+        tokenizers,
+    })
+}
+
+/// The folder of the request, where it is that of the run.
+async fn workspace_of(
+    recorded: &Recorded<'_>,
+    request: &RunRequest,
+) -> Result<Workspace, Mismatch> {
+    let workspace = Workspace::find(&request.spec, &request.base_dir).await?;
+    let same = match recorded.started.workspace {
+        Some(digest) => digest == workspace.digest(),
+        None => recorded.unknown_workspace,
+    };
+    if same {
+        Ok(workspace)
+    } else {
+        Err(Mismatch::Workspace(workspace.into_path()))
+    }
+}
+
+/// Refuses a file from which another contract would come than the recorded one. What the tool servers offer now does not matter
+/// here: calls are held to the pins.
+fn check_contract(
+    recorded: &ExecutionContract,
+    draft: Result<ContractDraft, FactoryError>,
+    found: &Found<'_>,
+    tokenizers: &Tokenizers,
+) -> Result<(), Mismatch> {
+    let given = given(recorded, draft, found, tokenizers).map_err(DriverError::from)?;
+    if given.contract_hash() == recorded.contract_hash() {
+        return Ok(());
+    }
+    let (was, is) = (terms_text(recorded), terms_text(&given));
+    let whole = || (String::new(), "another".to_owned(), "another".to_owned());
+    let (pointer, recorded, given) = first_difference("", &was, &is).unwrap_or_else(whole);
+    Err(match found.sources.script_at(found.spec, &pointer) {
+        Some((provider, path)) => Mismatch::Script { path, provider },
+        None => Mismatch::Contract {
+            pointer,
+            recorded,
+            given,
+        },
+    })
+}
+
+/// The contract of the file, where its servers offer what they offered.
+fn given(
+    recorded: &ExecutionContract,
+    draft: Result<ContractDraft, FactoryError>,
+    found: &Found<'_>,
+    tokenizers: &Tokenizers,
+) -> Result<ExecutionContract, FactoryError> {
+    let mut draft = draft?;
+    draft.decide(found.spec.task.as_deref())?;
+    let offered = CapabilityManifest::recorded_in(recorded).servers;
+    draft.complete(&offered, recorded.parent_contract_hash, tokenizers)
+}
+
+/// The contract's document without what is derived from the rest of it.
+fn terms_text(contract: &ExecutionContract) -> String {
+    // Terms serialise as they are stored; a document without text would differ as a whole.
+    serde_json::to_string(&**contract).unwrap_or_default()
+}
+
+/// The first server of the contract that is not there any more.
+fn missing_server(contract: &ExecutionContract, offer: &Offer) -> Option<BringUpFault> {
+    let mut missing = contract.servers.iter().filter(|(name, terms)| {
+        let found = offer.capabilities.get(*name);
+        terms.available && !found.is_some_and(|server| server.available)
+    });
+    let (name, _) = missing.next()?;
+    let fault = offer.faults.iter().find(|fault| fault.server == *name);
+    Some(fault.cloned().unwrap_or_else(|| BringUpFault {
+        detail: "it is not in the file".to_owned(),
+        server: name.clone(),
+    }))
+}
+
+/// The pin of every tool of a contract.
+fn pins_of(contract: &ExecutionContract) -> BTreeMap<String, ToolPin> {
+    let pins = contract.tools.iter();
+    pins.map(|tool| (tool.name.clone(), ToolPin(tool.pin)))
+        .collect()
+}

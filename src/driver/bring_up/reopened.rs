@@ -1,0 +1,116 @@
+//! An unfinished run of the store, decided again up to where its transcript ends.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::contract::{ExecutionContract, SEMANTICS_VERSION};
+use crate::driver::DriverError;
+use crate::driver::ancestry::{Blobs, answered_before};
+use crate::kernel::{EventKind, RunStarted};
+use crate::message::RunId;
+use crate::replay::{ReplayReport, Replayer, Unfinished};
+use crate::store::{Invocation, RunLock, Store};
+use crate::transcript::SealedEntry;
+
+/// An unfinished run of the store: locked for this process, and decided again up to where its transcript ends.
+pub(crate) struct Reopened {
+    /// How many requests each provider had answered where the run began.
+    pub(super) answered_before: BTreeMap<String, usize>,
+    pub(super) contract: Arc<ExecutionContract>,
+    entries: Vec<SealedEntry>,
+    invocation: Option<Invocation>,
+    pub(super) lock: RunLock,
+    pub(super) started: RunStarted,
+    pub(super) unfinished: Unfinished,
+}
+
+/// Locks an unfinished run and folds what is stored of it through a fresh machine. Nothing is written.
+///
+/// # Errors
+/// [`DriverError::Store`] where another process drives the run or it cannot be read, and by name where there is nothing to
+/// go on with or the transcript does not replay.
+pub(crate) fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverError> {
+    let lock = store.lock_run(run_id)?;
+    let blobs = Blobs(store.reader()?);
+    let invocation = blobs.0.invocation(run_id)?;
+    let mut reader = store.reader()?;
+    let stored = reader.read_run(run_id)?;
+    if stored.row().outcome.is_some() {
+        lock.discard();
+        return Err(DriverError::RunEnded {
+            run_id: run_id.clone(),
+        });
+    }
+    let contract = stored.contract()?;
+    if contract.semantics_version != SEMANTICS_VERSION {
+        return Err(DriverError::UnknownSemantics {
+            run_id: run_id.clone(),
+            got: contract.semantics_version,
+            known: SEMANTICS_VERSION,
+        });
+    }
+    let entries: Vec<SealedEntry> = stored.collect::<Result<_, _>>()?;
+    // Replaying knows nothing of signed checkpoints, indexes and blobs: a run that was cut would do again what it had done.
+    let verified = reader.verify_run(run_id, true)?;
+    if let Some(flaw) = &verified.first_bad {
+        return Err(DriverError::DoesNotReplay {
+            run_id: run_id.clone(),
+            report: Box::new(ReplayReport::default().with_flaw(flaw)),
+        });
+    }
+    let mut replayer = Replayer::new(contract.clone(), run_id);
+    for entry in &entries {
+        replayer.take(entry, &blobs);
+    }
+    if entries.is_empty() {
+        return Err(DriverError::NothingRecorded {
+            run_id: run_id.clone(),
+        });
+    }
+    let does_not_replay = |report| DriverError::DoesNotReplay {
+        run_id: run_id.clone(),
+        report,
+    };
+    let unfinished = replayer.into_unfinished().map_err(does_not_replay)?;
+    let first = entries.first().map(SealedEntry::decode_event);
+    let Some(Ok(Some(first))) = first else {
+        return Err(DriverError::NothingRecorded {
+            run_id: run_id.clone(),
+        });
+    };
+    let EventKind::RunStarted(started) = first.event else {
+        return Err(DriverError::NothingRecorded {
+            run_id: run_id.clone(),
+        });
+    };
+    let answered_before = answered_before(&mut reader, &contract, &started)?;
+    Ok(Reopened {
+        answered_before,
+        contract: Arc::new(contract),
+        entries,
+        invocation,
+        lock,
+        started: *started,
+        unfinished,
+    })
+}
+
+impl Reopened {
+    /// The contract of the run, as it is stored.
+    #[must_use]
+    pub(crate) const fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.contract
+    }
+
+    /// What is recorded so far.
+    #[must_use]
+    pub(crate) fn entries(&self) -> &[SealedEntry] {
+        &self.entries
+    }
+
+    /// How the run was asked for, where that was recorded.
+    #[must_use]
+    pub(crate) const fn invocation(&self) -> Option<&Invocation> {
+        self.invocation.as_ref()
+    }
+}

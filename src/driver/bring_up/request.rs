@@ -1,0 +1,28 @@
+//! What a run is asked to be.
+
+use std::path::PathBuf;
+
+use crate::contract::ContractSpec;
+use crate::driver::Environment;
+use crate::message::RunId;
+use crate::session::RedactionKey;
+use crate::store::Invocation;
+
+/// What a run is asked to be.
+#[derive(Clone, Debug)]
+pub struct RunRequest {
+    /// What the contract's author wrote, task included.
+    pub spec: ContractSpec,
+    /// The contract file's folder: scripts are found from here.
+    pub contract_dir: PathBuf,
+    /// Where the caller stands: the workspace is found from here.
+    pub base_dir: PathBuf,
+    /// Where variables come from.
+    pub environment: Environment,
+    /// What the salt of the run is made from.
+    pub redaction_key: RedactionKey,
+    /// How the run was asked for, to be recorded for a resume.
+    pub invocation: Option<Invocation>,
+    /// The run's name; a random one where none is given.
+    pub run_id: Option<RunId>,
+}

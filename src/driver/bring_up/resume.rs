@@ -1,0 +1,96 @@
+//! A run that goes on where its transcript ends.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::prepared::{Prepared, Resumption, Start};
+use super::recorded::{Again, Mismatch, Models, Recorded, bring_up_again};
+use super::reopened::Reopened;
+use super::request::RunRequest;
+use crate::driver::DriverError;
+use crate::driver::ancestry::by_target;
+use crate::message::RunId;
+
+/// Brings up again what a reopened run needs. The contract is the stored one; `request` only supplies what a contract
+/// does not hold: values of variables and headers, keys, the folder. Its task and name are the run's own.
+///
+/// # Errors
+/// [`DriverError`] where the file, the workspace or the tool servers are not what the run was begun with. Nothing is
+/// written, and the run stays as it is.
+pub(crate) async fn prepare_resume(
+    reopened: Reopened,
+    request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let contract = Arc::clone(&reopened.contract);
+    let run_id = reopened.started.run_id.clone();
+    let providers = contract.targets.iter().map(|target| &target.provider);
+    let before = by_target(providers, reopened.answered_before);
+    let own = &reopened.unfinished.answered;
+    let played = before.iter().zip(own).map(|(a, b)| a.saturating_add(*b));
+    let recorded = Recorded {
+        contract: &contract,
+        models: Some(Models {
+            played: played.collect(),
+            with_keys: contract.servers.values().all(|server| server.available),
+        }),
+        run_id: &run_id,
+        started: &reopened.started,
+        tools: true,
+        unknown_workspace: false,
+    };
+    let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
+    let Again {
+        backends,
+        changed,
+        counter,
+        redactor,
+        servers,
+        ..
+    } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
+    let unfinished = reopened.unfinished;
+    let start = Start::Again(Box::new(Resumption {
+        at_ms: unfinished.at_ms,
+        head: unfinished.head,
+        lock: reopened.lock,
+        session: unfinished.session,
+        started_unix_ms: reopened.started.started_unix_ms,
+        tools_changed: changed,
+    }));
+    Ok(Prepared {
+        backends,
+        contract,
+        counter,
+        redactor,
+        run_id,
+        servers,
+        start,
+    })
+}
+
+/// What keeps a run from being resumed.
+fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
+    let run_id = run_id.clone();
+    match mismatch {
+        Mismatch::Contract {
+            pointer,
+            recorded,
+            given,
+        } => DriverError::OtherContract {
+            run_id,
+            pointer,
+            recorded,
+            given,
+        },
+        Mismatch::Script { path, provider } => DriverError::OtherScript {
+            path,
+            provider,
+            run_id,
+        },
+        Mismatch::Server(fault) => DriverError::ServerDown { run_id, fault },
+        Mismatch::Tokenizer(reason) => DriverError::NoTokenizer { reason, run_id },
+        Mismatch::Workspace(path) => DriverError::OtherWorkspace { run_id, path },
+        Mismatch::Other(fault) => fault,
+    }
+}

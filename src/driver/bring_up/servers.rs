@@ -1,0 +1,118 @@
+//! Tool servers: what each is started with, and that each that was started is closed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::contract::{ContractSpec, McpTransport, ServerCapability};
+use crate::driver::{DriverError, Environment};
+use crate::kernel::BringUpFault;
+use crate::message::Scrubber;
+use crate::tools::{BringUp, ServerSpec, ToolServers};
+
+/// Which tool servers are started to see what they offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServersToStart {
+    /// Those of the file and those inside monolith.
+    All,
+    /// Only what is inside monolith: no process is started.
+    Builtin,
+}
+
+/// What each of a file's servers is started with, variables of its environment and headers replaced.
+pub(super) fn server_specs(
+    spec: &ContractSpec,
+    environment: &Environment,
+    which: ServersToStart,
+) -> Result<BTreeMap<String, ServerSpec>, DriverError> {
+    let mut servers = BTreeMap::new();
+    if !spec.tools.builtin.is_empty() {
+        servers.insert(
+            "builtin".to_owned(),
+            ServerSpec::Builtin {
+                names: spec.tools.builtin.clone(),
+            },
+        );
+    }
+    let outside = spec.tools.mcp.iter();
+    let outside = outside.filter(|_| which == ServersToStart::All);
+    for (name, mcp) in outside {
+        let place = format!("tools.mcp.{name}");
+        let server = match &mcp.transport {
+            McpTransport::Stdio { args, command, env } => ServerSpec::Stdio {
+                args: args.clone(),
+                command: command.clone(),
+                env: environment.expand_all(env, &format!("{place}.env"))?,
+            },
+            McpTransport::Http { headers, url } => ServerSpec::Http {
+                headers: environment.expand_all(headers, &format!("{place}.headers"))?,
+                url: url.clone(),
+            },
+        };
+        servers.insert(name.clone(), server);
+    }
+    Ok(servers)
+}
+
+/// What servers offer, and what did not come up.
+pub(super) struct Offer {
+    pub(super) capabilities: BTreeMap<String, ServerCapability>,
+    pub(super) faults: Vec<BringUpFault>,
+}
+
+/// Tool servers that were started. They leave this type in two ways: running, with the success of the step that follows, or
+/// closed. No path of an error can forget them.
+pub(super) struct Started {
+    offer: Offer,
+    servers: ToolServers,
+}
+
+impl Started {
+    /// Starts servers. One that does not come up is a fault of the offer, not an error.
+    ///
+    /// # Errors
+    /// [`DriverError::Cancelled`].
+    pub(super) async fn up(
+        specs: BTreeMap<String, ServerSpec>,
+        workspace: &Path,
+        scrub: &Arc<dyn Scrubber>,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
+        let BringUp {
+            capabilities,
+            faults,
+            servers,
+        } = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(DriverError::Cancelled),
+            up = ToolServers::bring_up(specs, workspace, scrub, cancel) => up,
+        };
+        let offer = Offer {
+            capabilities,
+            faults,
+        };
+        Ok(Self { offer, servers })
+    }
+
+    /// Does what needs the offer, and hands the running servers over with its result; where it fails they are closed.
+    pub(super) async fn then<T, E>(
+        self,
+        step: impl AsyncFnOnce(Offer) -> Result<T, E>,
+    ) -> Result<(T, ToolServers), E> {
+        match step(self.offer).await {
+            Ok(done) => Ok((done, self.servers)),
+            Err(fault) => {
+                self.servers.close().await;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Closes them: only what they offer is wanted.
+    pub(super) async fn close(self) -> Offer {
+        self.servers.close().await;
+        self.offer
+    }
+}

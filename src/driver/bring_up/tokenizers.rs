@@ -1,0 +1,88 @@
+//! What counts tokens, ready before a run begins.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::TrialEnd;
+use super::sources::Sources;
+use crate::contract::{ContractDraft, Tokenizer};
+use crate::driver::{DriverError, Environment};
+use crate::inference::BuiltInTokenizers;
+use crate::message::{TokenCounter, TokenCounters};
+
+/// The one tokenizer that a run counts with: looked for before anything is begun, and kept for as long as it lasts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tokenizers(Option<(String, Found)>);
+
+/// Somebody waits for the trial of a model; it ends where nobody does any more.
+#[derive(Default)]
+struct Waiting(TrialEnd);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+type Found = Result<Arc<dyn TokenCounter>, String>;
+
+impl Tokenizers {
+    /// Gets the tokenizer of that name ready; nothing is to get ready without one. An embedded model's own is read as the draft
+    /// says that the model is run.
+    ///
+    /// # Errors
+    /// [`DriverError::Cancelled`]; what tries the model's file is ended then.
+    pub(super) async fn ready(
+        tokenizer: Option<String>,
+        sources: &Sources,
+        draft: Option<&ContractDraft>,
+        environment: &Environment,
+        cancel: &CancellationToken,
+    ) -> Result<Self, DriverError> {
+        let Some(name) = tokenizer else {
+            return Ok(Self::default());
+        };
+        let asked = name.clone();
+        let waiting = Waiting::default();
+        // A vocabulary is built when it is first asked for, and that takes a while.
+        let found = if name == Tokenizer::Model.id() {
+            let read = draft.and_then(|draft| {
+                let end = waiting.0.clone();
+                sources.vocabulary(draft, environment, end)
+            });
+            let Some(read) = read else {
+                let fault = format!("tokenizer {name}: no target is an embedded model");
+                return Ok(Self(Some((name, Err(fault)))));
+            };
+            let told = move |fault| format!("tokenizer {asked}: {fault}");
+            tokio::task::spawn_blocking(move || read().map_err(told))
+        } else {
+            tokio::task::spawn_blocking(move || BuiltInTokenizers.counter(&asked))
+        };
+        let found = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(DriverError::Cancelled),
+            found = found => found.unwrap_or_else(|fault| Err(fault.to_string())),
+        };
+        drop(waiting);
+        Ok(Self(Some((name, found))))
+    }
+
+    /// What counts under a contract that was made with these.
+    ///
+    /// # Errors
+    /// One line that says why nothing here counts so.
+    pub(in crate::driver) fn counter_of(&self, tokenizer: Option<&str>) -> Found {
+        (self as &dyn TokenCounters).of(tokenizer)
+    }
+}
+
+impl TokenCounters for Tokenizers {
+    fn counter(&self, tokenizer: &str) -> Found {
+        match &self.0 {
+            Some((name, found)) if name == tokenizer => found.clone(),
+            _ => Err(format!("tokenizer {tokenizer} was not asked for")),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::StoreError;
+use super::connection::distrust;
+use super::formats::STORE_FORMAT;
+use super::log_name::NAME_LOG;
+use super::schema::{APPLICATION_ID, SCHEMA, format_of, lacking};
+
+/// How sure an acknowledged append is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It survives the loss of power.
+    #[default]
+    Full,
+    /// It survives the death of the process, not the loss of power.
+    Normal,
+}
+
+/// Opens the one connection that writes, and makes the tables where the file is new.
+pub(super) fn open_writer(
+    path: &Path,
+    durability: Durability,
+    busy: Duration,
+) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
+    distrust(&conn).map_err(sql)?;
+    conn.busy_timeout(busy).map_err(sql)?;
+    let found = format_of(&conn, path)?;
+    // SQLite falls back to reading where the file may not be written.
+    if conn.is_readonly("main").map_err(sql)? {
+        return Err(StoreError::ReadOnly {
+            path: path.to_path_buf(),
+        });
+    }
+    judge_writable(found, path)?;
+    judge_whole(&conn, found, path)?;
+    let synchronous = match durability {
+        Durability::Full => "FULL",
+        Durability::Normal => "NORMAL",
+    };
+    conn.pragma_update(None, "journal_mode", "WAL")
+        .map_err(sql)?;
+    conn.pragma_update(None, "synchronous", synchronous)
+        .map_err(sql)?;
+    conn.pragma_update(None, "foreign_keys", true)
+        .map_err(sql)?;
+    if found.is_none() {
+        let tx = conn
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sql)?;
+        // Another process may have made the tables since they were looked for.
+        let found = format_of(&tx, path)?;
+        judge_writable(found, path)?;
+        if found.is_none() {
+            tx.execute_batch(SCHEMA).map_err(sql)?;
+            tx.execute_batch(NAME_LOG).map_err(sql)?;
+            tx.pragma_update(None, "application_id", APPLICATION_ID)
+                .map_err(sql)?;
+            tx.pragma_update(None, "user_version", STORE_FORMAT)
+                .map_err(sql)?;
+        }
+        tx.commit().map_err(sql)?;
+    }
+    Ok(conn)
+}
+
+/// Refuses to write a store of an older format: that is for its migration alone.
+fn judge_writable(found: Option<i32>, path: &Path) -> Result<(), StoreError> {
+    match found {
+        Some(found) if found < STORE_FORMAT => Err(StoreError::OlderFormat {
+            path: path.to_path_buf(),
+            found,
+            current: STORE_FORMAT,
+        }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Refuses to write a store that lost a part of its tables: what is missing would be found only once tools have run.
+fn judge_whole(conn: &Connection, found: Option<i32>, path: &Path) -> Result<(), StoreError> {
+    if found.is_none() {
+        return Ok(());
+    }
+    let lacking = lacking(conn).map_err(|fault| StoreError::from_sql(path, &fault))?;
+    lacking.map_or(Ok(()), |what| {
+        Err(StoreError::Corrupt {
+            path: path.to_path_buf(),
+            reason: format!("a store of format {STORE_FORMAT} has {what}, and this one does not"),
+        })
+    })
+}
