@@ -24,6 +24,7 @@ mod store;
 mod telemetry;
 mod tools;
 mod transcript;
+mod view;
 
 pub use adapter::{
     Adapter, AdapterError, CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, Decoded, GatePhase,
@@ -65,7 +66,7 @@ pub use session::{
 pub use store::{Durability, RunFilter, Store, StoreError, StoreReader};
 pub use telemetry::{
     AccountingLine, AccountingStatus, AccountingTokens, AgentResult, CostSource, ExitTag,
-    FinalReport, Ledger, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
+    FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
 };
 pub use transcript::{
     BlockError, Chain, Checkpoint, Flaw, KeyError, KeyRing, LineError, LineReader, LineVerifier,
@@ -73,3 +74,4 @@ pub use transcript::{
     TreeHead, Trust, Verifier, VerifyOptions, blob_line, checkpoint_line, entry_line, header_line,
     tombstone_line, verify_lines,
 };
+pub use view::{Entry, RunView, Step};

@@ -2,16 +2,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::error::CliError;
-use super::narrator::{Narrator, target_name};
+use super::narration::{Transition, target_name};
 use super::numbers::seconds;
 use super::recorded::Recorded;
 use super::screen::{Screen, Style};
 use crate::contract::ExecutionContract;
 use crate::driver::Observer;
-use crate::kernel::{CallOrder, EffectRecord, EntryDraft, Predicate, Run, State};
+use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
 use crate::message::RunId;
-use crate::telemetry::{BillingFault, BillingFile, Ledger};
+use crate::telemetry::{AccountingLine, BillingFault, BillingFile};
 use crate::transcript::SealedEntry;
+use crate::view::{Entry, RunView};
 
 /// How long nothing may happen before somebody who watches is told what is waited for.
 const PATIENCE_MS: u128 = 1000;
@@ -27,13 +28,14 @@ struct Following {
     billing: Option<(BillingFile, usize)>,
     billing_fault: Option<BillingFault>,
     drawn: bool,
-    ledger: Ledger,
-    narrator: Narrator,
-    predicate: Option<Predicate>,
+    /// The first run of the line that this one was forked along, where that is known.
+    origin: Option<RunId>,
     screen: Screen,
     since: Instant,
     ticks: usize,
     verbose: bool,
+    /// The run as far as it has come; none before entry 0.
+    view: Option<RunView>,
     waiting: String,
 }
 
@@ -54,36 +56,32 @@ impl Live {
             billing,
             billing_fault: None,
             drawn: false,
-            ledger: Ledger::new(),
-            narrator: Narrator::default(),
-            predicate: None,
+            origin: None,
             screen,
             since: Instant::now(),
             ticks: 0,
             verbose,
+            view: None,
             waiting: "starting tool servers".to_owned(),
         })))
     }
 
     /// Says which run was the first of the line that this one was forked along.
     pub(super) fn originating_from(&self, first: RunId) {
-        self.lock().ledger.originating_from(first);
+        self.lock().origin = Some(first);
     }
 
     /// Takes in what was recorded before this process: nothing of it is shown, and what of it is accounted for already is not
     /// accounted for again.
     pub(super) fn recall(
         &self,
-        contract: &ExecutionContract,
+        contract: &Arc<ExecutionContract>,
         entries: &[SealedEntry],
     ) -> Result<(), CliError> {
         let mut following = self.lock();
         for entry in entries {
-            let (action, event) = Recorded::decode(entry)?;
-            let ledger = &mut following.ledger;
-            ledger.take(contract, &action, event.as_ref(), entry.hash);
-            following.narrator.take(contract, &action, event.as_ref());
-            following.predicate = action.predicate.or(following.predicate);
+            let entry = Recorded::decode(entry)?;
+            following.view(contract).take(entry.entry());
         }
         following.catch_up()?;
         Ok(())
@@ -108,10 +106,8 @@ impl Live {
     /// The call that waits for a person now, where one does.
     pub(super) fn awaited(&self) -> Option<(CallOrder, RunId)> {
         let following = self.lock();
-        following
-            .awaited
-            .clone()
-            .zip(following.ledger.run_id().cloned())
+        let run_id = following.view.as_ref().and_then(RunView::run_id);
+        following.awaited.clone().zip(run_id.cloned())
     }
 
     /// Whether somebody watches.
@@ -134,10 +130,9 @@ impl Live {
         following.waiting.clear();
     }
 
-    /// What the entries came to so far, and the predicate that fired last.
-    pub(super) fn seen(&self) -> (Ledger, Option<Predicate>) {
-        let following = self.lock();
-        (following.ledger.clone(), following.predicate)
+    /// The run as far as it has come; none before entry 0.
+    pub(super) fn view(&self) -> Option<RunView> {
+        self.lock().view.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Following> {
@@ -153,36 +148,45 @@ impl Observer for Live {
 
 impl Following {
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
-        let action = &draft.action;
-        let contract = run.contract();
-        self.ledger
-            .take(contract, action, draft.event.as_ref(), sealed.hash);
-        let told = self.narrator.take(contract, action, draft.event.as_ref());
-        self.predicate = action.predicate.or(self.predicate);
+        let entry = Entry::sealed(draft, sealed.hash);
+        let view = self.view(run.contract());
+        view.take(entry);
+        let transition = Transition::of(view, entry);
         self.awaited = run.awaited();
         self.bill();
         if !self.screen.is_watched() && !self.verbose {
             return;
         }
         self.wipe();
-        if let Some(told) = told {
-            self.screen.write_err(&format!("{}\n", told.line()));
+        if let Some(transition) = transition {
+            self.screen.write_err(&format!("{}\n", transition.line()));
         }
-        if let Some(waiting) = waiting(draft, run) {
+        if let Some(waiting) = waiting(run.contract(), entry.action) {
             self.waiting = waiting;
         }
         self.since = Instant::now();
     }
 
+    /// The view of the run, which is made with its first entry.
+    fn view(&mut self, contract: &Arc<ExecutionContract>) -> &mut RunView {
+        let origin = &mut self.origin;
+        self.view.get_or_insert_with(|| {
+            let mut view = RunView::new(Arc::clone(contract));
+            if let Some(origin) = origin.take() {
+                view.originating_from(origin);
+            }
+            view
+        })
+    }
+
     /// Writes the lines that have become final. What cannot be written now is tried again with the next.
     fn bill(&mut self) {
-        let Some((file, billed)) = &mut self.billing else {
+        let (Some((file, billed)), Some(view)) = (&mut self.billing, &self.view) else {
             return;
         };
-        let all = self.ledger.closed().count();
-        match file.append(self.ledger.closed().skip(*billed)) {
+        match file.append(&AccountingLine::of_ended(view, *billed)) {
             Ok(()) => {
-                *billed = all;
+                *billed = view.ended().len();
                 self.billing_fault = None;
             }
             Err(fault) => {
@@ -199,16 +203,17 @@ impl Following {
 
     /// Writes those lines of a run begun by another process that it did not live to write.
     fn catch_up(&mut self) -> Result<(), BillingFault> {
-        let (Some((file, billed)), Some(run_id)) = (&mut self.billing, self.ledger.run_id()) else {
+        let (Some((file, billed)), Some(view)) = (&mut self.billing, &self.view) else {
+            return Ok(());
+        };
+        let Some(run_id) = view.run_id() else {
             return Ok(());
         };
         let there = file.entries_of(run_id)?;
-        let missing = self
-            .ledger
-            .closed()
-            .filter(|line| !there.contains(&line.index()));
-        file.append(missing)?;
-        *billed = self.ledger.closed().count();
+        let mut lines = AccountingLine::of_ended(view, 0);
+        lines.retain(|line| !there.contains(&line.index()));
+        file.append(&lines)?;
+        *billed = view.ended().len();
         Ok(())
     }
 
@@ -230,22 +235,18 @@ impl Following {
 }
 
 /// What the run waits for after this entry, where the entry changes that.
-fn waiting(draft: &EntryDraft, run: &Run) -> Option<String> {
-    let action = &draft.action;
+fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
     let mut calls = Vec::new();
     let mut waiting = None;
     for effect in &action.effects {
         match effect {
             EffectRecord::Probe => waiting = Some("asking whether the models answer".to_owned()),
             EffectRecord::Infer { target, .. } => {
-                waiting = Some(format!(
-                    "waiting for {}",
-                    target_name(run.contract(), *target)
-                ));
+                waiting = Some(format!("waiting for {}", target_name(contract, *target)));
             }
             EffectRecord::Execute { name, .. } => calls.push(super::escape::line(name)),
             EffectRecord::Summarise { target, .. } => {
-                let model = target_name(run.contract(), *target);
+                let model = target_name(contract, *target);
                 waiting = Some(format!("waiting for a summary by {model}"));
             }
             EffectRecord::AwaitApproval { .. } => {

@@ -25,7 +25,7 @@ mod html;
 mod known;
 mod live;
 mod log;
-mod narrator;
+mod narration;
 mod numbers;
 mod progress;
 mod recorded;

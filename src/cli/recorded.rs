@@ -7,12 +7,12 @@ use std::sync::Arc;
 use super::error::{CliError, TranscriptFault};
 use super::standing::Standing;
 use crate::contract::{ExecutionContract, Validators};
-use crate::kernel::{Action, Event, EventKind, Run};
+use crate::kernel::{Event, EventKind, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
 use crate::store::{Lineage, RunReader, StoreReader};
-use crate::telemetry::Ledger;
 use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
+use crate::view::{DecodedEntry, RunView, Step};
 
 /// How the lines of a transcript begin. A file that begins otherwise never was one.
 const FIRST_KEYS: [&str; 5] = [
@@ -154,18 +154,28 @@ impl Source {
         }
     }
 
-    /// The machine after the recorded events, and what the entries add up to; holds no more than a page of them.
+    /// Hands on each entry in order, with the view of the run that has taken it, and holds no more than a page of them; returns
+    /// the view after the last.
+    pub(super) fn each_step(
+        self,
+        mut take: impl FnMut(&RunView, DecodedEntry, Step) -> Result<(), CliError>,
+    ) -> Result<RunView, CliError> {
+        let mut view: Option<RunView> = None;
+        let contract = self.each_entry(|contract, _, entry| {
+            let view = view.get_or_insert_with(|| RunView::new(Arc::new(contract.clone())));
+            let entry = Recorded::decode(entry)?;
+            let step = view.take(entry.entry());
+            take(view, entry, step)
+        })?;
+        Ok(view.unwrap_or_else(|| RunView::new(Arc::new(contract))))
+    }
+
+    /// The machine after the recorded events, and the view of its entries; holds no more than a page of them.
     /// `first` is the first run of the line that it was forked along, where that is known.
-    pub(super) fn fold(self, first: Option<RunId>) -> Result<(Run, Ledger), CliError> {
-        let mut ledger = Ledger::new();
-        if let Some(first) = first {
-            ledger.originating_from(first);
-        }
+    pub(super) fn fold(self, first: Option<RunId>) -> Result<(Run, RunView), CliError> {
         let mut folded: Option<Run> = None;
-        self.each_entry(|contract, _, entry| {
-            let (action, event) = Recorded::decode(entry)?;
-            ledger.take(contract, &action, event.as_ref(), entry.hash);
-            match (event, &mut folded) {
+        let mut view = self.each_step(|view, entry, _| {
+            match (entry.into_event(), &mut folded) {
                 (
                     Some(Event {
                         event: EventKind::RunStarted(started),
@@ -173,7 +183,7 @@ impl Source {
                     }),
                     None,
                 ) => {
-                    let contract = Arc::new(contract.clone());
+                    let contract = Arc::clone(view.contract());
                     let validators = Arc::new(Validators::compile(&contract));
                     folded = Some(Run::start(contract, validators, *started).0);
                 }
@@ -186,7 +196,10 @@ impl Source {
             seq: 0,
             flaw: Flaw::tampered("event", "the start of a run", "none"),
         })?;
-        Ok((run, ledger))
+        if let Some(first) = first {
+            view.originating_from(first);
+        }
+        Ok((run, view))
     }
 
     /// Reads the whole transcript.
@@ -328,14 +341,13 @@ impl Source {
 }
 
 impl Recorded {
-    /// What an entry says.
-    pub(super) fn decode(entry: &SealedEntry) -> Result<(Action, Option<Event>), CliError> {
+    /// What an entry states.
+    pub(super) fn decode(entry: &SealedEntry) -> Result<DecodedEntry, CliError> {
         let refuse = |flaw: Flaw| TranscriptFault::Entry {
             seq: entry.seq,
             flaw,
         };
-        let action = entry.decode_action().map_err(refuse)?;
-        Ok((action, entry.decode_event().map_err(refuse)?))
+        Ok(DecodedEntry::read(entry).map_err(refuse)?)
     }
 }
 

@@ -162,18 +162,15 @@ impl Expect {
         found.compare("inferences", self.inferences.as_ref(), &counters.inferences);
         found.compare("tokens", self.tokens.as_ref(), &counters.tokens());
         found.compare("turns", self.turns.as_ref(), &counters.turns);
-        let actions = || played.drafts.iter().rev().map(|draft| &draft.action);
-        let closing = actions().find_map(|action| action.closing);
+        let view = played.view();
+        let closing = view.closing();
         found.compare("closing", self.closing.map(Some).as_ref(), &closing);
-        let predicate = actions().find_map(|action| action.predicate);
-        let predicate = predicate.map(|p| PredicateText {
-            item: p.item,
-            name: p.name,
+        let predicate = view.decision().map(|decision| PredicateText {
+            item: decision.predicate.item,
+            name: decision.predicate.name,
         });
         found.compare("predicate", self.predicate.map(Some).as_ref(), &predicate);
-        let events = played.drafts.iter().rev().filter_map(|d| d.event.as_ref());
-        let elapsed = events.map(|event| event.at_ms).max().unwrap_or(0);
-        found.compare("elapsed_ms", self.elapsed_ms.as_ref(), &elapsed);
+        found.compare("elapsed_ms", self.elapsed_ms.as_ref(), &view.at_ms());
         found.compare("waits", self.waits.as_ref(), &played.waits);
         let targets = played.requests.iter().map(|r| r.target).collect();
         found.compare("targets", self.targets.as_ref(), &targets);
@@ -235,8 +232,8 @@ impl Expect {
         let Some(expected) = &self.accounting else {
             return;
         };
-        let ledger = played.ledger();
-        let lines: Vec<String> = ledger.lines().iter().map(account_of).collect();
+        let lines = AccountingLine::of_run(&played.view());
+        let lines: Vec<String> = lines.iter().map(account_of).collect();
         let same = lines.len() == expected.len()
             && lines.iter().zip(expected).all(|(line, expected)| {
                 expected
@@ -253,7 +250,7 @@ impl Expect {
         if self.result.is_none() && self.ledger.is_none() {
             return;
         }
-        let result = AgentResult::of_run(&played.run, &played.ledger());
+        let result = AgentResult::of_run(&played.run, &played.view());
         let result = match serde_json::to_value(&result) {
             Ok(result) => result,
             Err(fault) => return found.0.push(format!("the result is no document: {fault}")),

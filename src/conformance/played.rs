@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use super::metrics::RunFacts;
 use crate::contract::{ExecutionContract, ToolPolicy};
-use crate::kernel::{AgentOutcome, EntryDraft, EventKind, InferRequest, Run, RunStarted};
+use crate::kernel::{AgentOutcome, EntryDraft, InferRequest, Run, RunStarted};
 use crate::message::{AdapterStatus, Digest, RunId};
 use crate::replay::{ReplayReport, Replayer};
-use crate::telemetry::Ledger;
 use crate::transcript::{
     Presence, SealedEntry, blob_line, blob_references, entry_line, header_line,
 };
+use crate::view::{Entry, RequestEnd, RunView};
 
 /// A run that was played to its end, and everything it left behind.
 pub(super) struct Played {
@@ -44,25 +44,22 @@ impl Played {
         self.run.outcome().map(|outcome| outcome.class)
     }
 
-    /// What the run used, as its entries tell it.
-    pub(super) fn ledger(&self) -> Ledger {
-        let mut ledger = Ledger::new();
-        for (draft, sealed) in self.drafts.iter().zip(&self.entries) {
-            let event = draft.event.as_ref();
-            ledger.take(&self.contract, &draft.action, event, sealed.hash);
-        }
-        ledger
+    /// The run as its entries tell it.
+    pub(super) fn view(&self) -> RunView {
+        let entries = self.drafts.iter().zip(&self.entries);
+        let entries = entries.map(|(draft, sealed)| Entry::sealed(draft, sealed.hash));
+        RunView::of(Arc::clone(self.run.contract()), entries)
     }
 
     /// What the run adds to the metrics.
     pub(super) fn facts(&self) -> RunFacts {
-        let counters = self.run.counters();
-        let outcome = self.run.outcome();
-        let events = || self.drafts.iter().filter_map(|draft| draft.event.as_ref());
+        let view = self.view();
+        let (counters, outcome) = (view.counters(), view.outcome());
         let verdicts = || {
-            events().filter_map(|event| match &event.event {
-                EventKind::InferenceReturned(returned) => Some(returned.result.status),
-                _ => None,
+            let ends = view.requests().values().filter_map(|r| r.end.as_ref());
+            ends.filter_map(|end| match end {
+                RequestEnd::Returned { status, .. } => Some(*status),
+                RequestEnd::Failed { .. } | RequestEnd::Lost | RequestEnd::GivenUp => None,
             })
         };
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -70,7 +67,7 @@ impl Played {
         RunFacts {
             class: outcome.map(|outcome| outcome.class),
             code: outcome.map(|outcome| outcome.code),
-            elapsed_ms: events().map(|event| event.at_ms).max().unwrap_or(0),
+            elapsed_ms: view.at_ms(),
             executed: counters.executed,
             inferences: counters.inferences,
             rejected: count(rejected.count()),

@@ -5,7 +5,8 @@ use serde_json::Value;
 use crate::contract::{Completion, ExecutionContract, ToolTransport};
 use crate::kernel::{Outcome, Run};
 use crate::message::{AgentMessage, Role};
-use crate::telemetry::{AccountingLine, AgentResult, ExitTag, Ledger};
+use crate::telemetry::{AccountingLine, AgentResult, ExitTag};
+use crate::view::RunView;
 
 /// How every ephemeral notice begins: none of them enters the conversation.
 const NOTICE: &str = "System notice: ";
@@ -14,8 +15,8 @@ const NOTICE: &str = "System notice: ";
 const WITHHELD: &str = "(tool failed: tools are withheld)";
 
 /// Everything that is wrong; empty is good. `opening` is how many messages the conversation began with.
-pub(super) fn broken(run: &Run, ledger: &Ledger, opening: usize) -> Vec<&'static str> {
-    let mut result = AgentResult::of_run(run, ledger);
+pub(super) fn broken(run: &Run, view: &RunView, opening: usize) -> Vec<&'static str> {
+    let mut result = AgentResult::of_run(run, view);
     // As other programs see it. The conversation is judged below, as it is: its arguments may hold numbers that no `Value` holds.
     result.conversation.clear();
     let document = serde_json::to_value(&result).unwrap_or_default();
@@ -31,11 +32,11 @@ pub(super) fn broken(run: &Run, ledger: &Ledger, opening: usize) -> Vec<&'static
         "success, status, reason, error, exit code and tag say the same (000 §2, §5)",
     );
     must(
-        accounts_for_everything(run, ledger.lines()),
+        accounts_for_everything(run, &AccountingLine::of_run(view)),
         "each request and each started call has one entry, and their costs are the run's (000 §4)",
     );
     must(
-        ledger.closed().count() == ledger.lines().len(),
+        view.ended().len() == view.activities().len(),
         "where the run ends every entry is final (000 §4)",
     );
     must(
@@ -125,6 +126,8 @@ fn stays_silent(contract: &ExecutionContract, message: &AgentMessage) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
     use serde_json::{Value, json};
     use tokio::sync::mpsc;
@@ -137,6 +140,7 @@ mod tests {
     use crate::session::RedactionKey;
     use crate::store::{Durability, Store};
     use crate::transcript::SealedEntry;
+    use crate::view::Entry;
 
     const CONTRACT: &str = "\
 task: Which licence?
@@ -149,8 +153,8 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
 ";
 
     struct Watcher {
-        ledger: Ledger,
         opening: usize,
+        view: Option<RunView>,
     }
 
     impl Observer for Watcher {
@@ -158,9 +162,9 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
             if sealed.seq == 0 {
                 self.opening = run.conversation().len();
             }
-            let event = draft.event.as_ref();
-            let action = &draft.action;
-            self.ledger.take(run.contract(), action, event, sealed.hash);
+            let contract = || Arc::clone(run.contract());
+            let view = self.view.get_or_insert_with(|| RunView::new(contract()));
+            view.take(Entry::sealed(draft, sealed.hash));
         }
     }
 
@@ -239,10 +243,10 @@ prices: {version: a, models: {demo: {script: {input: 1, output: 2}}}}
             let (broken, end) = runtime.block_on(async {
                 let store = Store::open(&folder.path().join("runs.db"), Durability::Normal).unwrap();
                 let prepared = driver::prepare(request, &CancellationToken::new()).await.unwrap();
-                let mut watcher = Watcher { ledger: Ledger::new(), opening: 0 };
+                let mut watcher = Watcher { opening: 0, view: None };
                 let (_keep, control) = mpsc::channel(1);
                 let finished = driver::drive(prepared, &store, control, &mut watcher).await.unwrap();
-                let broken = broken(&finished.run, &watcher.ledger, watcher.opening);
+                let broken = broken(&finished.run, &watcher.view.unwrap(), watcher.opening);
                 (broken, finished.run.outcome())
             });
             prop_assert!(broken.is_empty(), "{broken:?} where it ended {end:?} after {script:#?}");

@@ -202,43 +202,6 @@ impl AccountingLine {
             Self::Tool(line) => line.index,
         }
     }
-
-    /// Whether a tool was called.
-    #[must_use]
-    pub fn is_call(&self) -> bool {
-        matches!(self, Self::Tool(line) if line.is_call())
-    }
-
-    /// Why the request or the call failed.
-    #[must_use]
-    pub fn error(&self) -> Option<&str> {
-        match self {
-            Self::Llm(line) => line.error.as_deref(),
-            Self::Tool(line) => line.error.as_deref(),
-        }
-    }
-}
-
-impl ToolLine {
-    /// Whether a tool was called: every line but that of a final report.
-    #[must_use]
-    pub fn is_call(&self) -> bool {
-        self.command != FINAL_REPORT_XML
-    }
-}
-
-impl LlmLine {
-    /// Fills in what a request used, and what that cost.
-    pub(super) fn charge(&mut self, usage: &Usage, cost_micro_usd: Option<u64>) {
-        self.tokens = AccountingTokens::from(usage);
-        self.cost_fault = usage.cost_fault;
-        self.cost_micro_usd = cost_micro_usd;
-        self.cost_usd = cost_micro_usd.map(usd);
-        self.cost_source = cost_micro_usd.map(|_| match usage.cost_micro_usd {
-            Some(_) => CostSource::Provider,
-            None => CostSource::Prices,
-        });
-    }
 }
 
 /// Millionths of a US dollar as dollars.

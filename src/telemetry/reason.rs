@@ -1,108 +1,195 @@
-use super::{AccountingLine, AccountingStatus, Ledger, LlmLine};
-use crate::kernel::OutcomeCode;
+use super::failures;
+use crate::contract::ExecutionContract;
+use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};
+use crate::view::{Activity, Approvals, Preflight, Request, RunView};
 
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
 
-impl Ledger {
-    /// Why the run ended: the code's sentence, made exact by what this run did. In foreign words where those say more; none
-    /// where the run has no end.
-    #[must_use]
-    pub fn why(&self) -> Option<String> {
-        let code = self.outcome()?.code;
-        let (said, cause) = match code {
-            OutcomeCode::NoCallResponse if self.requested() > 0 => {
-                let causes = [self.approvals().denied(), self.failed_calls()];
-                let causes: Vec<String> = causes.into_iter().flatten().collect();
-                let cause = (!causes.is_empty()).then(|| causes.join("; "));
-                (self.not_executed(), cause)
-            }
-            OutcomeCode::AttemptsExhausted => (sentence(code).to_owned(), self.failed_attempts()),
-            OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), self.failed_calls()),
-            _ => (sentence(code).to_owned(), self.cause().map(str::to_owned)),
-        };
-        Some(match cause {
-            Some(cause) => format!("{said} ({cause})"),
-            None => said,
-        })
-    }
+/// Why the run ended: the code's sentence, made exact by what this run did. In foreign words where those say more; none
+/// where the run has no end.
+#[must_use]
+pub(crate) fn why(view: &RunView) -> Option<String> {
+    let code = view.outcome()?.code;
+    let (said, cause) = match code {
+        OutcomeCode::NoCallResponse if view.asked_calls() > 0 => {
+            let causes = [denied(view.approvals()), failed_calls(view)];
+            let causes: Vec<String> = causes.into_iter().flatten().collect();
+            let cause = (!causes.is_empty()).then(|| causes.join("; "));
+            (not_executed(view), cause)
+        }
+        OutcomeCode::AttemptsExhausted => (sentence(code).to_owned(), failed_attempts(view)),
+        OutcomeCode::ProofNotSucceeded => (sentence(code).to_owned(), failed_calls(view)),
+        _ => (sentence(code).to_owned(), cause(view)),
+    };
+    Some(match cause {
+        Some(cause) => format!("{said} ({cause})"),
+        None => said,
+    })
+}
 
-    /// How many of the calls that were started did not succeed, those without an answer yet included.
-    #[must_use]
-    pub fn failed_calls_count(&self) -> usize {
-        let failed = |line: &&AccountingLine| matches!(line, AccountingLine::Tool(call) if call.is_call() && call.status == AccountingStatus::Failed);
-        self.lines().iter().filter(failed).count()
-    }
-
-    /// What became of the calls of a run that executed none.
-    fn not_executed(&self) -> String {
-        let started = self.tool_errors().count();
-        let what = match (started, self.requested()) {
-            (0, 1) => "1 was asked for and was not started".to_owned(),
-            (0, asked) => format!("{asked} were asked for and none was started"),
-            (1, _) => "1 was started and did not come back".to_owned(),
-            (started, _) => format!("{started} were started and none came back"),
-        };
-        format!("The contract requires an executed tool call: {what}.")
-    }
-
-    /// Why the attempts of the last turn failed, each text once, with its model where several were asked. A summary is no
-    /// attempt, and those of an earlier turn are not this one's.
-    fn failed_attempts(&self) -> Option<String> {
-        let last = self.counters().turns;
-        let attempts = self.lines().iter().filter_map(|line| match line {
-            AccountingLine::Llm(line) => Some(line).filter(|line| line.purpose.is_none()),
-            AccountingLine::Tool(_) => None,
-        });
-        let failed = |line: &&LlmLine| line.turn == last && line.status == AccountingStatus::Failed;
-        let attempts: Vec<&LlmLine> = attempts.filter(failed).collect();
-        let asked = |line: &LlmLine| (line.provider.clone(), line.model.clone());
-        let first = attempts.first().map(|line| asked(line));
-        let several = attempts.iter().any(|line| Some(asked(line)) != first);
-        let told = attempts.into_iter().filter_map(|line| {
-            let error = line.error.as_deref()?;
-            Some(if several {
-                format!("{}/{}: {error}", line.provider, line.model)
-            } else {
-                error.to_owned()
-            })
-        });
-        brief(told)
-    }
-
-    /// The calls that failed, each with its tool's name and words, and each text once.
-    fn failed_calls(&self) -> Option<String> {
-        brief(
-            self.tool_errors()
-                .map(|(tool, error)| format!("{tool}: {}", error.unwrap_or("failed"))),
-        )
-    }
-
-    /// Every call that was started: the tool, and its error where it has one.
-    fn tool_errors(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        self.lines().iter().filter_map(|line| match line {
-            AccountingLine::Tool(call) if call.is_call() => {
-                Some((call.command.as_str(), line.error()))
-            }
-            AccountingLine::Tool(_) | AccountingLine::Llm(_) => None,
-        })
+/// What exactly failed where the run did: a check, or the last request or call. In foreign words, and not always known.
+pub(super) fn cause(view: &RunView) -> Option<String> {
+    let outcome = view.outcome()?;
+    match outcome.class {
+        AgentOutcome::FailedPreflight => {
+            let failed = view.preflight().failed();
+            let check = failed.map(|failed| failed_check(view, failed));
+            check.or_else(|| last_failure(view))
+        }
+        AgentOutcome::FailedValidation if outcome.code == OutcomeCode::ToolEnvelope => {
+            let (_, execution) = view.first_malformed()?;
+            failures::of_execution(execution)
+        }
+        AgentOutcome::FailedProtocolMalformed | AgentOutcome::FailedValidation => {
+            last_failure(view)
+        }
+        AgentOutcome::FailedBudgetExhausted => match outcome.code {
+            OutcomeCode::AttemptsExhausted
+            | OutcomeCode::ProviderAuth
+            | OutcomeCode::ProviderQuota => last_failure(view),
+            _ => None,
+        },
+        AgentOutcome::CompletedWithTools
+        | AgentOutcome::CompletedChatOnly
+        | AgentOutcome::FailedProtocolNoTools
+        | AgentOutcome::FailedTimeout
+        | AgentOutcome::FailedContractViolation
+        | AgentOutcome::Interrupted => None,
     }
 }
 
-/// Each text once, and how many more there are; none where there is nothing to tell.
+/// What a failed check found; of the models, which did not answer.
+fn failed_check(view: &RunView, failed: &Check) -> String {
+    let Preflight {
+        bring_up, probed, ..
+    } = view.preflight();
+    let silent = silent(view.contract(), probed);
+    match failed.name {
+        CheckName::Backend if !silent.is_empty() => silent.join("; "),
+        CheckName::Tools => {
+            let faults = bring_up.iter();
+            let faults = faults.map(|fault| format!("{}: {}", fault.server, fault.detail));
+            let details = std::iter::once(failed.detail.clone()).chain(faults);
+            details.collect::<Vec<String>>().join("; ")
+        }
+        _ => failed.detail.clone(),
+    }
+}
+
+/// The targets that did not answer, by name.
+fn silent(contract: &ExecutionContract, probed: &[ProbedTarget]) -> Vec<String> {
+    let targets = contract.targets.iter().zip(probed);
+    targets
+        .filter(|(_, probed)| !probed.responsive)
+        .map(|(target, probed)| {
+            let at = if probed.detail.starts_with("http") {
+                " at "
+            } else {
+                ": "
+            };
+            format!("{}/{}{at}{}", target.provider, target.model, probed.detail)
+        })
+        .collect()
+}
+
+/// Why what was begun last failed; a summary belongs to its call.
+fn last_failure(view: &RunView) -> Option<String> {
+    let mut last = view.activities().iter().rev();
+    let last = last.find(|activity| match activity {
+        Activity::Request(inference) => !view.request(*inference).is_some_and(Request::is_summary),
+        Activity::Execution(..) | Activity::Report(_) => true,
+    });
+    failures::of_activity(view, *last?)
+}
+
+/// Which calls were not made for want of an approval; none where there are none.
+fn denied(approvals: &Approvals) -> Option<String> {
+    let times = |count: usize| match count {
+        1 => String::new(),
+        count => format!(" {count} times"),
+    };
+    match (approvals.refused(), approvals.expired()) {
+        (0, 0) => None,
+        (refused, 0) => Some(format!("a person refused the approval{}", times(refused))),
+        (0, late) => Some(format!(
+            "nobody answered in time whether to allow it{}",
+            times(late)
+        )),
+        (refused, late) => Some(format!(
+            "a person refused {refused}, and nobody answered in time for {late}"
+        )),
+    }
+}
+
+/// What became of the calls of a run that executed none.
+fn not_executed(view: &RunView) -> String {
+    let asked = view.asked_calls();
+    let calls = view.calls().values();
+    let started: usize = calls.map(|call| call.executions.len()).sum();
+    let what = match (started, asked) {
+        (0, 1) => "1 was asked for and was not started".to_owned(),
+        (0, asked) => format!("{asked} were asked for and none was started"),
+        (1, _) => "1 was started and did not come back".to_owned(),
+        (started, _) => format!("{started} were started and none came back"),
+    };
+    format!("The contract requires an executed tool call: {what}.")
+}
+
+/// Why the attempts of the last turn failed, each text once, with its model where several were asked. A summary is no
+/// attempt, and those of an earlier turn are not this one's.
+fn failed_attempts(view: &RunView) -> Option<String> {
+    let attempts = &view.turns().last()?.attempts;
+    let attempts = attempts
+        .iter()
+        .filter_map(|attempt| view.request(*attempt))
+        .filter(|request| !request.is_ok());
+    let attempts: Vec<&Request> = attempts.collect();
+    let model = |request: &Request| {
+        let index = usize::try_from(request.target).ok()?;
+        let target = view.contract().targets.get(index)?;
+        Some(format!("{}/{}", target.provider, target.model))
+    };
+    let first = attempts.first().map(|request| model(request));
+    let several = attempts.iter().any(|request| Some(model(request)) != first);
+    let texts = attempts.into_iter().filter_map(|request| {
+        let error = failures::of_request(request)?;
+        Some(match model(request).filter(|_| several) {
+            Some(model) => format!("{model}: {error}"),
+            None => error,
+        })
+    });
+    brief(texts)
+}
+
+/// The calls that were started, each with its tool's name and why it failed, and each text once.
+fn failed_calls(view: &RunView) -> Option<String> {
+    let started = view.activities().iter().filter_map(|activity| {
+        let Activity::Execution(call, place) = activity else {
+            return None;
+        };
+        let call = view.call(*call)?;
+        let error = failures::of_execution(call.executions.get(*place)?);
+        let error = error.unwrap_or_else(|| "failed".to_owned());
+        Some(format!("{}: {error}", call.name))
+    });
+    brief(started)
+}
+
+/// Each text once, and how many more there are; none where there are none.
 fn brief(texts: impl Iterator<Item = String>) -> Option<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut named: Vec<String> = Vec::new();
     for text in texts {
-        if !told.contains(&text) {
-            told.push(text);
+        if !named.contains(&text) {
+            named.push(text);
         }
     }
-    let more = told.len().saturating_sub(MOST_NAMED);
-    told.truncate(MOST_NAMED);
+    let more = named.len().saturating_sub(MOST_NAMED);
+    named.truncate(MOST_NAMED);
     if more > 0 {
-        told.push(format!("{more} more"));
+        named.push(format!("{more} more"));
     }
-    (!told.is_empty()).then(|| told.join("; "))
+    (!named.is_empty()).then(|| named.join("; "))
 }
 
 /// Why a run ended, in one sentence for people. Nothing ever matches on it.

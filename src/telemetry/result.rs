@@ -2,12 +2,13 @@ use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::Ledger;
 use super::accounting::AccountingLine;
 use super::exit_tag::ExitTag;
+use super::reason::why;
 use crate::contract::ReportContent;
 use crate::kernel::{AgentOutcome, Outcome, OutcomeCode, Run};
 use crate::message::{AgentMessage, Digest, FailureCode, Role, RunId};
+use crate::view::RunView;
 
 /// The format of the result document.
 pub(crate) const RESULT_FORMAT: &str = "monolith-result/1";
@@ -137,12 +138,13 @@ pub struct ResultCall {
 impl AgentResult {
     /// The result of a run as far as its entries go.
     #[must_use]
-    pub fn of_run(run: &Run, ledger: &Ledger) -> Self {
+    pub fn of_run(run: &Run, view: &RunView) -> Self {
         let contract = run.contract();
-        let outcome = ledger.outcome();
+        let now = view.unix_ms(view.at_ms());
+        let outcome = view.outcome();
         let success = outcome.is_some_and(|outcome| outcome.class.is_success());
         let conversation = run.conversation();
-        let why = ledger.why().unwrap_or_else(|| UNFINISHED.to_owned());
+        let why = why(view).unwrap_or_else(|| UNFINISHED.to_owned());
         let content = if success {
             answer(conversation.iter().map(AsRef::as_ref)).to_owned()
         } else {
@@ -155,18 +157,18 @@ impl AgentResult {
             outcome,
             exit_code: outcome.map_or(1, Outcome::exit_code),
             exit_tag: outcome.map_or(ExitTag::UncaughtException, ExitTag::of),
-            run_id: ledger.run_id().cloned(),
+            run_id: view.run_id().cloned(),
             contract_id: Some(contract.contract_id().to_owned()),
             contract_hash: Some(contract.contract_hash()),
-            head: ledger.head(),
-            entries: ledger.entries(),
-            counters: ResultCounters::of(ledger),
-            final_report: FinalReport::of_run(run, success, ledger.unix_ms(), content, reason),
+            head: view.head(),
+            entries: view.entries(),
+            counters: ResultCounters::of(view),
+            final_report: FinalReport::of_run(run, success, now, content, reason),
             conversation: conversation
                 .iter()
                 .map(|m| ResultMessage::from(&**m))
                 .collect(),
-            accounting: ledger.lines().to_vec(),
+            accounting: AccountingLine::of_run(view),
             error: (!success).then(|| match outcome {
                 Some(outcome) => format!("{outcome}: {why}"),
                 None => why,
@@ -199,22 +201,22 @@ impl AgentResult {
 
     /// The result of a run that could not be brought to its end. What it did until then stands in its transcript.
     #[must_use]
-    pub fn cut_off(ledger: &Ledger, exit_code: u8, reason: &str, error: String) -> Self {
+    pub fn cut_off(view: &RunView, exit_code: u8, reason: &str, error: String) -> Self {
         Self {
             outcome: None,
-            run_id: ledger.run_id().cloned(),
-            head: ledger.head(),
-            entries: ledger.entries(),
-            counters: ResultCounters::of(ledger),
-            accounting: ledger.lines().to_vec(),
-            ..Self::without_run(exit_code, reason, error, ledger.unix_ms())
+            run_id: view.run_id().cloned(),
+            head: view.head(),
+            entries: view.entries(),
+            counters: ResultCounters::of(view),
+            accounting: AccountingLine::of_run(view),
+            ..Self::without_run(exit_code, reason, error, view.unix_ms(view.at_ms()))
         }
     }
 }
 
 impl ResultCounters {
-    fn of(ledger: &Ledger) -> Self {
-        let counters = ledger.counters();
+    fn of(view: &RunView) -> Self {
+        let counters = view.counters();
         Self {
             turns: counters.turns,
             inferences: counters.inferences,
@@ -225,7 +227,7 @@ impl ResultCounters {
                 .saturating_add(counters.tokens_cache_read),
             tokens_out: counters.tokens_out,
             cost_micro_usd: counters.cost_micro_usd,
-            elapsed_ms: ledger.at_ms(),
+            elapsed_ms: view.at_ms(),
         }
     }
 }

@@ -2,10 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{AgentResult, Ledger, sentence};
-use crate::contract::{
-    CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, Validators,
-};
+use super::{AccountingLine, AgentResult, reason, sentence};
+use crate::contract::{CapabilityManifest, ContractFactory, ContractSpec, Validators};
 use crate::kernel::{
     Action, AgentOutcome, Effect, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
     InferenceReturned, Interrupter, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run,
@@ -17,23 +15,22 @@ use crate::message::{
     ProviderFaultClass, Role, StopReason, ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 use crate::transcript::sample;
+use crate::view::{Entry, RunView};
 
 mod attempts;
 mod unread;
 
-/// A ledger that is fed by hand; the contract has the one target `demo/script`.
+/// A view that is fed by hand; the contract has the one target `demo/script`.
 struct Fed {
-    contract: ExecutionContract,
-    ledger: Ledger,
     seq: u64,
+    view: RunView,
 }
 
 impl Fed {
     fn new() -> Self {
         Self {
-            contract: sample::contract(),
-            ledger: Ledger::new(),
             seq: 0,
+            view: RunView::new(Arc::new(sample::contract())),
         }
     }
 
@@ -42,17 +39,29 @@ impl Fed {
             effects,
             ..sample::action(self.seq, EntryKind::Noted, State::Infer, State::Infer)
         };
-        let event = Event { at_ms, event };
-        let (contract, ledger) = (&self.contract, &mut self.ledger);
-        ledger.take(contract, &action, Some(&event), Digest::ZERO);
-        self.seq += 1;
+        self.take_action(&action, Some(&Event { at_ms, event }));
         self
+    }
+
+    fn take_action(&mut self, action: &Action, event: Option<&Event>) {
+        let hash = Digest::ZERO;
+        self.view.take(Entry {
+            action,
+            event,
+            hash,
+        });
+        self.seq += 1;
+    }
+
+    fn lines(&self) -> Vec<AccountingLine> {
+        AccountingLine::of_run(&self.view)
     }
 
     /// The only line, as other programs read it.
     fn line(&self) -> Value {
-        let [line] = self.ledger.lines() else {
-            panic!("one line, got {:?}", self.ledger.lines());
+        let lines = self.lines();
+        let [line] = &lines[..] else {
+            panic!("one line, got {lines:?}");
         };
         serde_json::to_value(line).unwrap()
     }
@@ -261,7 +270,7 @@ fn a_call_that_did_not_succeed_has_failed_and_says_why() {
 }
 
 /// A run of one answer, driven by hand.
-fn run_of(answers: &[EventKind]) -> (Run, Ledger) {
+fn run_of(answers: &[EventKind]) -> (Run, RunView) {
     let spec = "task: hi\ntargets: [{provider: demo, model: script}]\n\
                 providers: {demo: {type: scripted, file: x.jsonl}}\n";
     let spec = ContractSpec::parse("c.yaml", spec, &[]).unwrap();
@@ -283,13 +292,12 @@ fn run_of(answers: &[EventKind]) -> (Run, Ledger) {
     };
     let validators = Arc::new(Validators::compile(&contract));
     let (mut run, effects) = Run::start(Arc::clone(&contract), validators, started);
-    let mut ledger = Ledger::new();
+    let mut view = RunView::new(Arc::clone(&contract));
     let mut take = |effects: Vec<Effect>| {
         for effect in effects {
             if let Effect::Append(entries) = effect {
-                for entry in entries {
-                    let event = entry.event.as_ref();
-                    ledger.take(&contract, &entry.action, event, Digest::ZERO);
+                for draft in entries {
+                    view.take(Entry::sealed(&draft, Digest::ZERO));
                 }
             }
         }
@@ -305,13 +313,13 @@ fn run_of(answers: &[EventKind]) -> (Run, Ledger) {
         let event = event.clone();
         take(run.step(Event { at_ms, event }));
     }
-    (run, ledger)
+    (run, view)
 }
 
 #[test]
 fn a_successful_run_answers_with_the_last_message_and_no_error() {
-    let (run, ledger) = run_of(&[returned(Some(text("Hello.")))]);
-    let result = serde_json::to_value(AgentResult::of_run(&run, &ledger)).unwrap();
+    let (run, view) = run_of(&[returned(Some(text("Hello.")))]);
+    let result = serde_json::to_value(AgentResult::of_run(&run, &view)).unwrap();
     assert_eq!(result["success"], true);
     assert_eq!(result["outcome"]["class"], "COMPLETED_CHAT_ONLY");
     assert_eq!(result["exit_code"], 0);
@@ -336,8 +344,8 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
         request_hash: None,
         usage: None,
     });
-    let (run, ledger) = run_of(&[failed]);
-    let result = serde_json::to_value(AgentResult::of_run(&run, &ledger)).unwrap();
+    let (run, view) = run_of(&[failed]);
+    let result = serde_json::to_value(AgentResult::of_run(&run, &view)).unwrap();
     assert_eq!(result["success"], false);
     assert_eq!(result["outcome"]["class"], "FAILED_PREFLIGHT");
     assert_eq!(result["finalReport"]["status"], "failure");
@@ -349,8 +357,8 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
 
 #[test]
 fn a_run_in_progress_has_no_outcome_and_says_so() {
-    let (run, ledger) = run_of(&[]);
-    let result = serde_json::to_value(AgentResult::of_run(&run, &ledger)).unwrap();
+    let (run, view) = run_of(&[]);
+    let result = serde_json::to_value(AgentResult::of_run(&run, &view)).unwrap();
     assert_eq!(result["outcome"], Value::Null);
     assert_eq!(result["success"], false);
     assert_eq!(result["finalReport"]["metadata"]["reason"], "unfinished");
@@ -428,8 +436,8 @@ fn why(code: OutcomeCode, asked: usize, outcome: Option<ToolOutcome>) -> Option<
         outcome: Some(Outcome::new(AgentOutcome::FailedProtocolNoTools, code)),
         ..sample::action(9, EntryKind::Transition, State::Infer, State::Terminate)
     };
-    fed.ledger.take(&fed.contract, &action, None, Digest::ZERO);
-    fed.ledger.why()
+    fed.take_action(&action, None);
+    reason::why(&fed.view)
 }
 
 #[test]

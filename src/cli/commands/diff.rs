@@ -1,9 +1,10 @@
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::story::{Row, Teller};
+use super::entry_row::EntryRow;
 use super::verify;
 use crate::cli::error::{CliError, TranscriptFault};
 use crate::cli::escape::{brief, line};
@@ -12,21 +13,19 @@ use crate::cli::home::Home;
 use crate::cli::numbers::{counted, grouped};
 use crate::cli::recorded::Recorded;
 use crate::cli::screen::Style;
-use crate::contract::ExecutionContract;
 use crate::kernel::{Counters, Outcome};
 use crate::replay::{DecisionShape, FieldDifference, Pairing, align, field_differences};
-use crate::telemetry::Ledger;
+use crate::view::RunView;
 
 /// How many members that differ are told of one pair of documents.
 const MOST_FIELDS: usize = 12;
 
 /// One run, as far as it is compared.
 struct Side {
-    contract: ExecutionContract,
-    ledger: Ledger,
     recorded: Recorded,
-    rows: Vec<Row>,
+    rows: Vec<EntryRow>,
     shapes: Vec<DecisionShape>,
+    view: RunView,
 }
 
 #[derive(Serialize)]
@@ -107,31 +106,31 @@ impl Side {
             .into());
         }
         let recorded = home.source(asked)?.load()?;
-        let contract = recorded.contract.clone();
-        let mut teller = Teller::default();
+        let mut view = RunView::new(Arc::new(recorded.contract.clone()));
         let (mut rows, mut shapes) = (Vec::new(), Vec::new());
         for entry in &recorded.entries {
-            let (action, event) = Recorded::decode(entry)?;
-            shapes.push(DecisionShape::of(&action, event.as_ref()));
-            rows.push(teller.take(&contract, entry)?);
+            let decoded = Recorded::decode(entry)?;
+            let entry = decoded.entry();
+            shapes.push(DecisionShape::of(entry.action, entry.event));
+            let step = view.take(entry);
+            rows.push(EntryRow::of(&view, entry, step));
         }
         Ok(Self {
-            ledger: teller.ledger().clone(),
-            contract,
             recorded,
             rows,
             shapes,
+            view,
         })
     }
 
     fn summary(&self) -> Summary {
         Summary {
-            run_id: self.ledger.run_id().map(|id| id.as_str().to_owned()),
-            contract_hash: self.contract.contract_hash().to_string(),
+            run_id: self.view.run_id().map(|id| id.as_str().to_owned()),
+            contract_hash: self.view.contract().contract_hash().to_string(),
             entries: self.rows.len(),
-            outcome: self.ledger.outcome(),
-            counters: self.ledger.counters(),
-            elapsed_ms: self.ledger.at_ms(),
+            outcome: self.view.outcome(),
+            counters: self.view.counters(),
+            elapsed_ms: self.view.at_ms(),
         }
     }
 
@@ -173,7 +172,8 @@ impl Report {
                 break;
             }
         }
-        let contract = |side: &Side| serde_json::from_str::<Value>(&side.contract.canonical_text());
+        let contract =
+            |side: &Side| serde_json::from_str::<Value>(&side.view.contract().canonical_text());
         let contracts = (
             contract(left).map_err(std::io::Error::from)?,
             contract(right).map_err(std::io::Error::from)?,
@@ -274,7 +274,7 @@ fn told(home: &Home, report: &Report, left: &Side, right: &Side) -> String {
         let row = at
             .as_ref()
             .and_then(|at| side.rows.get(usize::try_from(at.seq).ok()?));
-        let row = row.map_or_else(|| "   –  no entry".to_owned(), Row::decision);
+        let row = row.map_or_else(|| "   –  no entry".to_owned(), EntryRow::decision);
         let _ = writeln!(out, "  {mark} {}", row.trim_end());
     }
     fields(&mut out, &divergence.fields);
@@ -293,7 +293,7 @@ fn told(home: &Home, report: &Report, left: &Side, right: &Side) -> String {
                 (_, right_places) => (right, right_places.unwrap_or_default()),
             };
             let rows = side.rows.iter().skip(places.0);
-            let rows: Vec<&Row> = rows.take(places.1.saturating_sub(places.0) + 1).collect();
+            let rows: Vec<&EntryRow> = rows.take(places.1.saturating_sub(places.0) + 1).collect();
             for row in rows.iter().take(MOST_FIELDS) {
                 let _ = writeln!(out, "     {}", row.decision().trim_end());
             }

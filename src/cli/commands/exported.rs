@@ -9,11 +9,11 @@ use super::export::write_to;
 use crate::cli::error::CliError;
 use crate::cli::escape::brief;
 use crate::cli::html::write_page;
-use crate::cli::narrator::Narrator;
-use crate::cli::recorded::{Recorded, Source, each_line};
-use crate::kernel::{Event, EventKind, OutcomeCode};
-use crate::message::Digest;
-use crate::telemetry::{AtifTrajectory, Ledger, sentence};
+use crate::cli::narration::Transition;
+use crate::cli::recorded::{Source, each_line};
+use crate::kernel::OutcomeCode;
+use crate::message::{Digest, RunId};
+use crate::telemetry::{AtifTrajectory, sentence};
 use crate::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
 
 /// Columns and rows of the recorded terminal.
@@ -35,13 +35,8 @@ pub(super) fn html(
 
 /// How the run ended, where it can be read: a page of a transcript that does not verify is made, too.
 fn code_of(source: Source) -> Option<OutcomeCode> {
-    let mut code = None;
-    let read = source.each_entry(|_, _, entry| {
-        let (action, _) = Recorded::decode(entry)?;
-        code = action.outcome.map(|outcome| outcome.code);
-        Ok(())
-    });
-    read.ok().and(code)
+    let view = source.each_step(|_, _, _| Ok(())).ok()?;
+    view.outcome().map(|outcome| outcome.code)
 }
 
 /// The lines of a file as they are, but for the texts behind the token gate.
@@ -85,12 +80,11 @@ pub(super) fn atif(mut source: Source, out: &mut dyn Write) -> Result<usize, Cli
     for stone in source.tombstones()? {
         trajectory.erased(&stone);
     }
-    let contract = source.each_entry(|contract, _, entry| {
-        let (action, event) = Recorded::decode(entry)?;
-        trajectory.take(contract, &action, event.as_ref(), entry.hash);
+    let view = source.each_step(|view, entry, _| {
+        trajectory.take(view, entry.entry());
         Ok(())
     })?;
-    let document = trajectory.finish(&contract);
+    let document = trajectory.finish(&view);
     serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     Ok(0)
@@ -98,8 +92,6 @@ pub(super) fn atif(mut source: Source, out: &mut dyn Write) -> Result<usize, Cli
 
 /// The narrated run as an asciicast, version 2: a header, then one line of JSON for each piece of output.
 pub(super) fn cast(source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
-    let mut narrator = Narrator::default();
-    let mut ledger = Ledger::new();
     let (width, height) = CAST_SIZE;
     let said = |out: &mut dyn Write, at_ms: u64, text: &str| -> Result<(), CliError> {
         let text = format!("{}\r\n", brief(text, width.saturating_mul(3)));
@@ -112,36 +104,29 @@ pub(super) fn cast(source: Source, out: &mut dyn Write) -> Result<usize, CliErro
         )?;
         Ok(())
     };
-    source.each_entry(|contract, run_id, entry| {
-        let (action, event) = Recorded::decode(entry)?;
-        let began = ledger.entries() == 0;
-        ledger.take(contract, &action, event.as_ref(), entry.hash);
-        if began {
+    let view = source.each_step(|view, entry, _| {
+        if view.entries() == 1 {
+            let run_id = view.run_id().map_or("", RunId::as_str);
             let header = json!({
                 "version": 2,
                 "width": width,
                 "height": height,
-                "timestamp": ledger.started_unix_ms() / 1000,
-                "title": format!("monolith run {run_id}", run_id = run_id.as_str()),
+                "timestamp": view.started_unix_ms() / 1000,
+                "title": format!("monolith run {run_id}"),
             });
             writeln!(out, "{header}")?;
-            if let Some(Event {
-                at_ms,
-                event: EventKind::RunStarted(started),
-            }) = &event
-                && let Some(parent) = &started.parent
-            {
+            if let Some(parent) = view.start().and_then(|start| start.parent.as_ref()) {
                 let parent = parent.run_id.as_str();
-                said(out, *at_ms, &format!("forked from run {parent}"))?;
+                said(out, view.at_ms(), &format!("forked from run {parent}"))?;
             }
         }
-        if let Some(told) = narrator.take(contract, &action, event.as_ref()) {
-            said(out, told.at_ms, &told.line())?;
+        if let Some(transition) = Transition::of(view, entry.entry()) {
+            said(out, transition.at_ms, &transition.line())?;
         }
         Ok(())
     })?;
-    let at_ms = ledger.at_ms();
-    match ledger.outcome() {
+    let at_ms = view.at_ms();
+    match view.outcome() {
         Some(outcome) => {
             said(out, at_ms, &format!("{outcome}"))?;
             said(out, at_ms, sentence(outcome.code))?;

@@ -1,15 +1,16 @@
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::entry_row::EntryRow;
 use super::overview;
-use super::story::{Row, Teller};
 use super::verify;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::recorded::Source;
-use crate::kernel::EntryKind;
+use crate::cli::recorded::{Recorded, Source};
 use crate::message::RunId;
 use crate::store::StoreReader;
+use crate::view::RunView;
 
 /// How long the store is left alone before it is asked again.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -17,41 +18,27 @@ const PAUSE: Duration = Duration::from_millis(150);
 /// `monolith show --follow`: each entry once it is durable, until the seal. Between two looks nothing is held: no lock,
 /// no transaction.
 pub(super) fn follow(home: &Home, asked: &str) -> Result<Exit, CliError> {
-    let mut rows = Vec::new();
-    let mut teller = Teller::default();
-    match home.source(asked)? {
-        source @ Source::File(_) => {
-            source.each_entry(|contract, _, entry| {
-                let row = teller.take(contract, entry)?;
-                home.screen.out(&row.line(home.screen))?;
-                keep(&mut rows, row);
-                Ok(())
-            })?;
-        }
+    let view = match home.source(asked)? {
+        source @ Source::File(_) => source.each_step(|view, entry, step| {
+            let row = EntryRow::of(view, entry.entry(), step);
+            home.screen.out(&row.line(home.screen))?;
+            Ok(())
+        })?,
         Source::Run(run_id, mut reader) => {
-            let mut next = 0;
-            loop {
-                let sealed = look(
-                    home,
-                    &run_id,
-                    &mut reader,
-                    &mut teller,
-                    &mut next,
-                    &mut rows,
-                )?;
-                if sealed {
-                    break;
-                }
-                // Nobody wakes this thread: it is the pause that ends.
+            let contract = reader.read_run(&run_id)?.contract()?;
+            let mut view = RunView::new(Arc::new(contract));
+            while !look(home, &run_id, &mut reader, &mut view)? {
+                // Nothing wakes this thread: it is the pause that ends.
                 std::thread::park_timeout(PAUSE);
             }
+            view
         }
-    }
-    let end = overview::end(home.screen, teller.ledger(), &rows, None);
+    };
+    let end = overview::end(home.screen, &view, None);
     home.screen.out(&format!("\n{end}"))?;
     let trust = home.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(home.source(asked)?, true, &trust)?;
-    match (&report.first_bad, teller.ledger().outcome()) {
+    match (&report.first_bad, view.outcome()) {
         (Some(bad), _) => {
             let place = verify::place(bad);
             home.screen.out(&format!("NOT VERIFIED: {place}\n"))?;
@@ -66,35 +53,21 @@ pub(super) fn follow(home: &Home, asked: &str) -> Result<Exit, CliError> {
     }
 }
 
-/// Tells what has come since; whether the seal has.
+/// Shows what has come since; returns whether the seal has.
 fn look(
     home: &Home,
     run_id: &RunId,
     reader: &mut StoreReader,
-    teller: &mut Teller,
-    next: &mut u64,
-    rows: &mut Vec<Row>,
+    view: &mut RunView,
 ) -> Result<bool, CliError> {
-    let run = reader.read_run(run_id)?.starting_at(*next);
-    let contract = run.contract()?;
-    for entry in run {
-        let entry = entry?;
-        *next = entry.seq.saturating_add(1);
-        let row = teller.take(&contract, &entry)?;
+    for entry in reader.read_run(run_id)?.starting_at(view.entries()) {
+        let entry = Recorded::decode(&entry?)?;
+        let step = view.take(entry.entry());
+        let row = EntryRow::of(view, entry.entry(), step);
         home.screen.out(&row.line(home.screen))?;
-        let sealed = row.action.kind == EntryKind::Seal;
-        keep(rows, row);
-        if sealed {
+        if row.is_seal() {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// Only the last rule that fired is told again at the end.
-fn keep(rows: &mut Vec<Row>, row: Row) {
-    if row.action.predicate.is_some() {
-        rows.clear();
-        rows.push(row);
-    }
 }

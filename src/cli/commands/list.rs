@@ -12,8 +12,8 @@ use crate::cli::recorded::Recorded;
 use crate::cli::standing::Standing;
 use crate::message::{Digest, RunId};
 use crate::store::{DamagedRow, Lineage, RunFilter, RunRow, StoreReader};
-use crate::telemetry::Approvals;
 use crate::transcript::ParentFound;
+use crate::view::Approvals;
 
 /// How many entries may follow the one that asked: those of processes that went on with the run.
 const TAIL: u64 = 16;
@@ -163,8 +163,9 @@ fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
     };
     let tail = run.starting_at(row.length.saturating_sub(TAIL));
     for entry in tail.filter_map(Result::ok) {
-        if let Ok((action, event)) = Recorded::decode(&entry) {
-            approvals.take(&action, event.as_ref());
+        if let Ok(decoded) = Recorded::decode(&entry) {
+            let entry = decoded.entry();
+            approvals.take(entry.action, entry.event);
         }
     }
     approvals.awaited().is_some()

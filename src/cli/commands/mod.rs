@@ -10,7 +10,10 @@ pub(super) mod contract;
 pub(super) mod corpus;
 pub(super) mod demo;
 mod diff;
+#[cfg(test)]
+mod display_tests;
 pub(super) mod doctor;
+mod entry_row;
 pub(super) mod erase;
 pub(super) mod export;
 mod exported;
@@ -38,9 +41,9 @@ mod replay_live;
 pub(super) mod resume;
 pub(super) mod run;
 pub(super) mod show;
+mod shown_run;
 mod signals;
 pub(super) mod slow_tool;
-mod story;
 #[cfg(feature = "local")]
 pub(super) mod template;
 mod tree;

@@ -1,64 +1,87 @@
-//! A run as `monolith show` tells it: header, one line for each entry, calls, and how it ended.
+//! A run as `monolith show` lays it out: header, one line for each entry, calls, and how it ended.
 
 use std::fmt::Write as _;
 
+use super::entry_row::EntryRow;
 use super::list::forked_from;
-use super::story::{Row, Story};
+use super::shown_run::ShownRun;
 use crate::cli::escape::{brief, line};
-use crate::cli::narrator::target_name;
+use crate::cli::narration::{call_end, target_name};
 use crate::cli::numbers::{counted, grouped, seconds, utc};
 use crate::cli::screen::{Screen, Style};
 use crate::cli::standing::Standing;
-use crate::contract::{Completion, ExecutionContract, Grounds, ToolPolicy};
-use crate::kernel::{EntryKind, Predicate};
-use crate::message::{Role, RunId};
-use crate::telemetry::Ledger;
+use crate::contract::{Completion, Grounds, ToolPolicy};
+use crate::message::RunId;
+use crate::telemetry;
+use crate::view::{ApprovalEnd, Call, RunView};
 
 const BAR: u64 = 20;
 
-/// The whole of it; `verified` says how far it is.
-pub(super) fn overview(screen: Screen, story: &Story, verified: &str) -> String {
-    let mut out = header(screen, story, verified);
+/// The whole of it; `verified` states how far it is verified.
+pub(super) fn overview(screen: Screen, run: &ShownRun, verified: &str) -> String {
+    let view = &run.view;
+    let mut out = header(screen, run, verified);
     out.push('\n');
-    for row in &story.rows {
+    for row in &run.rows {
         out.push_str(&row.line(screen));
     }
-    if !story.calls.is_empty() {
-        let _ = writeln!(out, "\n{}", calls(story));
+    if !view.calls().is_empty() {
+        let _ = writeln!(out, "\n{}", calls(view));
     }
-    let is_open = story.ledger.outcome().is_none();
+    let is_open = view.outcome().is_none();
     let none = if is_open {
         "no result yet"
     } else {
         "no result"
     };
-    let awaited = story.ledger.approvals().awaited().filter(|_| is_open);
-    for (call, told) in &story.calls {
-        let waits = awaited.filter(|(waiting, _)| waiting == call);
+    let awaited = view.approvals().awaited().filter(|_| is_open);
+    for (number, call) in view.calls() {
+        let waits = awaited.filter(|(waiting, _)| waiting == number);
         let waits =
             waits.map(|(_, hash)| format!("waits for an approval of its arguments, blake3 {hash}"));
-        let ended = told.ended.as_deref().or(waits.as_deref()).unwrap_or(none);
-        let arguments = brief(&told.arguments, 200);
-        let _ = writeln!(out, "  {call}  {} {arguments}", line(&told.name));
+        let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
+        let arguments = brief(&call.arguments, 200);
+        let name = if call.name.is_empty() {
+            "a call".to_owned()
+        } else {
+            line(&call.name)
+        };
+        let _ = writeln!(out, "  {number}  {name} {arguments}");
         let _ = writeln!(out, "     {ended}");
     }
     out.push('\n');
-    out.push_str(&end(screen, &story.ledger, &story.rows, story.standing));
+    out.push_str(&end(screen, view, run.standing));
     out
 }
 
+/// How a call ended, or why it was not started; none where neither is known.
+fn ended(call: &Call) -> Option<String> {
+    if call.is_started() {
+        return call.reported().map(call_end);
+    }
+    let end = match call.approval? {
+        ApprovalEnd::Allowed => return None,
+        ApprovalEnd::Refused => "denied: approval, a person refused it",
+        ApprovalEnd::Expired => "denied: approval, nobody answered in time",
+        ApprovalEnd::Stopped => "not started: the run was stopped while it waited",
+    };
+    Some(end.to_owned())
+}
+
 /// How many calls there were; one that still runs has not failed.
-fn calls(story: &Story) -> String {
-    let is_open = story.ledger.outcome().is_none();
-    let unanswered = story.calls.values();
-    let unanswered = unanswered.filter(|call| call.started && call.ended.is_none());
+fn calls(view: &RunView) -> String {
+    let calls = || view.calls().values();
+    let is_open = view.outcome().is_none();
+    let unanswered = calls().filter(|call| call.is_started() && call.reported().is_none());
     let running = if is_open { unanswered.count() } else { 0 };
-    let failed = story.ledger.failed_calls_count().saturating_sub(running);
-    let mut out = format!("{}, {failed} failed", counted(story.calls.len(), "call"));
+    let executions = calls().flat_map(|call| &call.executions);
+    let failed = executions.filter(|execution| !execution.is_ok()).count();
+    let failed = failed.saturating_sub(running);
+    let mut out = format!("{}, {failed} failed", counted(view.calls().len(), "call"));
     if running > 0 {
         let _ = write!(out, ", {running} without a result yet");
     }
-    let kept_back = story.calls.values().filter(|call| !call.started).count();
+    let kept_back = calls().filter(|call| !call.is_started()).count();
     if kept_back > 0 {
         let _ = write!(out, ", {kept_back} not started");
     }
@@ -66,66 +89,60 @@ fn calls(story: &Story) -> String {
 }
 
 /// Why the run ended as it did.
-pub(super) fn why(screen: Screen, story: &Story) -> String {
-    let (rows, ledger) = (&story.rows, &story.ledger);
-    let mut out = end(screen, ledger, rows, story.standing);
-    let decided = rows.iter().rev().find(|row| row.action.predicate.is_some());
-    if let (Some(row), Some(_)) = (decided, ledger.outcome()) {
-        let action = &row.action;
+pub(super) fn why(screen: Screen, run: &ShownRun) -> String {
+    let view = &run.view;
+    let mut out = end(screen, view, run.standing);
+    if let (Some(decided), Some(_)) = (view.decision(), view.outcome()) {
         let _ = writeln!(
             out,
             "\nDecided in entry {}, {} → {}, {} into the run.",
-            action.seq,
-            action.from,
-            action.to,
-            seconds(row.at_ms)
+            decided.seq,
+            decided.from,
+            decided.to,
+            seconds(decided.at_ms)
         );
-        out.push_str(
-            match action.predicate.map_or(0, |predicate| predicate.item) {
-                0 => "PRECHECK performs all its checks; the first that failed gave the code.\n",
-                1 => "Predicates are asked in their order; this is the first of all.\n",
-                _ => "Predicates are asked in their order; none before this one held.\n",
-            },
-        );
-        for check in &action.checks {
+        out.push_str(match decided.predicate.item {
+            0 => "PRECHECK performs all its checks; the first that failed gave the code.\n",
+            1 => "Predicates are asked in their order; this is the first of all.\n",
+            _ => "Predicates are asked in their order; none before this one held.\n",
+        });
+        let checks = &view.preflight().checks;
+        for check in checks.iter().filter(|_| decided.predicate.item == 0) {
             let verdict = if check.ok { "ok    " } else { "FAILED" };
             let detail = brief(&check.detail, 400);
             let _ = writeln!(out, "  {verdict}  {:?}  {detail}", check.name);
         }
     }
     out.push_str("\nBefore it:\n");
-    let before = rows.iter().filter(|row| row.action.kind != EntryKind::Seal);
-    let before: Vec<&Row> = before.collect();
+    let before = run.rows.iter().filter(|row| !row.is_seal());
+    let before: Vec<&EntryRow> = before.collect();
     for row in before.iter().skip(before.len().saturating_sub(6)) {
         out.push_str(&row.line(screen));
     }
     out.push_str("\nUsed:\n");
-    out.push_str(&budgets(&story.contract, ledger));
+    out.push_str(&budgets(view));
     out
 }
 
-fn header(screen: Screen, story: &Story, verified: &str) -> String {
-    let (contract, ledger) = (&story.contract, &story.ledger);
-    let began = utc(ledger.started_unix_ms());
-    let run_id = story.run_id.as_ref().map_or("", RunId::as_str);
+fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
+    let view = &run.view;
+    let contract = view.contract();
+    let began = utc(view.started_unix_ms());
+    let run_id = view.run_id().map_or("", RunId::as_str);
     let run_id = screen.paint_out(Style::Bold, run_id);
     let mut out = format!("run       {run_id}, begun {began} UTC\n");
-    let started = story.started.as_ref();
     let _ = writeln!(
         out,
         "contract  {}, hash {}",
         line(contract.contract_id()),
         contract.contract_hash().short(16)
     );
-    if let Some(forked) = forked(story) {
+    if let Some(forked) = forked(run) {
         let _ = writeln!(out, "parent    {}", line(&forked));
     }
-    let task = started.and_then(|started| {
-        let mut messages = started.messages.iter().rev();
-        messages.find(|message| message.role == Role::User)
-    });
-    if let Some(task) = task {
-        let _ = writeln!(out, "task      {}", brief(&task.content, 200));
+    let start = view.start();
+    if let Some(task) = start.and_then(|start| start.task.as_deref()) {
+        let _ = writeln!(out, "task      {}", brief(task, 200));
     }
     let policy = match contract.tool_policy {
         ToolPolicy::Required => "tools required",
@@ -138,7 +155,7 @@ fn header(screen: Screen, story: &Story, verified: &str) -> String {
         Grounds::Default => "by default".to_owned(),
         Grounds::ChatPage => "page chat".to_owned(),
         Grounds::CodeIntent => {
-            let words = started.map(|started| started.intent_words.join(", "));
+            let words = start.map(|start| start.intent_words.join(", "));
             format!("page code, words: {}", line(&words.unwrap_or_default()))
         }
         Grounds::CodeConceptual => "page code, no word of intent".to_owned(),
@@ -160,22 +177,22 @@ fn header(screen: Screen, story: &Story, verified: &str) -> String {
         .map(|index| target_name(contract, u32::try_from(index).unwrap_or(u32::MAX)))
         .collect();
     let _ = writeln!(out, "targets   {}", targets.join(", "));
-    out.push_str(&budgets(contract, ledger));
-    let head = ledger.head().map(|head| head.short(16)).unwrap_or_default();
+    out.push_str(&budgets(view));
+    let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(
         out,
         "chain     {} entries, head {head}, {verified}",
-        story.rows.len()
+        view.entries()
     );
     out
 }
 
 /// The run that this one was forked from. A file does not hold it, so only its head is known there.
-fn forked(story: &Story) -> Option<String> {
-    if let Some(lineage) = &story.lineage {
+fn forked(run: &ShownRun) -> Option<String> {
+    if let Some(lineage) = &run.lineage {
         return Some(forked_from(lineage));
     }
-    let parent = story.started.as_ref()?.parent.as_ref()?;
+    let parent = run.view.start()?.parent.as_ref()?;
     let (run_id, head) = (&parent.run_id, parent.head.short(16));
     Some(format!(
         "forked from {run_id} at the entry with the hash {head}"
@@ -183,8 +200,8 @@ fn forked(story: &Story) -> Option<String> {
 }
 
 /// What was used of each limit.
-fn budgets(contract: &ExecutionContract, ledger: &Ledger) -> String {
-    let used = ledger.counters();
+fn budgets(view: &RunView) -> String {
+    let (contract, used) = (view.contract(), view.counters());
     let mut out = String::new();
     let mut bar = |name: &str, used: u64, limit: Option<u64>| {
         let shown = match limit {
@@ -209,7 +226,7 @@ fn budgets(contract: &ExecutionContract, ledger: &Ledger) -> String {
     if let Some(limit) = &contract.max_cost_micro_usd {
         bar("micro-usd", used.cost_micro_usd, Some(limit.0));
     }
-    bar("ms", ledger.at_ms(), Some(contract.total_timeout_ms));
+    bar("ms", view.at_ms(), Some(contract.total_timeout_ms));
     out
 }
 
@@ -230,13 +247,8 @@ fn filled(used: u64, limit: u64) -> String {
 }
 
 /// The outcome, in its words and in one sentence.
-pub(super) fn end(
-    screen: Screen,
-    ledger: &Ledger,
-    rows: &[Row],
-    standing: Option<Standing>,
-) -> String {
-    let Some(outcome) = ledger.outcome() else {
+pub(super) fn end(screen: Screen, view: &RunView, standing: Option<Standing>) -> String {
+    let Some(outcome) = view.outcome() else {
         return match standing {
             Some(Standing::Running { pid: Some(pid) }) => {
                 format!("no end yet: the run is in progress, process {pid} drives it\n")
@@ -257,9 +269,9 @@ pub(super) fn end(
     } else {
         Style::Bad
     };
-    let predicate: Option<Predicate> = rows.iter().rev().find_map(|row| row.action.predicate);
-    let predicate = predicate.map(|predicate| format!("   {predicate}"));
-    let why = ledger.why().unwrap_or_default();
+    let decided = view.decision();
+    let predicate = decided.map(|decided| format!("   {}", decided.predicate));
+    let why = telemetry::why(view).unwrap_or_default();
     format!(
         "{}{}\n{} Exit code {}.\n",
         screen.paint_out(style, &outcome.to_string()),

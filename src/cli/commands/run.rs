@@ -1,4 +1,5 @@
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -25,6 +26,7 @@ use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Durability, Store};
 use crate::telemetry::AgentResult;
+use crate::view::RunView;
 
 /// How often whoever watches may see that something is waited for.
 const TICK: Duration = Duration::from_millis(100);
@@ -198,21 +200,26 @@ pub(super) fn drive_to_the_end(
     // A file operation that never returns must not keep a finished run's process alive.
     runtime.shutdown_timeout(LINGER);
     live.rest();
-    let (ledger, predicate) = live.seen();
     match driven {
-        Ok(finished) => Ok(Ended {
-            result: AgentResult::of_run(&finished.run, &ledger),
-            predicate,
-        }),
-        Err(error) if ledger.entries() > 0 => {
-            let exit = Exit::from(&error);
-            let result = AgentResult::cut_off(&ledger, exit.0, error.reason(), error.summary());
-            Err(Broken {
-                error,
-                result: Some(Box::new(result)),
+        Ok(finished) => {
+            // A run that has ended has entries.
+            let contract = || Arc::clone(finished.run.contract());
+            let view = live.view().unwrap_or_else(|| RunView::new(contract()));
+            Ok(Ended {
+                result: AgentResult::of_run(&finished.run, &view),
+                predicate: view.decision().map(|decision| decision.predicate),
             })
         }
-        Err(error) => Err(error.into()),
+        Err(error) => {
+            let result = live.view().map(|view| {
+                let exit = Exit::from(&error);
+                AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
+            });
+            Err(Broken {
+                error,
+                result: result.map(Box::new),
+            })
+        }
     }
 }
 
@@ -326,7 +333,8 @@ mod tests {
         let live = Live::new(Screen::of_process(&environment));
         let recorded = Source::File(golden.into()).load().unwrap();
         let entries = &recorded.entries[..2];
-        live.recall(&recorded.contract, entries).unwrap();
+        let contract = Arc::new(recorded.contract.clone());
+        live.recall(&contract, entries).unwrap();
         live
     }
 

@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::story::Story;
+use super::shown_run::ShownRun;
 use super::{diff, follow, overview, tree, verify};
 use crate::cli::args::ShowArgs;
 use crate::cli::error::{CliError, TranscriptFault};
@@ -81,8 +81,8 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
             Source::Run(run_id, _) => home.first_of(run_id)?,
             Source::File(_) => None,
         };
-        let (run, ledger) = source.fold(first)?;
-        let result = AgentResult::of_run(&run, &ledger);
+        let (run, view) = source.fold(first)?;
+        let result = AgentResult::of_run(&run, &view);
         home.screen.out_json(&result)?;
         return Ok(Exit(result.exit_code));
     }
@@ -108,22 +108,22 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
             _ => Ok(Exit::OK),
         };
     }
-    let story = Story::read(source)?;
+    let run = ShownRun::read(source)?;
     home.screen.out(&if form.why {
-        overview::why(home.screen, &story)
+        overview::why(home.screen, &run)
     } else {
-        overview::overview(home.screen, &story, verified)
+        overview::overview(home.screen, &run, verified)
     })?;
-    let outcome = story.ledger.outcome();
-    if let (true, None, Some(run_id)) = (stored, outcome, &story.run_id) {
+    let outcome = run.view.outcome();
+    if let (true, None, Some(run_id)) = (stored, outcome, run.view.run_id()) {
         let hint =
             |command: &str| home.hint(&format!("{command} {}", home.brief_name(run_id.as_str())));
-        let awaits = story.ledger.approvals().awaited().is_some();
-        if awaits && story.standing != Some(Standing::Elsewhere) {
+        let awaits = run.view.approvals().awaited().is_some();
+        if awaits && run.standing != Some(Standing::Elsewhere) {
             home.screen
                 .out(&format!("Answer it: {}\n", hint("approve")))?;
         }
-        let text = match story.standing {
+        let text = match run.standing {
             Some(Standing::Interrupted) => format!("Go on with it: {}\n", hint("resume")),
             Some(Standing::Running { .. }) => {
                 format!("Watch it: {} --follow\n", hint("show"))

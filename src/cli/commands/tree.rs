@@ -9,8 +9,9 @@ use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::recorded::{Recorded, Source};
 use crate::cli::screen::Style;
-use crate::kernel::{EventKind, ParentRun};
+use crate::kernel::ParentRun;
 use crate::store::{DamagedRow, RunFilter, RunRow, StoreError, StoreReader};
+use crate::view::RunStart;
 
 /// How many runs of the store are looked through.
 const MOST_RUNS: usize = 100_000;
@@ -144,11 +145,9 @@ fn parent_of(reader: &mut StoreReader, row: &RunRow) -> Result<Option<ParentRun>
     let Some(first) = reader.read_run(&row.run_id)?.next() else {
         return Ok(None);
     };
-    let event = Recorded::decode(&first?).ok().and_then(|(_, event)| event);
-    Ok(match event.map(|event| event.event) {
-        Some(EventKind::RunStarted(started)) => started.parent,
-        _ => None,
-    })
+    let first = Recorded::decode(&first?).ok();
+    let start = first.and_then(|first| RunStart::of(&first.into_event()?));
+    Ok(start.and_then(|start| start.parent))
 }
 
 #[cfg(test)]

@@ -6,5 +6,7 @@
 //! The page gets the exact bytes of the transcript, the machine's edges and one sentence; everything else it computes.
 
 mod page;
+#[cfg(test)]
+mod run_tests;
 
 pub(super) use page::write_page;

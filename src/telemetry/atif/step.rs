@@ -2,15 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::ExecutionContract;
-use crate::kernel::Action;
 use crate::message::AgentMessage;
-
-pub(super) fn contract_model(contract: &ExecutionContract, action: &Action) -> Option<String> {
-    let target = usize::try_from(action.target).ok();
-    let target = target.and_then(|index| contract.targets.get(index))?;
-    Some(target.model.clone())
-}
 
 pub(super) fn calls_of(step: &mut Map<String, Value>, message: &AgentMessage) {
     if message.tool_calls.is_empty() {

@@ -24,10 +24,7 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
             AgentOutcome::FailedBudgetExhausted,
             OutcomeCode::AttemptsExhausted,
         ));
-        let event = Event { at_ms, event };
-        let (contract, ledger) = (&fed.contract, &mut fed.ledger);
-        ledger.take(contract, &action, Some(&event), Digest::ZERO);
-        fed.seq += 1;
+        fed.take_action(&action, Some(&Event { at_ms, event }));
     };
     let ask = |inference| EffectRecord::Infer {
         attempt: 1,
@@ -46,8 +43,9 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
     take(&mut fed, 2, 3, failed(2, "of a summary"), vec![ask(3)]);
     take(&mut fed, 3, 3, failed(3, "of the last turn"), Vec::new());
     let why = "Every attempt of the turn ended in a provider error. (model: of the last turn)";
-    assert_eq!(fed.ledger.why().as_deref(), Some(why));
-    let purposes = fed.ledger.lines().iter().map(|line| {
+    assert_eq!(reason::why(&fed.view).as_deref(), Some(why));
+    let lines = fed.lines();
+    let purposes = lines.iter().map(|line| {
         let line = serde_json::to_value(line).unwrap();
         (line["turn"].clone(), line["purpose"].clone())
     });
@@ -61,13 +59,13 @@ fn a_summary_that_failed_and_an_earlier_turn_are_no_attempts_of_the_last() {
 
 #[test]
 fn a_turn_without_an_answer_names_every_fault_of_it_once() {
-    let (_, ledger) = run_of(&[
+    let (_, view) = run_of(&[
         failed(1, "overloaded"),
         failed(2, "no such model"),
         failed(3, "overloaded"),
     ]);
     let why = "Every attempt of the turn ended in a provider error. (model: overloaded; model: no such model)";
-    assert_eq!(ledger.why().as_deref(), Some(why));
+    assert_eq!(reason::why(&view).as_deref(), Some(why));
 }
 
 /// Two calls run beside each other; the later one fails as tools do, and the end is the other's.
@@ -107,9 +105,9 @@ fn the_call_whose_answer_was_no_result_is_named_and_no_other() {
                 sample::action(fed.seq, EntryKind::Noted, State::Commit, State::Commit);
             let (class, code) = (AgentOutcome::FailedValidation, OutcomeCode::ToolEnvelope);
             action.outcome = Some(Outcome::new(class, code));
-            fed.ledger.take(&fed.contract, &action, None, Digest::ZERO);
-            assert_eq!(fed.ledger.cause(), Some(error));
-            let line = serde_json::to_value(&fed.ledger.lines()[0]).unwrap();
+            fed.take_action(&action, None);
+            assert_eq!(reason::cause(&fed.view).as_deref(), Some(error));
+            let line = serde_json::to_value(&fed.lines()[0]).unwrap();
             assert_eq!(
                 (&line["status"], &line["error"]),
                 (&json!("failed"), &json!(error))

@@ -24,15 +24,21 @@ fn a_call_that_nobody_could_read_does_not_look_like_one_without_arguments() {
         {"id": "b", "name": "read", "arguments": {}, "fault": "ARGS_NOT_OBJECT"},
     ]);
     assert_eq!(told["tool_calls"], calls);
-    let contract = sample::contract();
     let mut trajectory = AtifTrajectory::new();
     let action = sample::action(1, EntryKind::Noted, State::Infer, State::Infer);
     let event = Event {
         at_ms: 1,
         event: returned(Some(message)),
     };
-    trajectory.take(&contract, &action, Some(&event), Digest::ZERO);
-    let document = trajectory.finish(&contract);
+    let entry = Entry {
+        action: &action,
+        event: Some(&event),
+        hash: Digest::ZERO,
+    };
+    let mut view = RunView::new(Arc::new(sample::contract()));
+    view.take(entry);
+    trajectory.take(&view, entry);
+    let document = trajectory.finish(&view);
     let steps = document["steps"].as_array().unwrap();
     let step = steps.iter().find(|step| step["source"] == "agent").unwrap();
     assert_eq!(step["extra"]["faults"], json!({"b": "ARGS_NOT_OBJECT"}));

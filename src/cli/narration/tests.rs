@@ -6,11 +6,11 @@ use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ServerCapability, ServerKind,
     TargetCapability, ToolCapability, Validators,
 };
-use crate::kernel::{Effect, Probed, ProbedTarget, Run, RunStarted};
+use crate::kernel::{Effect, Event, Probed, ProbedTarget, Run, RunStarted, ToolReturned};
 use crate::message::{
-    AdapterStatus, AgentMessage, ContentBlock, Digest, FailureCode, InferenceSeq, ObjectText,
-    ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role, RunId, StopReason,
-    ToolEnvelope, ToolInvocation, Usage,
+    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, FailureCode, InferenceSeq,
+    ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Role, RunId, StopReason,
+    ToolEnvelope, ToolInvocation, ToolOutcome, Usage,
 };
 
 fn contract() -> ExecutionContract {
@@ -126,15 +126,17 @@ fn check(events: &[EventKind], expect: &[&str]) {
     };
     let validators = Arc::new(Validators::compile(&contract));
     let (mut run, first) = Run::start(Arc::clone(&contract), validators, started);
-    let mut narrator = Narrator::default();
+    let mut view = RunView::new(Arc::clone(&contract));
     let mut lines = Vec::new();
     let mut take = |effects: Vec<Effect>| {
         for effect in effects {
             if let Effect::Append(entries) = effect {
-                let told = entries
-                    .iter()
-                    .filter_map(|e| narrator.take(&contract, &e.action, e.event.as_ref()));
-                lines.extend(told.map(|told| told.line()));
+                for draft in &entries {
+                    let entry = Entry::sealed(draft, Digest::ZERO);
+                    view.take(entry);
+                    let transition = Transition::of(&view, entry);
+                    lines.extend(transition.map(|transition| transition.line()));
+                }
             }
         }
     };

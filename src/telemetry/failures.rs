@@ -1,0 +1,70 @@
+//! Why a request, a call or a report failed, in the words of the accounting.
+
+use crate::view::{
+    Activity, CallEnd, Execution, Report, ReportFault, Request, RequestEnd, RunView,
+};
+
+/// What is stated until the answer is there.
+const UNANSWERED: &str = "no answer was recorded";
+/// What is stated of a report that kept to its form and still counted for nothing, where the machine stated nothing else.
+const UNCOUNTED: &str = "the report did not count";
+
+/// Why the activity failed; none where it did not.
+pub(super) fn of_activity(view: &RunView, activity: Activity) -> Option<String> {
+    match activity {
+        Activity::Request(inference) => of_request(view.request(inference)?),
+        Activity::Execution(call, place) => of_execution(view.call(call)?.executions.get(place)?),
+        Activity::Report(place) => of_report(view.reports().get(place)?),
+    }
+}
+
+pub(super) fn of_request(request: &Request) -> Option<String> {
+    Some(match &request.end {
+        None => UNANSWERED.to_owned(),
+        Some(RequestEnd::Returned {
+            failure_code,
+            pointer,
+            ..
+        }) => {
+            let pointer = pointer.as_deref().unwrap_or_default();
+            format!("{} at {pointer:?}", (*failure_code)?)
+        }
+        Some(RequestEnd::Failed { class, message }) => format!("{}: {message}", class.as_str()),
+        Some(RequestEnd::Lost) => "lost: the process ended before the answer".to_owned(),
+        Some(RequestEnd::GivenUp) => "cancelled".to_owned(),
+    })
+}
+
+pub(super) fn of_execution(execution: &Execution) -> Option<String> {
+    if let Some(detail) = execution.malformed() {
+        return Some(format!("malformed result: {detail}"));
+    }
+    Some(match execution.end.as_ref() {
+        None => UNANSWERED.to_owned(),
+        Some(CallEnd::Returned(result)) => {
+            let error = result.error.as_ref()?;
+            format!("{}: {}", error.code, error.message)
+        }
+        Some(CallEnd::Malformed { detail }) => format!("malformed result: {detail}"),
+        Some(CallEnd::TimedOut) => "timeout".to_owned(),
+        Some(CallEnd::ConnectionLost { detail }) => format!("connection lost: {detail}"),
+        Some(CallEnd::Cancelled | CallEnd::GivenUp) => "cancelled".to_owned(),
+        Some(CallEnd::ToolChanged) => "the server no longer offers this tool".to_owned(),
+        Some(CallEnd::Lost) => "interrupted, effect unknown".to_owned(),
+    })
+}
+
+pub(super) fn of_report(report: &Report) -> Option<String> {
+    Some(match (report.counted, &report.fault) {
+        (Some(true), _) => return None,
+        (None, _) | (Some(false), None) => UNCOUNTED.to_owned(),
+        (Some(false), Some(ReportFault::HeldBack)) => {
+            "held back by the token gate: no call of the run had been validated".to_owned()
+        }
+        (Some(false), Some(ReportFault::Form { pointer, rule })) => {
+            format!("TOOL_VALIDATION_ERROR: {pointer}: {rule}")
+        }
+        (Some(false), Some(ReportFault::Cut)) => "cut at the output limit".to_owned(),
+        (Some(false), Some(ReportFault::Refused(note))) => note.clone(),
+    })
+}

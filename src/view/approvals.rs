@@ -1,0 +1,73 @@
+use crate::kernel::{Action, EffectRecord, EntryKind, Event, EventKind};
+use crate::message::{CallSeq, Digest};
+
+/// The call that waits for a person, and how many were not allowed. It may be fed with the last entries of a run alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Approvals {
+    awaited: Option<(CallSeq, Digest)>,
+    expired: usize,
+    refused: usize,
+}
+
+/// What became of a call that waited for a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ApprovalEnd {
+    /// A person allowed it.
+    Allowed,
+    /// A person refused it.
+    Refused,
+    /// `approval_timeout_ms` passed first.
+    Expired,
+    /// The run was stopped or ended first.
+    Stopped,
+}
+
+impl Approvals {
+    /// Takes the next entry; returns what became of the call that waited, where the entry settles that.
+    pub(crate) fn take(
+        &mut self,
+        action: &Action,
+        event: Option<&Event>,
+    ) -> Option<(CallSeq, ApprovalEnd)> {
+        let end = match event.map(|event| &event.event) {
+            // What the machine ignores, and a process that goes on with the run, leave the call where it is.
+            _ if action.kind == EntryKind::Ignored => None,
+            None | Some(EventKind::Resumed(_)) => None,
+            Some(EventKind::ApprovalGiven(_)) => Some(ApprovalEnd::Allowed),
+            Some(EventKind::ApprovalDenied(_)) => Some(ApprovalEnd::Refused),
+            Some(EventKind::TimerFired) => Some(ApprovalEnd::Expired),
+            Some(_) => Some(ApprovalEnd::Stopped),
+        };
+        let settled = end.and_then(|end| Some((self.awaited.take()?.0, end)));
+        match settled {
+            Some((_, ApprovalEnd::Refused)) => self.refused = self.refused.saturating_add(1),
+            Some((_, ApprovalEnd::Expired)) => self.expired = self.expired.saturating_add(1),
+            Some((_, ApprovalEnd::Allowed | ApprovalEnd::Stopped)) | None => {}
+        }
+        for effect in &action.effects {
+            if let EffectRecord::AwaitApproval {
+                arguments_hash,
+                call,
+            } = effect
+            {
+                self.awaited = Some((*call, *arguments_hash));
+            }
+        }
+        settled
+    }
+
+    /// The call that waits now, and the hash of its arguments.
+    pub(crate) const fn awaited(&self) -> Option<(CallSeq, Digest)> {
+        self.awaited
+    }
+
+    /// How many calls a person refused.
+    pub(crate) const fn refused(&self) -> usize {
+        self.refused
+    }
+
+    /// How many calls waited longer than `approval_timeout_ms`.
+    pub(crate) const fn expired(&self) -> usize {
+        self.expired
+    }
+}

@@ -1,0 +1,111 @@
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::contract::BATCH;
+use crate::message::{AgentMessage, CallSeq, Digest, InferenceSeq, ObjectText, ToolInvocation};
+
+/// A call that a message of the model asked for: of the message itself, or in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AskedCall {
+    /// The argument text.
+    pub(super) arguments: String,
+    /// The id of the batch that holds it, where one does.
+    pub(super) batch: Option<String>,
+    /// Its id; of a call in a batch, the batch's id, a slash, and its number from 1.
+    pub(super) id: String,
+    /// The response that its message came in.
+    pub(super) inference: InferenceSeq,
+    /// The exposed tool name.
+    pub(super) name: String,
+    /// Whether an approval of it has been asked for.
+    awaited: Option<CallSeq>,
+}
+
+/// The calls of the message that came last, summaries aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct AskedCalls {
+    last: Vec<AskedCall>,
+    total: u64,
+}
+
+/// The arguments of a batch.
+#[derive(Deserialize)]
+struct Batch {
+    calls: Vec<Part>,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    arguments: Box<RawValue>,
+    tool: String,
+}
+
+impl AskedCalls {
+    /// A response came; one without a message asks for nothing.
+    pub(super) fn take(&mut self, inference: InferenceSeq, message: Option<&AgentMessage>) {
+        let calls = message.map_or(&[][..], |message| &message.tool_calls);
+        let count = u64::try_from(calls.len()).unwrap_or(u64::MAX);
+        self.total = self.total.saturating_add(count);
+        self.last = calls
+            .iter()
+            .flat_map(|call| read(inference, call))
+            .collect();
+    }
+
+    /// How many calls all messages asked for; a batch counts as one.
+    pub(super) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The call of that id.
+    pub(super) fn of_id(&self, id: &str) -> Option<&AskedCall> {
+        self.last.iter().find(|asked| asked.id == id)
+    }
+
+    /// The call that `call` is, which waits for a person: all that is recorded of it is the hash of its arguments. `waits` tells
+    /// which names need an approval.
+    pub(super) fn awaiting(
+        &mut self,
+        call: CallSeq,
+        hash: Digest,
+        waits: impl Fn(&str) -> bool,
+    ) -> Option<&AskedCall> {
+        let asked = self.last.iter_mut().find(|asked| {
+            asked.awaited.is_none()
+                && waits(&asked.name)
+                && Digest::of(asked.arguments.as_bytes()) == hash
+        })?;
+        asked.awaited = Some(call);
+        Some(asked)
+    }
+}
+
+/// A call, or those that a batch holds. What cannot be read is never started.
+fn read(inference: InferenceSeq, call: &ToolInvocation) -> Vec<AskedCall> {
+    let one =
+        |id: String, name: String, arguments: &ObjectText, batch: Option<&String>| AskedCall {
+            arguments: arguments.to_string(),
+            awaited: None,
+            batch: batch.cloned(),
+            id,
+            inference,
+            name,
+        };
+    let id = &call.id;
+    if call.name != BATCH {
+        return vec![one(id.clone(), call.name.clone(), &call.arguments, None)];
+    }
+    let batch: Result<Batch, _> = serde_json::from_str(call.arguments.as_str());
+    let parts = batch.map_or_else(|_| Vec::new(), |batch| batch.calls);
+    let parts = parts.into_iter().zip(1_usize..);
+    let parts = parts.filter_map(|(part, number)| {
+        let arguments = ObjectText::parse(part.arguments.get()).ok()?;
+        Some(one(
+            format!("{id}/{number}"),
+            part.tool,
+            &arguments,
+            Some(id),
+        ))
+    });
+    parts.collect()
+}

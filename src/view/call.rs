@@ -1,0 +1,163 @@
+use super::ApprovalEnd;
+use crate::kernel::DroppedResult;
+use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, ToolOutcome};
+
+/// A call that was started, or that waits or waited for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// The argument text.
+    pub arguments: String,
+    /// The response whose message asked for it, where that came in this run.
+    pub asked_in: Option<InferenceSeq>,
+    /// The id of the batch that holds it, where one does.
+    pub batch: Option<String>,
+    /// Each time that it was started: once, and once more where it was lost and may run again.
+    pub executions: Vec<Execution>,
+    /// Its id in the message; empty where its message is not known.
+    pub id: String,
+    /// The exposed tool name; empty where its message is not known.
+    pub name: String,
+    /// What became of its approval, where it needed one and that is settled.
+    pub approval: Option<ApprovalEnd>,
+}
+
+/// One time that a call was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Execution {
+    /// The number of the activity.
+    pub number: usize,
+    /// The turn that it belongs to.
+    pub turn: u32,
+    /// The attempt of that turn whose message asked for it, from 1.
+    pub attempt: u32,
+    /// Milliseconds since the run began.
+    pub began_at_ms: u64,
+    /// Milliseconds since the run began; none while it runs.
+    pub ended_at_ms: Option<u64>,
+    /// How it ended; none while it runs.
+    pub end: Option<CallEnd>,
+    /// What came after it had ended, where something did.
+    pub late: Option<CallEnd>,
+    /// What its result would have weighed, where that did not fit the context.
+    pub dropped: Option<DroppedResult>,
+}
+
+/// How an execution ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CallEnd {
+    /// An envelope came back.
+    Returned(CallResult),
+    /// The answer does not decode as the tool protocol's result.
+    Malformed {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// `tool_timeout_ms` passed.
+    TimedOut,
+    /// The tool's transport closed before an answer.
+    ConnectionLost {
+        /// What the transport said.
+        detail: String,
+    },
+    /// The process that ran the tool cancelled it.
+    Cancelled,
+    /// Not started: the server no longer offers the tool that the contract pins.
+    ToolChanged,
+    /// Its process ended first: whether the tool acted is not known.
+    Lost,
+    /// The machine gave up what was in flight.
+    GivenUp,
+}
+
+/// An envelope without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CallResult {
+    /// Size of the argument text in bytes.
+    pub bytes_in: u64,
+    /// Size of the whole text result in bytes.
+    pub bytes_out: u64,
+    /// Whether the model sees only the beginning of it.
+    pub cut: bool,
+    /// Milliseconds that the tool took.
+    pub duration_ms: u64,
+    /// What the tool reported of its failure.
+    pub error: Option<EnvelopeError>,
+    /// Why the envelope does not fit the call; then it counts as malformed.
+    pub mismatch: Option<String>,
+    /// Whether the tool reported success.
+    pub status: EnvelopeStatus,
+}
+
+impl Call {
+    /// Whether it was ever started.
+    pub(crate) fn is_started(&self) -> bool {
+        !self.executions.is_empty()
+    }
+
+    /// Whether it was started last and has not ended.
+    pub(crate) fn is_running(&self) -> bool {
+        let last = self.executions.last();
+        last.is_some_and(|execution| execution.end.is_none())
+    }
+
+    /// What was reported of it last, be it late: none where nothing came, also where the machine gave it up.
+    pub(crate) fn reported(&self) -> Option<&CallEnd> {
+        let last = self.executions.last()?;
+        let end = last.late.as_ref().or(last.end.as_ref());
+        end.filter(|end| **end != CallEnd::GivenUp)
+    }
+}
+
+impl Execution {
+    /// The envelope that came back in time and fits the call: then the call was executed.
+    pub(crate) fn result(&self) -> Option<&CallResult> {
+        match &self.end {
+            Some(CallEnd::Returned(result)) if result.mismatch.is_none() => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Whether the tool reported success.
+    pub(crate) fn is_ok(&self) -> bool {
+        self.result()
+            .is_some_and(|result| result.status == EnvelopeStatus::Ok)
+    }
+
+    /// Why the answer was no valid result, where one came that was none.
+    pub(crate) fn malformed(&self) -> Option<&str> {
+        match self.end.as_ref()? {
+            CallEnd::Malformed { detail } => Some(detail),
+            CallEnd::Returned(result) => result.mismatch.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+impl CallEnd {
+    /// How a call ended, by what was recorded and by what the machine made of that.
+    pub(super) fn of(outcome: &ToolOutcome, judged: &ToolOutcome) -> Self {
+        match outcome {
+            ToolOutcome::Returned(envelope) => Self::Returned(CallResult {
+                bytes_in: envelope.bytes_in,
+                bytes_out: envelope.bytes_out,
+                cut: envelope.full.is_some(),
+                duration_ms: envelope.duration_ms,
+                error: envelope.error.clone(),
+                mismatch: match judged {
+                    ToolOutcome::Malformed { detail, .. } => Some(detail.clone()),
+                    _ => None,
+                },
+                status: envelope.status,
+            }),
+            ToolOutcome::Malformed { detail, .. } => Self::Malformed {
+                detail: detail.clone(),
+            },
+            ToolOutcome::TimedOut => Self::TimedOut,
+            ToolOutcome::ConnectionLost { detail } => Self::ConnectionLost {
+                detail: detail.clone(),
+            },
+            ToolOutcome::Cancelled => Self::Cancelled,
+            ToolOutcome::ToolChanged => Self::ToolChanged,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+use std::collections::BTreeMap;
+
+use super::activity::{Activities, Activity};
+use super::asked_calls::AskedCalls;
+use super::{ApprovalEnd, Call, CallEnd, Execution};
+use crate::contract::ExecutionContract;
+use crate::kernel::{Action, DroppedResult, judged_outcome};
+use crate::message::{CallSeq, Digest, ToolOutcome};
+
+/// The calls of a run, by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Calls {
+    all: BTreeMap<CallSeq, Call>,
+    /// The first whose answer was no valid result.
+    malformed: Option<(CallSeq, usize)>,
+}
+
+impl Calls {
+    pub(super) const fn all(&self) -> &BTreeMap<CallSeq, Call> {
+        &self.all
+    }
+
+    /// The first execution whose answer was no valid result.
+    pub(super) fn first_malformed(&self) -> Option<(&Call, &Execution)> {
+        let (call, place) = self.malformed?;
+        let call = self.all.get(&call)?;
+        Some((call, call.executions.get(place)?))
+    }
+
+    /// An approval of the call is asked for.
+    pub(super) fn await_approval(
+        &mut self,
+        contract: &ExecutionContract,
+        asked: &mut AskedCalls,
+        call: CallSeq,
+        hash: Digest,
+    ) {
+        if self.all.contains_key(&call) {
+            return;
+        }
+        let waits = |name: &str| contract.require_approval.iter().any(|one| one == name);
+        let asked = asked.awaiting(call, hash, waits).cloned();
+        let known = asked.map_or_else(Call::unknown, |asked| Call {
+            arguments: asked.arguments,
+            asked_in: Some(asked.inference),
+            batch: asked.batch,
+            id: asked.id,
+            name: asked.name,
+            ..Call::unknown()
+        });
+        self.all.insert(call, known);
+    }
+
+    /// The approval of the call is settled.
+    pub(super) fn settle(&mut self, call: CallSeq, end: ApprovalEnd) {
+        if let Some(call) = self.all.get_mut(&call) {
+            call.approval = Some(end);
+        }
+    }
+
+    /// The call of that id and name is started.
+    pub(super) fn start(
+        &mut self,
+        asked: &AskedCalls,
+        activities: &mut Activities,
+        (call, id, name): (CallSeq, &str, &str),
+        action: &Action,
+        at_ms: u64,
+    ) {
+        let known = self.all.entry(call).or_insert_with(Call::unknown);
+        name.clone_into(&mut known.name);
+        id.clone_into(&mut known.id);
+        if known.asked_in.is_none()
+            && let Some(asked) = asked.of_id(id)
+        {
+            known.arguments.clone_from(&asked.arguments);
+            known.asked_in = Some(asked.inference);
+            known.batch.clone_from(&asked.batch);
+        }
+        known.executions.push(Execution {
+            attempt: action.attempt,
+            began_at_ms: at_ms,
+            dropped: None,
+            end: None,
+            ended_at_ms: None,
+            late: None,
+            number: activities.begin(Activity::Execution(call, known.executions.len())),
+            turn: action.counters.turns,
+        });
+    }
+
+    /// The tool of the call answered, or its process did in its place.
+    pub(super) fn returned(
+        &mut self,
+        activities: &mut Activities,
+        call: CallSeq,
+        outcome: &ToolOutcome,
+        at_ms: u64,
+    ) {
+        let Some(known) = self.all.get_mut(&call) else {
+            return;
+        };
+        let judged = judged_outcome(outcome, &known.id, &known.name);
+        let end = CallEnd::of(outcome, &judged);
+        let was_running = known.is_running();
+        known.end(activities, end, at_ms);
+        let place = known.executions.len().saturating_sub(1);
+        if was_running && matches!(*judged, ToolOutcome::Malformed { .. }) {
+            self.malformed.get_or_insert((call, place));
+        }
+    }
+
+    /// The call was lost with its process.
+    pub(super) fn lost(&mut self, activities: &mut Activities, call: CallSeq, at_ms: u64) {
+        if let Some(known) = self.all.get_mut(&call) {
+            known.end(activities, CallEnd::Lost, at_ms);
+        }
+    }
+
+    /// The result of the call did not fit the context.
+    pub(super) fn drop_result(&mut self, call: CallSeq, dropped: DroppedResult) {
+        let last = self
+            .all
+            .get_mut(&call)
+            .and_then(|c| c.executions.last_mut());
+        if let Some(last) = last {
+            last.dropped = Some(dropped);
+        }
+    }
+
+    /// What runs is given up.
+    pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64) {
+        for call in self.all.values_mut().filter(|call| call.is_running()) {
+            call.end(activities, CallEnd::GivenUp, at_ms);
+        }
+    }
+}
+
+impl Call {
+    /// A call whose message is not known.
+    const fn unknown() -> Self {
+        Self {
+            approval: None,
+            arguments: String::new(),
+            asked_in: None,
+            batch: None,
+            executions: Vec::new(),
+            id: String::new(),
+            name: String::new(),
+        }
+    }
+
+    /// Its last execution ended so; where it had ended before, that came late.
+    fn end(&mut self, activities: &mut Activities, end: CallEnd, at_ms: u64) {
+        let Some(last) = self.executions.last_mut() else {
+            return;
+        };
+        if last.end.is_some() {
+            last.late = Some(end);
+            return;
+        }
+        last.end = Some(end);
+        last.ended_at_ms = Some(at_ms);
+        activities.end(last.number);
+    }
+}

@@ -1,0 +1,40 @@
+//! One run as facts: its entries and events folded once, for every display and export.
+//!
+//! Knows the turns of a run, its requests, calls (parts of batches too), approvals, final reports in tags, usage, what PRECHECK
+//! found, and which predicate decided what. It does not know words, layout, clocks, or where entries are kept: `telemetry` writes
+//! formats from it, `cli` lines for people. It keeps the arguments of calls and no other text of a model or a tool, so what shows
+//! a message reads it from the entry at hand.
+//!
+//! ```text
+//! Entry {action, event, hash} ─▶ RunView::take ─▶ Step (what passed since the entry before)
+//!                                    │
+//!                                    └─▶ turns │ requests │ calls │ approvals │ reports │ usage │ preflight │ decisions
+//! ```
+
+mod activity;
+mod approvals;
+mod asked_calls;
+mod call;
+mod calls;
+mod decision;
+mod entry;
+mod preflight;
+mod reports;
+mod requests;
+mod run_start;
+mod run_view;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod usage_totals;
+
+pub(crate) use activity::Activity;
+pub(crate) use approvals::{ApprovalEnd, Approvals};
+pub(crate) use call::{Call, CallEnd, Execution};
+pub(crate) use entry::DecodedEntry;
+pub use entry::Entry;
+pub(crate) use preflight::Preflight;
+pub(crate) use reports::{Report, ReportFault};
+pub(crate) use requests::{Request, RequestEnd, RequestPurpose};
+pub(crate) use run_start::RunStart;
+pub use run_view::{RunView, Step};

@@ -1,0 +1,182 @@
+use std::collections::BTreeMap;
+
+use super::activity::{Activities, Activity};
+use crate::kernel::Action;
+use crate::message::{
+    AdapterStatus, CallSeq, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFault,
+    ProviderFaultClass, StopReason, Usage,
+};
+
+/// A request to a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The number of the activity.
+    pub number: usize,
+    /// What it is for.
+    pub purpose: RequestPurpose,
+    /// Index of the target.
+    pub target: u32,
+    /// The turn that it belongs to.
+    pub turn: u32,
+    /// The attempt in that turn, from 1; of a summary, the attempt whose message asked for the call.
+    pub attempt: u32,
+    /// Milliseconds since the run began.
+    pub sent_at_ms: u64,
+    /// Milliseconds since the run began; none while it is in flight.
+    pub ended_at_ms: Option<u64>,
+    /// How it ended; none while it is in flight.
+    pub end: Option<RequestEnd>,
+    /// What it used, as far as that was reported or estimated; a late answer counts, too.
+    pub usage: Option<Usage>,
+    /// What that cost, where that is known.
+    pub cost_micro_usd: Option<u64>,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestPurpose {
+    /// An attempt of its turn.
+    Attempt,
+    /// A summary of that call's result.
+    Summary(CallSeq),
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RequestEnd {
+    /// A response came, and the adapter judged it.
+    Returned {
+        /// The verdict.
+        status: AdapterStatus,
+        /// Why the model stopped.
+        stop: StopReason,
+        /// The reason of a rejection.
+        failure_code: Option<FailureCode>,
+        /// Where in the response the fault lies.
+        pointer: Option<String>,
+    },
+    /// No message came.
+    Failed {
+        /// Whose fault it is.
+        class: ProviderFaultClass,
+        /// What was said of it.
+        message: String,
+    },
+    /// Its process ended first.
+    Lost,
+    /// The machine gave up what was in flight.
+    GivenUp,
+}
+
+/// The requests of a run, by number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Requests(BTreeMap<InferenceSeq, Request>);
+
+impl Request {
+    /// Whether it summarises a result.
+    pub(crate) const fn is_summary(&self) -> bool {
+        matches!(self.purpose, RequestPurpose::Summary(_))
+    }
+
+    /// Whether a canonical message came in time.
+    pub(crate) const fn is_ok(&self) -> bool {
+        matches!(
+            self.end,
+            Some(RequestEnd::Returned {
+                failure_code: None,
+                ..
+            })
+        )
+    }
+}
+
+impl RequestEnd {
+    pub(super) fn returned(result: &ProtocolAdapterResult) -> Self {
+        Self::Returned {
+            failure_code: result.failure_code,
+            pointer: result.pointer.clone(),
+            status: result.status,
+            stop: result.stop,
+        }
+    }
+
+    pub(super) fn failed(fault: &ProviderFault) -> Self {
+        Self::Failed {
+            class: fault.class,
+            message: fault.message.clone(),
+        }
+    }
+}
+
+impl Requests {
+    pub(super) const fn all(&self) -> &BTreeMap<InferenceSeq, Request> {
+        &self.0
+    }
+
+    pub(super) fn is_summary(&self, inference: InferenceSeq) -> bool {
+        self.0.get(&inference).is_some_and(Request::is_summary)
+    }
+
+    /// A request is sent.
+    pub(super) fn send(
+        &mut self,
+        activities: &mut Activities,
+        inference: InferenceSeq,
+        (purpose, target, attempt): (RequestPurpose, u32, u32),
+        action: &Action,
+        at_ms: u64,
+    ) {
+        let request = Request {
+            attempt,
+            cost_micro_usd: None,
+            end: None,
+            ended_at_ms: None,
+            number: activities.begin(Activity::Request(inference)),
+            purpose,
+            sent_at_ms: at_ms,
+            target,
+            turn: action.counters.turns,
+            usage: None,
+        };
+        self.0.insert(inference, request);
+    }
+
+    /// The request ended so, where it was in flight.
+    pub(super) fn end(
+        &mut self,
+        activities: &mut Activities,
+        inference: InferenceSeq,
+        end: RequestEnd,
+        at_ms: u64,
+    ) {
+        if let Some(request) = self.0.get_mut(&inference)
+            && request.end.is_none()
+        {
+            request.end = Some(end);
+            request.ended_at_ms = Some(at_ms);
+            activities.end(request.number);
+        }
+    }
+
+    /// The request used so much, and that cost so much.
+    pub(super) fn charge(
+        &mut self,
+        inference: InferenceSeq,
+        usage: &Usage,
+        cost_micro_usd: Option<u64>,
+    ) {
+        if let Some(request) = self.0.get_mut(&inference) {
+            request.usage = Some(*usage);
+            request.cost_micro_usd = cost_micro_usd;
+        }
+    }
+
+    /// What is in flight is given up.
+    pub(super) fn give_up(&mut self, activities: &mut Activities, at_ms: u64) {
+        for request in self.0.values_mut().filter(|request| request.end.is_none()) {
+            request.end = Some(RequestEnd::GivenUp);
+            request.ended_at_ms = Some(at_ms);
+            activities.end(request.number);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+use std::sync::Arc;
+
+use super::activity::Activities;
+use super::asked_calls::AskedCalls;
+use super::calls::Calls;
+use super::decision::Decision;
+use super::reports::Reports;
+use super::requests::Requests;
+use super::turns::Turns;
+use super::usage_totals::UsageTotals;
+use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
+use crate::contract::ExecutionContract;
+use crate::kernel::{
+    Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
+    LostEffect, Outcome, RunStarted, ToolReturned,
+};
+use crate::message::{Digest, InferenceSeq, RunId, Usage};
+
+mod facts;
+
+/// A run as its entries tell it, folded once.
+///
+/// An entry costs what its new bytes cost. What is kept grows by one fixed-size record for each request, call and turn, and by
+/// the arguments of calls.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunView {
+    activities: Activities,
+    approvals: Approvals,
+    asked: AskedCalls,
+    at_ms: u64,
+    calls: Calls,
+    closing: Option<ClosingReason>,
+    contract: Arc<ExecutionContract>,
+    counters: Counters,
+    decisions: Vec<Decision>,
+    entries: u64,
+    head: Option<Digest>,
+    /// The first run of the line of forks, where the caller knows it.
+    origin: Option<RunId>,
+    outcome: Option<Outcome>,
+    preflight: Preflight,
+    reports: Reports,
+    requests: Requests,
+    start: Option<RunStart>,
+    turns: Turns,
+    usage: UsageTotals,
+}
+
+/// What passed between an entry and the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Milliseconds.
+    pub took_ms: u64,
+    /// Tokens that were counted.
+    pub tokens: u64,
+}
+
+impl RunView {
+    /// The view of a run before entry 0.
+    #[must_use]
+    pub fn new(contract: Arc<ExecutionContract>) -> Self {
+        Self {
+            activities: Activities::default(),
+            approvals: Approvals::default(),
+            asked: AskedCalls::default(),
+            at_ms: 0,
+            calls: Calls::default(),
+            closing: None,
+            contract,
+            counters: Counters::default(),
+            decisions: Vec::new(),
+            entries: 0,
+            head: None,
+            origin: None,
+            outcome: None,
+            preflight: Preflight::default(),
+            reports: Reports::default(),
+            requests: Requests::default(),
+            start: None,
+            turns: Turns::default(),
+            usage: UsageTotals::default(),
+        }
+    }
+
+    /// The view of a run after these entries.
+    #[must_use]
+    pub fn of<'e>(
+        contract: Arc<ExecutionContract>,
+        entries: impl IntoIterator<Item = Entry<'e>>,
+    ) -> Self {
+        let mut view = Self::new(contract);
+        for entry in entries {
+            view.take(entry);
+        }
+        view
+    }
+
+    /// Takes the next entry.
+    pub fn take(&mut self, entry: Entry<'_>) -> Step {
+        let Entry {
+            action,
+            event,
+            hash,
+        } = entry;
+        let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
+        if let Some(event) = event {
+            self.at_ms = event.at_ms;
+            self.event(action, &event.event);
+        }
+        if let Some((call, end)) = self.approvals.take(action, event) {
+            self.calls.settle(call, end);
+        }
+        if let Some((call, hash)) = self.approvals.awaited() {
+            self.calls
+                .await_approval(&self.contract, &mut self.asked, call, hash);
+        }
+        self.reports.settle(&mut self.activities, action);
+        self.turns.begun(action.counters.turns, self.at_ms);
+        for effect in &action.effects {
+            self.effect(action, effect);
+        }
+        if !action.checks.is_empty() {
+            self.preflight.checks.clone_from(&action.checks);
+        }
+        self.decisions.extend(Decision::of(action, self.at_ms));
+        self.closing = action.closing.or(self.closing);
+        self.counters = action.counters;
+        self.entries = self.entries.saturating_add(1);
+        self.head = Some(hash);
+        self.outcome = action.outcome;
+        Step {
+            took_ms: self.at_ms.saturating_sub(before_ms),
+            tokens: self.counters.tokens().saturating_sub(before_tokens),
+        }
+    }
+
+    /// States which run was the first of the line that this one was forked along: entry 0 names only the one before.
+    pub fn originating_from(&mut self, first: RunId) {
+        self.origin = Some(first);
+    }
+
+    fn event(&mut self, action: &Action, event: &EventKind) {
+        match event {
+            EventKind::RunStarted(started) => self.started(started),
+            EventKind::Probed(probed) => self.preflight.probed.clone_from(&probed.targets),
+            EventKind::InferenceReturned(returned) => self.returned(action, returned),
+            EventKind::InferenceFailed(failed) => {
+                if let Some(usage) = &failed.usage {
+                    self.charge(failed.inference, usage);
+                }
+                self.end_request(failed.inference, RequestEnd::failed(&failed.fault));
+            }
+            EventKind::ToolReturned(returned) => self.call_returned(action, returned),
+            EventKind::EffectLost(LostEffect::Inference(lost)) => {
+                self.end_request(*lost, RequestEnd::Lost);
+            }
+            EventKind::EffectLost(LostEffect::Call(lost)) => {
+                self.calls.lost(&mut self.activities, *lost, self.at_ms);
+            }
+            EventKind::TimerFired
+            | EventKind::StopRequested
+            | EventKind::Interrupted(_)
+            | EventKind::ApprovalGiven(_)
+            | EventKind::ApprovalDenied(_)
+            | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait)
+            | EventKind::Resumed(_) => {}
+        }
+    }
+
+    fn started(&mut self, started: &RunStarted) {
+        self.preflight.bring_up.clone_from(&started.bring_up);
+        self.reports = Reports::of_run(&self.contract, &started.run_id);
+        self.start = Some(RunStart::from(started));
+    }
+
+    fn returned(&mut self, action: &Action, returned: &InferenceReturned) {
+        let (inference, result) = (returned.inference, &returned.result);
+        let in_time = action.kind != EntryKind::Ignored;
+        if in_time && !self.requests.is_summary(inference) {
+            self.asked
+                .take(inference, result.canonical_message.as_ref());
+        }
+        self.charge(inference, &returned.usage);
+        self.end_request(inference, RequestEnd::returned(result));
+        if in_time {
+            self.reports.given(
+                &self.contract,
+                &mut self.activities,
+                action,
+                returned,
+                self.at_ms,
+            );
+        }
+    }
+
+    fn call_returned(&mut self, action: &Action, returned: &ToolReturned) {
+        let (call, at_ms) = (returned.call, self.at_ms);
+        self.calls
+            .returned(&mut self.activities, call, &returned.outcome, at_ms);
+        self.turns.returned(call);
+        if let Some(dropped) = action.blocked.as_ref().and_then(|block| block.dropped) {
+            self.calls.drop_result(call, dropped);
+        }
+    }
+
+    fn charge(&mut self, inference: InferenceSeq, usage: &Usage) {
+        let request = self.requests.all().get(&inference);
+        let target = request.and_then(|request| usize::try_from(request.target).ok());
+        let cost = self.contract.cost_micro_usd(target, usage);
+        self.usage.add(usage, cost);
+        self.requests.charge(inference, usage, cost);
+    }
+
+    fn end_request(&mut self, inference: InferenceSeq, end: RequestEnd) {
+        self.requests
+            .end(&mut self.activities, inference, end, self.at_ms);
+    }
+
+    fn effect(&mut self, action: &Action, effect: &EffectRecord) {
+        let at_ms = self.at_ms;
+        match effect {
+            EffectRecord::Infer {
+                attempt,
+                inference,
+                target,
+                ..
+            } => {
+                let what = (RequestPurpose::Attempt, *target, *attempt);
+                self.requests
+                    .send(&mut self.activities, *inference, what, action, at_ms);
+                self.turns.attempt(*inference);
+            }
+            EffectRecord::Summarise {
+                call,
+                inference,
+                target,
+            } => {
+                let what = (RequestPurpose::Summary(*call), *target, action.attempt);
+                self.requests
+                    .send(&mut self.activities, *inference, what, action, at_ms);
+            }
+            EffectRecord::Execute { call, id, name, .. } => {
+                let which = (*call, id.as_str(), name.as_str());
+                self.calls
+                    .start(&self.asked, &mut self.activities, which, action, at_ms);
+            }
+            EffectRecord::Cancel => {
+                self.requests.give_up(&mut self.activities, at_ms);
+                self.calls.give_up(&mut self.activities, at_ms);
+            }
+            EffectRecord::Probe
+            | EffectRecord::AwaitApproval { .. }
+            | EffectRecord::Wait { .. }
+            | EffectRecord::Finish => {}
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What can be read from a view.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::RunView;
+use crate::contract::ExecutionContract;
+use crate::kernel::{ClosingReason, Counters, Outcome};
+use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
+use crate::view::activity::Activity;
+use crate::view::decision::Decision;
+use crate::view::turns::Turn;
+use crate::view::usage_totals::UsageTotals;
+use crate::view::{Approvals, Call, Execution, Preflight, Report, Request, RunStart};
+
+impl RunView {
+    /// Everything that was set going, in the order in which it began.
+    pub(crate) fn activities(&self) -> &[Activity] {
+        self.activities.all()
+    }
+
+    /// The numbers of the activities that have ended, in the order in which they did; it only ever grows.
+    pub(crate) fn ended(&self) -> &[usize] {
+        self.activities.ended()
+    }
+
+    /// The calls that wait for a person or did.
+    pub(crate) const fn approvals(&self) -> &Approvals {
+        &self.approvals
+    }
+
+    /// How many calls all messages asked for, started or not; a batch counts as one.
+    pub(crate) const fn asked_calls(&self) -> u64 {
+        self.asked.total()
+    }
+
+    /// Milliseconds since the run began, as of the last event.
+    #[must_use]
+    pub const fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+
+    /// The call of that number.
+    pub(crate) fn call(&self, call: CallSeq) -> Option<&Call> {
+        self.calls.all().get(&call)
+    }
+
+    /// The calls that were started or waited for a person, by number.
+    pub(crate) const fn calls(&self) -> &BTreeMap<CallSeq, Call> {
+        self.calls.all()
+    }
+
+    /// Why the closing turn was begun, once it was.
+    pub(crate) const fn closing(&self) -> Option<ClosingReason> {
+        self.closing
+    }
+
+    /// The contract of the run.
+    #[must_use]
+    pub const fn contract(&self) -> &Arc<ExecutionContract> {
+        &self.contract
+    }
+
+    /// The machine's own counters after the last entry.
+    pub(crate) const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// What was decided last: in a run that has ended, its end.
+    pub(crate) fn decision(&self) -> Option<&Decision> {
+        self.decisions.last()
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub const fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// The first execution whose answer was no valid result, with its call.
+    pub(crate) fn first_malformed(&self) -> Option<(&Call, &Execution)> {
+        self.calls.first_malformed()
+    }
+
+    /// The hash of the last entry.
+    #[must_use]
+    pub const fn head(&self) -> Option<Digest> {
+        self.head
+    }
+
+    /// The first run of the line that this one was forked along, where it is known; the run itself where it was not forked.
+    pub(crate) fn origin(&self) -> Option<&RunId> {
+        let own = || Some(&self.start.as_ref().filter(|s| s.parent.is_none())?.run_id);
+        self.origin.as_ref().or_else(own)
+    }
+
+    /// How the run ended, once it has.
+    #[must_use]
+    pub const fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
+    /// What was found before the first request.
+    pub(crate) const fn preflight(&self) -> &Preflight {
+        &self.preflight
+    }
+
+    /// The final reports that came as tags, in order.
+    pub(crate) fn reports(&self) -> &[Report] {
+        self.reports.all()
+    }
+
+    /// The request of that number.
+    pub(crate) fn request(&self, inference: InferenceSeq) -> Option<&Request> {
+        self.requests.all().get(&inference)
+    }
+
+    /// All requests, by number.
+    pub(crate) const fn requests(&self) -> &BTreeMap<InferenceSeq, Request> {
+        self.requests.all()
+    }
+
+    /// The name of the run, once entry 0 has been taken.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&RunId> {
+        self.start.as_ref().map(|start| &start.run_id)
+    }
+
+    /// What entry 0 states.
+    pub(crate) const fn start(&self) -> Option<&RunStart> {
+        self.start.as_ref()
+    }
+
+    /// When the run began, in milliseconds since 1970-01-01 UTC.
+    #[must_use]
+    pub fn started_unix_ms(&self) -> u64 {
+        self.start.as_ref().map_or(0, |start| start.started_unix_ms)
+    }
+
+    /// The turns, in order.
+    pub(crate) fn turns(&self) -> &[Turn] {
+        self.turns.all()
+    }
+
+    /// When that moment of the run was, in milliseconds since 1970-01-01 UTC.
+    pub(crate) fn unix_ms(&self, at_ms: u64) -> u64 {
+        self.started_unix_ms().saturating_add(at_ms)
+    }
+
+    /// What all requests used.
+    pub(crate) const fn usage(&self) -> UsageTotals {
+        self.usage
+    }
+}
