@@ -235,7 +235,7 @@ async fn tally(
     };
     let (_, contract) = trial(0)?;
     let backend = embedded_model(path.to_owned(), &contract, &home.environment).await;
-    let probe = backend.probe(&CancellationToken::new()).await;
+    let probe = backend.probe(&[], &CancellationToken::new()).await;
     if !probe.responsive {
         return Err(ModelFault::Unavailable {
             reason: probe.detail,
