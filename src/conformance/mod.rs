@@ -13,6 +13,7 @@
 mod asked;
 mod bring_up;
 mod case;
+mod case_row;
 mod cases;
 mod casting;
 mod control;
@@ -41,6 +42,7 @@ mod tool;
 mod what_if_tests;
 mod wire;
 
+pub use case_row::CaseRow;
 pub use error::CaseError;
 pub use gate_proof::{GateTrial, gate_contract};
 pub(crate) use gate_proof::{GateVerdict, try_gate};
@@ -53,5 +55,5 @@ pub(crate) use profiles::ProfileRow;
 pub(crate) use records::{JudgedCall, VerdictRow, VerdictTable};
 pub use records::{RecordFault, RecordLines, RecordRule, RecordedResponse, RecordsReadError};
 pub(crate) use report::CorpusTotals;
-pub use report::{CaseRow, CorpusReport, run_cases, run_corpus};
+pub use report::{CorpusReport, run_cases, run_corpus};
 pub use source::{Corpus, CorpusReadError};
