@@ -96,6 +96,10 @@ fn what_was_never_asked_or_never_happened_so_is_blamed_at_its_field() {
         });
         check(resized, &format!("{envelope}/{size}"), "tampered");
     }
+    let breached = valid().forged("inference_returned", |event| {
+        event["event"]["value"]["gate_breached"] = true.into();
+    });
+    check(breached, "/event/event/value/gate_breached", "kernel");
     let lighter = valid().forged("run_started", |event| {
         event["event"]["value"]["messages"][1]["tokens"] = 1.into();
     });
