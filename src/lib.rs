@@ -26,52 +26,64 @@ mod tools;
 mod transcript;
 mod view;
 
-pub use adapter::{
-    Adapter, AdapterError, CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, Decoded, GatePhase,
-    LocalChat, LocalLine, LocalRequest, LocalSampling, LocalUsage, RequestEncoder, RequestShape,
-    ResponseMeta, Script, Segment,
-};
+pub use adapter::{AdapterError, ResponseMeta};
 pub use cli::main;
-pub use conformance::{
-    CaseError, CaseRow, Corpus, CorpusReadError, CorpusReport, GateTrial, RecordFault, RecordLines,
-    RecordRule, RecordedResponse, RecordsReadError, gate_contract, run_cases, run_corpus,
-};
 pub use contract::{
     CapabilityManifest, ContractDecodeError, ContractFactory, ContractSpec, ExecutionContract,
-    FactoryError, ModelProfile, ProviderType, ServerCapability, ServerKind, SpecErrors,
-    TargetCapability, ToolCapability, Validators,
+    FactoryError, ServerCapability, ServerKind, SpecErrors, TargetCapability, ToolCapability,
 };
-pub use driver::{DriverError, Environment, Observer, RunRequest, drive, prepare};
-pub use inference::{Backend, ModelFile, Patience, TransportFault, TransportFaultKind};
-#[cfg(feature = "local")]
-pub use inference::{EngineCost, LocalBackend, LocalOptions};
+pub use driver::{
+    DriverError, Environment, Finished, Observer, Prepared, RunRequest, drive, prepare,
+};
 pub use kernel::{
-    AgentOutcome, Approval, CallOrder, Effect, EffectRecord, EntryDraft, Event, EventKind,
-    InferRequest, InferenceReturned, LostEffect, Outcome, OutcomeCode, Probed, ProbedTarget, Run,
-    RunStarted, ToolExposure, ToolReturned,
+    AgentOutcome, Approval, CallOrder, Counters, EntryDraft, EventKind, InferRequest, LostEffect,
+    Outcome, OutcomeCode, Probed, ProbedTarget, Run, RunStarted, ToolExposure,
 };
 pub use message::{
-    AdapterStatus, AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq,
-    NoSecrets, ObjectFault, ObjectText, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
-    QuarterBytes, Role, RunId, Scrubber, StopReason, TokenCounter, TokenCounters, ToolEnvelope,
-    ToolInvocation, ToolOutcome, Usage,
+    AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq, NoSecrets,
+    ObjectFault, ObjectText, ProviderFault, ProviderFaultClass, QuarterBytes, Role, RunId,
+    Scrubber, TokenCounter, TokenCounters, ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 pub use replay::{
-    Again, Attribution, BlobSource, Difference, Fork, ForkFault, LiveReport, LiveScope, Reissuer,
-    ReplayReport, Replayer, WhatIf, WhatIfReport,
+    Again, Attribution, BlobSource, Difference, Fork, ForkFault, ForkPoint, LiveReport, LiveScope,
+    NoLongerFits, OtherDecision, Reissuer, ReplayReport, Replayer, TermsDifference, WhatIf,
+    WhatIfReport,
 };
 pub use session::{
     Append, Call, Control, Input, Output, RedactionKey, Request, Session, SessionError,
 };
-pub use store::{Durability, RunFilter, Store, StoreError, StoreReader};
+pub use store::{Durability, RunFilter, RunReader, RunRow, Store, StoreError, StoreReader};
 pub use telemetry::{
     AccountingLine, AccountingStatus, AccountingTokens, AgentResult, CostSource, ExitTag,
     FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
 };
 pub use transcript::{
-    BlockError, Chain, Checkpoint, Flaw, KeyError, KeyRing, LineError, LineReader, LineVerifier,
-    Link, LogLeaf, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey, Tombstone,
-    TreeHead, Trust, Verifier, VerifyOptions, blob_line, checkpoint_line, entry_line, header_line,
-    tombstone_line, verify_lines,
+    BlockError, FirstBad, Flaw, FlawKind, KeyError, KeyRing, LineError, LineReader, LineVerifier,
+    Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey, Trust, VerifyCheck,
+    VerifyOptions, VerifyReport, WithheldBlobs, blob_line, checkpoint_line, entry_line,
+    header_line, verify_lines,
 };
-pub use view::{Entry, RunView, Step};
+pub use view::{Entry, RunView};
+
+/// What only the tests, benches and fuzz targets of this package need. It may change without notice.
+#[doc(hidden)]
+pub mod door {
+    pub use crate::adapter::{
+        Adapter, CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, Decoded, GatePhase,
+        LocalChat, LocalLine, LocalRequest, LocalSampling, LocalUsage, RequestEncoder,
+        RequestShape, Script, Segment,
+    };
+    pub use crate::conformance::{
+        CaseRow, Corpus, CorpusReport, GateTrial, RecordLines, RecordedResponse, gate_contract,
+        run_cases, run_corpus,
+    };
+    pub use crate::contract::{ModelProfile, ProviderType, Validators};
+    pub use crate::inference::{Backend, ModelFile, Patience};
+    #[cfg(feature = "local")]
+    pub use crate::inference::{EngineCost, LocalBackend, LocalOptions};
+    pub use crate::kernel::{Effect, EffectRecord, Event, InferenceReturned, ToolReturned};
+    pub use crate::message::{AdapterStatus, ProtocolAdapterResult, StopReason, Usage};
+    pub use crate::transcript::{
+        Chain, Checkpoint, Link, LogLeaf, Tombstone, TreeHead, tombstone_line,
+    };
+}
