@@ -62,7 +62,7 @@ fn main() {
     let (backend, cost) = begun(&path, threads);
     say(&format!("{threads} threads, {}", path.display()));
     runtime.block_on(async {
-        let probe = backend.probe(&CancellationToken::new()).await;
+        let probe = backend.probe(&[], &CancellationToken::new()).await;
         assert!(probe.responsive, "{}", probe.detail);
         masks(&backend, &cost).await;
         let speed = speeds(&backend).await;
@@ -233,7 +233,7 @@ async fn speeds(backend: &Backend) -> (f64, f64) {
 
 /// How long the first token takes in each turn of a run of calls; between two turns a tool works for as long as `pause`.
 async fn turns(backend: &Backend, cost: &EngineCost, pause: Duration) {
-    let probe = backend.probe(&CancellationToken::new()).await;
+    let probe = backend.probe(&[], &CancellationToken::new()).await;
     assert!(probe.responsive, "{}", probe.detail);
     let (task, contract) = contract(true, 7);
     let mut said = opening(&contract, &task);

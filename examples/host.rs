@@ -82,7 +82,7 @@ pub fn transcript() -> Result<String, Box<dyn Error>> {
                         .map_or(0, |entry: &SealedEntry| entry.seq);
                     session.handle(at_ms, Input::Durable(last))?;
                 }
-                Output::Probe => next.push_back(Input::Probed(Probed {
+                Output::Probe { .. } => next.push_back(Input::Probed(Probed {
                     targets: vec![ProbedTarget {
                         detail: "canned".to_owned(),
                         responsive: true,

@@ -1,17 +1,18 @@
-use std::any::Any;
 use std::ffi::OsString;
-use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::panic;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Parser as _;
 
 use super::args::{AccountingArgs, Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
+use super::caught::{caught, on_panic};
+use super::clock::unix_ms;
 use super::commands;
 use super::error::{CliError, SystemFault};
 use super::exit::Exit;
 use super::home::Home;
 use super::log;
+use super::not_begun::print_result;
 use super::progress::watched;
 use super::screen::Screen;
 use crate::driver::Environment;
@@ -83,7 +84,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Approve(args) => commands::approve::approve(&home, &args),
         Command::Replay(mut args) => {
             args.run = home.settled(&args.run)?;
-            commands::replay::replay(&home, args)
+            commands::replay_modes::replay(&home, args)
         }
         Command::Verify(args) => commands::verify::verify(&home, &args),
         Command::Show(mut args) => {
@@ -126,16 +127,6 @@ fn accounting(command: &Command) -> AccountingArgs {
     }
 }
 
-/// What `body` comes to; a panic in it is a fault like any other.
-pub(super) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
-    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        Err(SystemFault::Panic {
-            message: words(payload.as_ref()),
-        }
-        .into())
-    })
-}
-
 /// Help and version are answers; anything else is a bad argument, for which clap's own code is 2 and ours is 4.
 fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
     if !fault.use_stderr() {
@@ -157,58 +148,4 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
         drop(screen.out_json(&result));
     }
     Exit::USAGE
-}
-
-/// The result document of a command that began no run.
-pub(super) fn print_result(screen: Screen, fault: &CliError) {
-    drop(screen.out_json(&result_of(fault)));
-}
-
-/// The result of a command that began no run.
-pub(super) fn result_of(fault: &CliError) -> AgentResult {
-    let exit = Exit::from(fault);
-    AgentResult::without_run(exit.0, fault.reason(), fault.summary(), unix_ms())
-}
-
-/// Milliseconds since 1970-01-01 UTC; 0 where the clock stands before that.
-pub(super) fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| {
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-    })
-}
-
-/// One line for the report of the bug; the command itself ends with an error after it.
-fn on_panic(info: &PanicHookInfo<'_>) {
-    let place = info.location().map(ToString::to_string);
-    let place = place.unwrap_or_else(|| "an unknown place".to_owned());
-    let line = format!("monolith: bug at {place}: {}\n", words(info.payload()));
-    drop(std::io::Write::write_all(
-        &mut std::io::stderr(),
-        super::escape::text(&super::known::without_secrets(&line)).as_bytes(),
-    ));
-}
-
-fn words(payload: &(dyn Any + Send)) -> String {
-    payload
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no message".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_panic_is_a_fault_of_monolith_with_its_words() {
-        let check = |body: fn() -> Result<Exit, CliError>, expect: &str| {
-            let fault = caught(body).map_err(|fault| (Exit::from(&fault), fault.summary()));
-            assert_eq!(fault, Err((Exit::FAILED, expect.to_owned())));
-        };
-        check(|| panic!("plain"), "monolith itself failed: plain");
-        check(|| panic!("{}", 1 + 1), "monolith itself failed: 2");
-        check(|| panic::panic_any(7), "monolith itself failed: no message");
-    }
 }

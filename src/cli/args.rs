@@ -1,22 +1,30 @@
 mod corpus;
+mod doctor;
 mod evidence;
+mod init;
+mod model;
+mod profile;
 mod replay;
+mod values;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
+pub(super) use self::doctor::DoctorArgs;
 pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
+pub(super) use self::init::InitArgs;
+pub(super) use self::model::{ModelCommand, ProveArgs, PullArgs};
+pub(super) use self::profile::ProfileCommand;
 pub(super) use self::replay::{LiveArg, ReplayArgs};
-use super::commands::doctor::DoctorArgs;
-use super::commands::init::InitArgs;
-use super::commands::model::ModelCommand;
-use super::commands::profile::ProfileCommand;
-use super::home::LOCAL_KEY;
+pub(super) use self::values::DurabilityArg;
+use self::values::{entry_number, run_id};
 use super::version::{AFTER_HELP, LONG_VERSION};
 use crate::message::RunId;
 
+/// The name of the key that signs where none is named.
+pub(super) const LOCAL_KEY: &str = "local";
 /// The hidden command that is a tool server.
 pub(super) const SLOW_TOOL: &str = "__slow-tool";
 
@@ -199,13 +207,6 @@ pub(super) struct AccountingArgs {
     /// Tell each transition, the exit tag and a summary on stderr, also where nobody watches
     #[arg(long)]
     pub(super) verbose: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum DurabilityArg {
-    #[default]
-    Full,
-    Normal,
 }
 
 #[derive(Debug, Args)]
@@ -465,15 +466,6 @@ pub(super) struct DemoArgs {
 pub(super) enum DemoAct {
     /// Change one byte of a copy of the last demo run, and let verify find it
     Tamper,
-}
-
-fn entry_number(text: &str) -> Result<u64, String> {
-    text.parse()
-        .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
-}
-
-fn run_id(text: &str) -> Result<RunId, String> {
-    RunId::try_from(text.to_owned()).map_err(|fault| fault.to_string())
 }
 
 #[cfg(test)]

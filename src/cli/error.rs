@@ -238,6 +238,12 @@ impl Advice for CliError {
     }
 }
 
+impl From<&CliError> for Exit {
+    fn from(error: &CliError) -> Self {
+        error.exit()
+    }
+}
+
 /// A fault as it stands in every terminal: what, then what to do next.
 struct Plain {
     color: bool,

@@ -1,10 +1,9 @@
 //! Which exit code a fault has (semantics §3). A run's own outcome brings its code along
 //! ([`Outcome::exit_code`](crate::kernel::Outcome::exit_code)), a fault that is no outcome says it itself
-//! ([`Advice`]); here is what a report comes to.
+//! ([`Advice`](super::error::Advice)); here is what a report comes to.
 
 use std::process::ExitCode;
 
-use super::error::{Advice, CliError};
 use crate::replay::{Attribution, Difference, LiveReport, ReplayReport, WhatIfReport};
 use crate::transcript::VerifyReport;
 
@@ -83,15 +82,9 @@ impl From<Exit> for ExitCode {
     }
 }
 
-impl From<&CliError> for Exit {
-    fn from(error: &CliError) -> Self {
-        error.exit()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::error::{HomeFault, SystemFault};
+    use super::super::error::{CliError, HomeFault, SystemFault};
     use super::*;
     use crate::driver::DriverError;
     use crate::store::StoreError;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use directories::ProjectDirs;
 
-use super::app::unix_ms;
-use super::args::AccountingArgs;
+use super::args::{AccountingArgs, LOCAL_KEY};
+use super::clock::unix_ms;
 use super::error::{CliError, HomeFault, TrustFault};
 use super::live::Live;
 use super::recorded::Source;
@@ -19,8 +19,6 @@ use crate::store::{Durability, Store, StoreError, StoreReader};
 use crate::telemetry::BillingFile;
 use crate::transcript::{KeyRing, ParentFound, Pin, PublicKey, SecretKey, Trust};
 
-/// The name of the key that signs where none is named.
-pub(super) const LOCAL_KEY: &str = "local";
 /// How many generations of forks are looked at; a longer line is none that people make.
 const MOST_GENERATIONS: usize = 1_000;
 /// The most of a file of keys or pins that is read.

@@ -14,6 +14,8 @@
 
 mod app;
 mod args;
+mod caught;
+mod clock;
 mod commands;
 mod contract_file;
 mod error;
@@ -26,6 +28,7 @@ mod known;
 mod live;
 mod log;
 mod narration;
+mod not_begun;
 mod numbers;
 mod progress;
 mod recorded;

@@ -72,10 +72,6 @@ impl Casting {
             ProviderType::Scripted => json!({"type": "scripted", "file": "case.jsonl"}),
             other => json!({"type": other.as_str()}),
         };
-        if self.adapter.is_embedded() {
-            // Behind the mask of the token gate it could not write what the case lets it write.
-            keys.insert("token_gate".to_owned(), json!(false));
-        }
         keys.insert("targets".to_owned(), json!([target]));
         keys.insert("providers".to_owned(), json!({PROVIDER: provider}));
     }

@@ -212,7 +212,7 @@ impl Drive {
         while let Some(output) = self.session.poll() {
             match output {
                 Output::Append(append) => self.append(append)?,
-                Output::Probe => self.flight.probe = true,
+                Output::Probe { .. } => self.flight.probe = true,
                 Output::Send(request) => self.send(request)?,
                 Output::Summarise { full, inference } => self.summarise(full, inference)?,
                 Output::Call(call) => {

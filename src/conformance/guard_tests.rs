@@ -1,8 +1,8 @@
 //! Each guard of the machine has a case that ends as it says, and fails without that guard.
 
 use super::case::{Base, Case};
+use super::case_row::row_of;
 use super::metrics::Tally;
-use super::report::row_of;
 use super::source::Corpus;
 use crate::kernel::{Guard, without};
 

@@ -13,6 +13,7 @@
 mod asked;
 mod bring_up;
 mod case;
+mod case_row;
 mod cases;
 mod casting;
 mod control;
@@ -41,6 +42,7 @@ mod tool;
 mod what_if_tests;
 mod wire;
 
+pub use case_row::CaseRow;
 pub(crate) use error::CaseError;
 pub use gate_proof::{GateTrial, gate_contract};
 pub(crate) use gate_proof::{GateVerdict, try_gate};
@@ -54,5 +56,5 @@ pub(crate) use records::{JudgedCall, VerdictRow, VerdictTable};
 pub(crate) use records::{RecordFault, RecordsReadError};
 pub use records::{RecordLines, RecordedResponse};
 pub(crate) use report::CorpusTotals;
-pub use report::{CaseRow, CorpusReport, run_cases, run_corpus};
+pub use report::{CorpusReport, run_cases, run_corpus};
 pub use source::Corpus;

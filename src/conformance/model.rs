@@ -5,7 +5,7 @@ use super::script::{Answer, Body, FaultText, UsageText};
 use super::wire;
 use crate::adapter::xml::Nonce;
 use crate::adapter::{Adapter, ResponseMeta};
-use crate::kernel::{EventKind, InferRequest, InferenceFailed};
+use crate::kernel::{EventKind, InferRequest, InferenceFailed, InferenceReturned};
 use crate::message::{
     AdapterStatus, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFault, Repair,
     Usage,
@@ -48,7 +48,21 @@ impl Drive {
         let bytes = body.into_bytes();
         self.check_verdict(answer, asked.inference, meta.clone(), &bytes)?;
         if recovered {
-            return self.recovered(asked.inference, meta, &bytes);
+            return self.altered(asked.inference, meta, &bytes, |returned| {
+                // Some adapter of another build repaired it.
+                returned.result.status = AdapterStatus::Recovered;
+                returned.result.repair = Some(Repair {
+                    original: "as the case says".to_owned(),
+                    repaired: "as the case says".to_owned(),
+                    steps: Vec::new(),
+                });
+            });
+        }
+        if self.recast && adapter.is_embedded() {
+            return self.altered(asked.inference, meta, &bytes, |returned| {
+                // A case for every protocol lets the model write what the mask of an embedded one would not.
+                returned.gate_breached = false;
+            });
         }
         self.hand_in(Input::Response {
             bytes,
@@ -95,32 +109,26 @@ impl Drive {
         self.session.judge(inference, arriving.end(), None)
     }
 
-    /// A message that some adapter of another build repaired.
-    fn recovered(
+    /// A response of which the case says more than its bytes do: no replay comes to the same.
+    fn altered(
         &mut self,
         inference: InferenceSeq,
         meta: ResponseMeta,
         bytes: &[u8],
+        alter: impl FnOnce(&mut InferenceReturned),
     ) -> Result<(), String> {
-        self.replayable = false;
-        let judged = self.judged(inference, meta, bytes);
-        let Some(Judged {
-            blobs,
-            event: EventKind::InferenceReturned(mut returned),
-        }) = judged
-        else {
-            return Err("what is no message cannot have been repaired".to_owned());
+        let Some(Judged { blobs, mut event }) = self.judged(inference, meta, bytes) else {
+            return Err(format!("request {inference} is not in flight"));
         };
         for bytes in blobs {
             self.keep(bytes);
         }
-        returned.result.status = AdapterStatus::Recovered;
-        returned.result.repair = Some(Repair {
-            original: "as the case says".to_owned(),
-            repaired: "as the case says".to_owned(),
-            steps: Vec::new(),
-        });
-        self.push(EventKind::InferenceReturned(returned))
+        if let EventKind::InferenceReturned(returned) = &mut event {
+            let before = returned.clone();
+            alter(returned);
+            self.replayable &= *returned == before;
+        }
+        self.push(event)
     }
 
     pub(super) fn fail(&mut self, text: &FaultText) -> Result<(), String> {

@@ -2,13 +2,13 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::CaseError;
 use super::bring_up::{BringUp, bring_up};
 use super::case::{Base, Case};
+use super::case_row::{CaseRow, row_of};
 use super::casting::Casting;
 use super::metrics::Tally;
-use super::report::row_of;
 use super::source::Corpus;
-use super::{CaseError, CaseRow};
 use crate::contract::profile_faults;
 
 /// The six cases of 002 §9, each with the cases of the corpus that it consists of.

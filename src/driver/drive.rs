@@ -363,10 +363,10 @@ impl<'s> Host<'s> {
         while let Some(output) = self.session.poll() {
             match output {
                 Output::Append(append) => self.append(append, observer).await?,
-                Output::Probe => {
+                Output::Probe { headers } => {
                     let probe = Performed::Probe(self.backends.len());
                     let cancel = self.cancel.child_token();
-                    let probing = perform::probe(self.backends.clone(), cancel);
+                    let probing = perform::probe(self.backends.clone(), headers, cancel);
                     self.tasks.spawn(probe, probing);
                 }
                 Output::Send(request) => self.send(request),

@@ -35,8 +35,13 @@ impl From<Input> for Done {
 }
 
 /// Asks every target whether it answers, all at once.
-pub(super) async fn probe(backends: Vec<Arc<Backend>>, cancel: CancellationToken) -> Done {
-    let probes = backends.iter().map(|backend| backend.probe(&cancel));
+pub(super) async fn probe(
+    backends: Vec<Arc<Backend>>,
+    headers: Vec<Vec<(String, String)>>,
+    cancel: CancellationToken,
+) -> Done {
+    let probes = backends.iter().zip(&headers);
+    let probes = probes.map(|(backend, headers)| backend.probe(headers, &cancel));
     let targets = futures_util::future::join_all(probes)
         .await
         .into_iter()

@@ -71,7 +71,7 @@ pub(crate) async fn knock(address: &str, patience: Duration) -> Probe {
                 cancel: CancellationToken::new(),
                 idle: patience,
             };
-            backend.probe(&patience).await
+            backend.probe(&[], &patience).await
         }
         Err(fault) => Probe {
             detail: fault.to_string(),

@@ -30,14 +30,14 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Asks whether anything answers, for at most 10 seconds.
-    pub async fn probe(&self, cancel: &CancellationToken) -> Probe {
+    /// Asks whether anything answers, for at most 10 seconds; with the protocol's `headers`.
+    pub async fn probe(&self, headers: &[(String, String)], cancel: &CancellationToken) -> Probe {
         let patience = Patience {
             cancel: cancel.clone(),
             idle: MAX_PROBE,
         };
         match self {
-            Self::Http(backend) => backend.probe(&patience).await,
+            Self::Http(backend) => backend.probe(headers, &patience).await,
             Self::Scripted(backend) => backend.probe(),
             #[cfg(feature = "local")]
             Self::Local(backend) => {

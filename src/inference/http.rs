@@ -2,8 +2,8 @@ use std::error::Error as _;
 use std::io;
 use std::time::Duration;
 
-use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{RequestBuilder, Url};
 
 use super::patience::{Patience, wait};
 use super::response_head::ResponseHead;
@@ -83,14 +83,9 @@ impl HttpBackend {
         })
     }
 
-    pub(super) async fn probe(&self, patience: &Patience) -> Probe {
-        let asked = wait(patience, async {
-            self.client
-                .get(self.at("models"))
-                .send()
-                .await
-                .map_err(fault)
-        });
+    pub(super) async fn probe(&self, headers: &[(String, String)], patience: &Patience) -> Probe {
+        let request = self.with(headers, self.client.get(self.at("models")));
+        let asked = wait(patience, async { request.send().await.map_err(fault) });
         match asked.await {
             Ok(response) => Probe {
                 detail: format!("HTTP {}", response.status().as_u16()),
@@ -115,12 +110,7 @@ impl HttpBackend {
             .post(self.at(path))
             .header(CONTENT_TYPE, "application/json")
             .body(body);
-        let of_protocol = headers
-            .iter()
-            .filter(|(name, _)| !self.own.iter().any(|own| own == name.as_str()));
-        let request = of_protocol.fold(request, |request, (name, value)| {
-            request.header(name, value)
-        });
+        let request = self.with(headers, request);
         let sent = wait(patience, async { request.send().await.map_err(fault) }).await;
         let response = sent.map_err(|fault| self.placed(fault))?;
         let head = ResponseHead {
@@ -135,6 +125,16 @@ impl HttpBackend {
             status: response.status().as_u16(),
         };
         Ok((head, HttpReply(response)))
+    }
+
+    /// The request with the protocol's headers that the author does not replace.
+    fn with(&self, headers: &[(String, String)], request: RequestBuilder) -> RequestBuilder {
+        let of_protocol = headers
+            .iter()
+            .filter(|(name, _)| !self.own.iter().any(|own| own == name.as_str()));
+        of_protocol.fold(request, |request, (name, value)| {
+            request.header(name, value)
+        })
     }
 
     /// The fault, with the address that it is about.

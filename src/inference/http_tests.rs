@@ -123,7 +123,7 @@ async fn any_http_answer_to_the_probe_counts() {
         .mount(&server)
         .await;
     let probe = backend(format!("{}/v1", server.uri()))
-        .probe(&CancellationToken::new())
+        .probe(&[], &CancellationToken::new())
         .await;
     assert_eq!(
         (probe.responsive, probe.detail.as_str()),
@@ -133,7 +133,7 @@ async fn any_http_answer_to_the_probe_counts() {
     drop(listener);
     let secret = url.replace("http://", "http://user:word@");
     let probe = backend(format!("{secret}/v1/?key=word"))
-        .probe(&CancellationToken::new())
+        .probe(&[], &CancellationToken::new())
         .await;
     let expect = format!("{url}/v1: connection refused");
     assert_eq!((probe.responsive, probe.detail), (false, expect));

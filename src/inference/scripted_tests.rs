@@ -41,7 +41,7 @@ async fn read(reply: &mut Reply) -> (Vec<String>, Option<TransportFaultKind>) {
 async fn records_are_played_in_order_and_then_it_is_exhausted() {
     let script = "{\"response\":\"a\"}\n{\"status\":429,\"headers\":{\"Retry-After\":\"2\"},\"response\":\"b\"}\n";
     let backend = backend(script, 0);
-    let probe = backend.probe(&CancellationToken::new()).await;
+    let probe = backend.probe(&[], &CancellationToken::new()).await;
     assert!(probe.responsive);
     let mut first = ask(&backend, &patience(10)).await.unwrap();
     assert_eq!(first.head().status, 200);

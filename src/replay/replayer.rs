@@ -377,7 +377,7 @@ impl Replayer {
                 Output::Call(call) => {
                     self.orders.insert(call.order.call, call);
                 }
-                Output::Probe
+                Output::Probe { .. }
                 | Output::Ask(_)
                 | Output::Arm(_)
                 | Output::Delta { .. }

@@ -222,7 +222,7 @@ impl WhatIf {
                         drop(self.session.handle(at_ms, blob));
                     }
                 }
-                Output::Probe
+                Output::Probe { .. }
                 | Output::Send(_)
                 | Output::Call(_)
                 | Output::Ask(_)

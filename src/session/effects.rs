@@ -11,7 +11,9 @@ impl Session {
         for effect in effects {
             let output = match effect {
                 Effect::Append(drafts) => self.append(drafts),
-                Effect::Probe => Some(Output::Probe),
+                Effect::Probe => Some(Output::Probe {
+                    headers: self.requests.headers(),
+                }),
                 Effect::Infer(request) => {
                     let run = self.progress.as_ref().map(|progress| &progress.run);
                     let request = run.and_then(|run| self.requests.send(run, request));

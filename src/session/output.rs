@@ -31,7 +31,10 @@ pub enum Output {
     /// Make these entries and blobs durable, as one batch.
     Append(Append),
     /// Ask every target whether it answers, for at most 10 seconds each; hand in `Probed`.
-    Probe,
+    Probe {
+        /// For each target, in the contract's order: the headers that every request of its protocol carries.
+        headers: Vec<Vec<(String, String)>>,
+    },
     /// Send a request; hand in its response, or a fault.
     Send(Request),
     /// Start a call; hand in `ToolResult`.

@@ -73,6 +73,13 @@ impl Requests {
         targets.filter_map(|(index, target)| Some((index, target.as_ref().err()?)))
     }
 
+    /// The headers that every request of a target's protocol carries, for each target.
+    pub(super) fn headers(&self) -> Vec<Vec<(String, String)>> {
+        let targets = self.targets.iter();
+        let headers = targets.map(|target| target.as_ref().map(|target| headers(target.adapter)));
+        headers.map(Result::unwrap_or_default).collect()
+    }
+
     /// The request as it is sent; none where this build cannot speak to its target.
     pub(super) fn send(&mut self, run: &Run, inference: InferRequest) -> Option<Request> {
         let target = self.targets.get_mut(inference.target)?.as_mut().ok()?;
@@ -135,11 +142,9 @@ impl Requests {
             issued,
         };
         self.in_flight.insert(inference.inference, in_flight);
-        let headers = adapter.headers().iter();
-        let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Some(Request {
             body,
-            headers: headers.collect(),
+            headers: headers(adapter),
             inference,
             path: adapter.path(terms).into_owned(),
             timeout_ms: self.contract.llm_timeout_ms,
@@ -177,6 +182,12 @@ impl Requests {
         in_flight.arriving = Some(Arriving::new(&in_flight.issued, &self.contract, meta));
         Ok(())
     }
+}
+
+fn headers(adapter: Adapter) -> Vec<(String, String)> {
+    let headers = adapter.headers().iter();
+    let headers = headers.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    headers.collect()
 }
 
 fn targets(contract: &ExecutionContract, unix_ms: u64) -> Vec<Result<Target, AdapterError>> {

@@ -186,7 +186,8 @@ fn nothing_is_asked_for_before_the_entries_are_durable() {
     session.handle(0, probed()).unwrap();
     assert_eq!(session.poll(), None, "whatever happens meanwhile");
     session.handle(0, Input::Durable(0)).unwrap();
-    assert_eq!(session.poll(), Some(Output::Probe));
+    let headers = vec![Vec::new()];
+    assert_eq!(session.poll(), Some(Output::Probe { headers }));
     let arm = session.poll();
     assert!(matches!(arm, Some(Output::Arm(Some(_)))), "{arm:?}");
     assert!(matches!(session.poll(), Some(Output::Append(_))));

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::contract::dry_precheck;
+use super::dry_precheck::dry_precheck;
 use crate::adapter::Adapter;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;

@@ -1,16 +1,12 @@
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
-
-use super::doctor::DoctorArgs;
-use super::init::ways_out;
-use super::run::runtime;
+use super::runtime::runtime;
+use crate::cli::args::{DoctorArgs, LOCAL_KEY};
 use crate::cli::error::{CliError, HomeFault};
-use crate::cli::found::running;
-use crate::cli::home::{Home, LOCAL_KEY};
+use crate::cli::found::{running, ways_out};
+use crate::cli::home::Home;
 use crate::cli::numbers::{counted, grouped};
 use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
@@ -18,10 +14,15 @@ use crate::inference::free_bytes;
 use crate::store::{RunFilter, StoreError};
 
 mod embedded;
+mod finding;
 mod needed;
+mod program;
 
 use embedded::{build_tools, engine, models, tokenizers};
+pub(super) use finding::{Finding, Status};
+use finding::{missing, ok, wrong};
 use needed::needed;
+use program::{ran, version_of};
 
 /// Less free room than this ends runs before long.
 const LITTLE_ROOM: u64 = 256 << 20;
@@ -31,53 +32,6 @@ const EARLIEST: Duration = Duration::from_secs(1_735_689_600);
 const TOLERANCE: Duration = Duration::from_secs(120);
 /// How many runs are counted.
 const MOST_RUNS: usize = 100_000;
-
-/// What one thing came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Status {
-    /// It is there and works.
-    Ok,
-    /// It is not there, and only some things need it.
-    Missing,
-    /// It is there and does not work.
-    Wrong,
-}
-
-/// One line of the doctor.
-#[derive(Debug, Serialize)]
-pub(super) struct Finding {
-    pub(super) name: String,
-    pub(super) status: Status,
-    pub(super) detail: String,
-    /// How to get it or to mend it.
-    pub(super) fix: Option<String>,
-}
-
-fn ok(name: &str, detail: impl Into<String>) -> Finding {
-    Finding {
-        name: name.to_owned(),
-        status: Status::Ok,
-        detail: detail.into(),
-        fix: None,
-    }
-}
-
-fn missing(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding {
-        status: Status::Missing,
-        fix: Some(fix.into()),
-        ..ok(name, detail)
-    }
-}
-
-fn wrong(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding {
-        status: Status::Wrong,
-        fix: Some(fix.into()),
-        ..ok(name, detail)
-    }
-}
 
 /// Looks at everything, in the order in which it is needed.
 pub(super) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, CliError> {
@@ -306,21 +260,4 @@ fn python() -> Vec<Finding> {
         )
     });
     found
-}
-
-fn version_of(tool: &str) -> Option<String> {
-    let said = ran(tool, &["--version"])?;
-    said.lines().next().map(str::to_owned)
-}
-
-/// What a program prints; none where it cannot be started or fails.
-fn ran(tool: &str, arguments: &[&str]) -> Option<String> {
-    let mut command = Command::new(tool);
-    let output = command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    String::from_utf8(output.stdout).ok()
 }

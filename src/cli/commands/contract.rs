@@ -1,10 +1,10 @@
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
 use super::check_report::CheckReport;
-use super::run::runtime;
+use super::dry_precheck::dry_precheck;
+use super::runtime::runtime;
 use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
@@ -14,12 +14,9 @@ use crate::cli::home::Home;
 use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
-use crate::contract::{ContractSpec, ExecutionContract, Validators, contract_file_schema};
+use crate::contract::{ContractSpec, contract_file_schema};
 use crate::driver::{self, Preview, ServersToStart, Unmatched};
-use crate::kernel::{
-    Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
-};
-use crate::message::RunId;
+use crate::kernel::CheckName;
 use crate::session::RedactionKey;
 
 /// `monolith contract`.
@@ -176,48 +173,4 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     }
     tell_unpinned(home, &preview);
     Ok(Exit(report.exit_code))
-}
-
-/// The checks of PRECHECK, as the machine itself performs them at the start of a run. No model is asked: the last check, whether
-/// one answers, is left out.
-pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
-    let contract: &ExecutionContract = &preview.contract;
-    let Ok(run_id) = RunId::try_from("check".to_owned()) else {
-        return Vec::new();
-    };
-    let started = RunStarted {
-        bring_up: preview.faults.clone(),
-        contract_hash: contract.rehash(),
-        intent_words: Vec::new(),
-        messages: RunStarted::opening(&contract.system, ""),
-        parent: None,
-        run_id,
-        started_unix_ms: 0,
-        tokenizer_fault: preview.tokenizer_fault.clone(),
-        workspace: None,
-    };
-    let validators = Arc::new(Validators::compile(contract));
-    let (mut run, _) = Run::start(Arc::new(contract.clone()), validators, started);
-    let targets = contract.targets.iter().map(|_| ProbedTarget {
-        detail: String::new(),
-        responsive: true,
-    });
-    let probed = Event {
-        at_ms: 0,
-        event: EventKind::Probed(Probed {
-            targets: targets.collect(),
-        }),
-    };
-    let entries = run
-        .step(probed)
-        .into_iter()
-        .filter_map(|effect| match effect {
-            Effect::Append(entries) => Some(entries),
-            _ => None,
-        });
-    entries
-        .flatten()
-        .flat_map(|entry| entry.action.checks)
-        .filter(|check| check.name != CheckName::Backend)
-        .collect()
 }

@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::told_metrics::told_metrics;
 use super::{adapters, live};
 use crate::cli::args::{CorpusCommand, CorpusRunArgs};
 use crate::cli::error::{CliError, CorpusFault};
@@ -10,9 +11,7 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::screen::{Screen, Style};
-use crate::conformance::{
-    CaseRow, CorpusReport, CorpusTotals, Metrics, ProfileRow, Spread, run_corpus,
-};
+use crate::conformance::{CaseRow, CorpusReport, CorpusTotals, Metrics, ProfileRow, run_corpus};
 use crate::contract::ModelProfile;
 
 #[derive(Serialize)]
@@ -157,33 +156,4 @@ fn told_profiles(screen: Screen, profiles: &[ProfileRow]) -> String {
     }
     out.push('\n');
     out
-}
-
-/// The metrics of 002 Phase 1.
-pub(super) fn told_metrics(metrics: &Metrics) -> String {
-    let spread = |spread: Spread| {
-        let Spread { mean_milli, p95 } = spread;
-        format!(
-            "{}.{:03} mean, {p95} p95",
-            mean_milli / 1000,
-            mean_milli % 1000
-        )
-    };
-    format!(
-        "required runs     {}, {} without a call, {} completed without an executed one\n\
-         parse failures    {} of {} responses\n\
-         inferences        {}\n\
-         duration in ms    {}\n\
-         budget exits      {} of {} runs, {} of them max_turns\n\n",
-        metrics.required_runs,
-        metrics.required_without_call,
-        metrics.required_completed_without_tools,
-        metrics.parse_failures,
-        metrics.responses,
-        spread(metrics.inferences),
-        spread(metrics.duration_ms),
-        metrics.budget_exits,
-        metrics.runs,
-        metrics.max_turns_exits,
-    )
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::run::{Broken, Ended, Job, drive_job, tell_end};
-use super::{export, replay, verify};
+use super::{exported, replay, verify};
 use crate::cli::args::{DemoAct, DemoArgs};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, HomeFault, SystemFault, TranscriptFault};
@@ -178,7 +178,7 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
         .find(|run_id| run_id.as_str().starts_with(PREFIX))
         .ok_or(HomeFault::NoDemoRun)?;
     let mut file = Vec::new();
-    export::write_to(
+    exported::write_to(
         Source::Run(run_id.clone(), reader),
         &mut file,
         WithheldBlobs::Needed,

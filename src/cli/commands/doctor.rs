@@ -1,28 +1,14 @@
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use clap::Args;
 use serde::Serialize;
 
 use super::checkup::{Finding, Status, checkup};
+use crate::cli::args::DoctorArgs;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
-use crate::cli::found::Places;
 use crate::cli::home::Home;
 use crate::cli::screen::Style;
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct DoctorArgs {
-    /// Also look at what this contract needs: its checks and its tool servers, which are started and stopped again
-    #[arg(long, value_name = "FILE")]
-    pub(super) contract: Option<PathBuf>,
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    pub(super) places: Places,
-}
 
 #[derive(Serialize)]
 struct Document<'d> {

@@ -1,6 +1,6 @@
 use super::ask::confirm;
-use crate::cli::app::unix_ms;
 use crate::cli::args::EraseArgs;
+use crate::cli::clock::unix_ms;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;

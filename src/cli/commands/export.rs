@@ -36,7 +36,7 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
     };
     let again = || home.source(&args.run);
     let write = |out: &mut dyn io::Write| match args.format {
-        ExportFormat::Jsonl => write_to(source, out, withheld),
+        ExportFormat::Jsonl => exported::write_to(source, out, withheld),
         ExportFormat::Html => exported::html(&again, source, out, withheld),
         ExportFormat::Atif => exported::atif(source, out),
         ExportFormat::Cast => exported::cast(source, out),
@@ -146,20 +146,4 @@ fn write_file(
         drop(std::fs::remove_file(&partial));
     }
     written
-}
-
-/// Writes a run of the store; returns how many texts behind the token gate were left out.
-pub(super) fn write_to(
-    source: Source,
-    out: &mut dyn io::Write,
-    withheld: WithheldBlobs,
-) -> Result<usize, CliError> {
-    match source {
-        Source::Run(run_id, mut reader) => {
-            let left_out = reader.read_run(&run_id)?.export(out, withheld)?;
-            out.flush().map_err(ExportError::Io)?;
-            Ok(left_out)
-        }
-        Source::File(path) => Err(TranscriptFault::FileInsteadOfRun { path }.into()),
-    }
 }

@@ -1,23 +1,39 @@
-//! What an export makes of a transcript: a page, a trajectory, a recorded terminal.
+//! What an export makes of a transcript: the transcript itself, a page, a trajectory, a recorded terminal.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::export::write_to;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, TranscriptFault};
 use crate::cli::escape::brief;
 use crate::cli::html::write_page;
 use crate::cli::narration::Transition;
 use crate::cli::recorded::{Source, each_line};
 use crate::kernel::OutcomeCode;
 use crate::message::{Digest, RunId};
+use crate::store::ExportError;
 use crate::telemetry::{AtifTrajectory, sentence};
 use crate::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
 
 /// Columns and rows of the recorded terminal.
 const CAST_SIZE: (usize, usize) = (120, 32);
+
+/// Writes a run of the store; returns how many texts behind the token gate were left out.
+pub(super) fn write_to(
+    source: Source,
+    out: &mut dyn Write,
+    withheld: WithheldBlobs,
+) -> Result<usize, CliError> {
+    match source {
+        Source::Run(run_id, mut reader) => {
+            let left_out = reader.read_run(&run_id)?.export(out, withheld)?;
+            out.flush().map_err(ExportError::Io)?;
+            Ok(left_out)
+        }
+        Source::File(path) => Err(TranscriptFault::FileInsteadOfRun { path }.into()),
+    }
+}
 
 /// The page of a run, with the transcript in it; returns how many texts behind the token gate were left out.
 pub(super) fn html(

@@ -2,8 +2,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::verify::place;
-use crate::cli::app::unix_ms;
 use crate::cli::args::ImportArgs;
+use crate::cli::clock::unix_ms;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;

@@ -1,20 +1,19 @@
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-
-use clap::Args;
+use std::path::Path;
 
 use super::ask::answer;
 use super::check_report::code_of;
 use super::contract::judge;
-use super::run::runtime;
+use super::runtime::runtime;
+use crate::cli::args::InitArgs;
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ModelFault, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
-use crate::cli::found::{Calling, Choice, Looked, NoWay, Places, choices, other_profile, running};
+use crate::cli::found::{Calling, Choice, Looked, NoWay, choices, other_profile, running};
 use crate::cli::home::Home;
 use crate::contract::{ContractSpec, ModelProfile, ProviderType, TextProfile};
-use crate::inference::{KNOWN_MODELS, ModelStore};
+use crate::inference::ModelStore;
 
 /// Tokens of an answer where the window is large enough.
 const ANSWER: u64 = 4096;
@@ -26,30 +25,6 @@ const LOCAL_WINDOW: u64 = 32_768;
 const ANY_MODEL: &str = "unknown";
 /// How many ways are shown to choose from.
 const MOST_SHOWN: usize = 20;
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct InitArgs {
-    /// The contract file to write
-    #[arg(value_name = "FILE", default_value = "agent.yaml")]
-    file: PathBuf,
-    /// Take the first way that is found without asking
-    #[arg(long)]
-    yes: bool,
-    /// Replace the file that is there
-    #[arg(long)]
-    force: bool,
-    /// Take this way: llama-server, lm-studio, ollama, embedded, anthropic, openai, google or openrouter
-    #[arg(long = "use", value_name = "WAY")]
-    way: Option<String>,
-    /// Take this model
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// What the agent is to do
-    #[arg(long, value_name = "TEXT")]
-    task: Option<String>,
-    #[command(flatten)]
-    places: Places,
-}
 
 /// `monolith init`.
 pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliError> {
@@ -298,20 +273,6 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), CliError> {
             reason: fault.to_string(),
         },
     })?)
-}
-
-/// What can be done where nothing is found.
-pub(in crate::cli) fn ways_out() -> String {
-    let known = KNOWN_MODELS.map(|known| known.name).join(", ");
-    let embedded = if cfg!(feature = "local") {
-        format!("monolith model pull {known}")
-    } else {
-        format!("cargo build --release --features local, then monolith model pull {known}")
-    };
-    format!(
-        "start Ollama, llama-server or LM Studio, elsewhere with --ollama, --llama-server or --lm-studio URL; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
-         OPENROUTER_API_KEY. monolith demo needs none of them"
-    )
 }
 
 #[cfg(test)]

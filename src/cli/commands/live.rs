@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::corpus::told_metrics;
-use super::run::runtime;
+use super::runtime::runtime;
+use super::told_metrics::told_metrics;
 use crate::cli::args::{CorpusRunArgs, SLOW_TOOL};
 use crate::cli::error::{CliError, CorpusFault, HomeFault, SystemFault};
 use crate::cli::escape::line;

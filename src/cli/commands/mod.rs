@@ -13,6 +13,7 @@ mod diff;
 #[cfg(test)]
 mod display_tests;
 pub(super) mod doctor;
+mod dry_precheck;
 mod entry_row;
 pub(super) mod erase;
 pub(super) mod export;
@@ -34,18 +35,21 @@ mod overview;
 mod pin_file;
 pub(super) mod profile;
 mod reading;
-pub(super) mod replay;
+mod replay;
 mod replay_contract;
 mod replay_fork;
 mod replay_live;
+pub(super) mod replay_modes;
 pub(super) mod resume;
 pub(super) mod run;
+mod runtime;
 pub(super) mod show;
 mod shown_run;
 mod signals;
 pub(super) mod slow_tool;
 #[cfg(feature = "local")]
 pub(super) mod template;
+mod told_metrics;
 mod tree;
 #[cfg(feature = "local")]
 pub(super) mod try_model;

@@ -1,13 +1,13 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::model_pull::{PullArgs, Pulled, pull};
+use super::model_pull::{Pulled, pull};
 use super::reading::reading;
-use super::run::runtime;
+use super::runtime::runtime;
+use crate::cli::args::{ModelCommand, ProveArgs};
 use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
@@ -17,55 +17,6 @@ use crate::conformance::{GateTrial, GateVerdict, gate_contract, try_gate};
 use crate::contract::{ModelProfile, ProviderType};
 use crate::driver::embedded_model;
 use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore, NewModel, StoredModel};
-
-#[derive(Debug, Subcommand)]
-pub(in crate::cli) enum ModelCommand {
-    /// List the models that are stored here, and those that can be pulled
-    List,
-    /// Fetch a model and store it; says first under what licence. A pull that was cut off goes on where it was
-    Pull(PullArgs),
-    /// Store a copy of a GGUF file under a name
-    Add(AddArgs),
-    /// Remove a model from the store
-    Remove(NamedModel),
-    /// Read a stored model's file again and compare its hash
-    Verify(NamedModel),
-    /// Ask an embedded model many times, with the token gate closed and without it, and count what comes first
-    Prove(ProveArgs),
-}
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct NamedModel {
-    /// The model's name
-    #[arg(value_name = "NAME")]
-    name: String,
-}
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct AddArgs {
-    /// What contracts are to call it
-    #[arg(value_name = "NAME")]
-    name: String,
-    /// The GGUF file
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ProveArgs {
-    /// The model: a name of the store, or a GGUF file
-    #[arg(value_name = "MODEL")]
-    model: String,
-    /// How many seeds are tried
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
-    seeds: u64,
-    /// The temperature
-    #[arg(long, value_name = "T", default_value_t = 1.5)]
-    temperature: f64,
-    /// Print the counts as one JSON document
-    #[arg(long)]
-    json: bool,
-}
 
 /// How often what came first.
 #[derive(Debug, Default, Serialize)]
@@ -235,7 +186,7 @@ async fn tally(
     };
     let (_, contract) = trial(0)?;
     let backend = embedded_model(path.to_owned(), &contract, &home.environment).await;
-    let probe = backend.probe(&CancellationToken::new()).await;
+    let probe = backend.probe(&[], &CancellationToken::new()).await;
     if !probe.responsive {
         return Err(ModelFault::Unavailable {
             reason: probe.detail,

@@ -1,11 +1,10 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use clap::Args;
-
 use super::ask::confirm;
 use super::reading::reading;
-use super::run::runtime;
+use super::runtime::runtime;
+use crate::cli::args::PullArgs;
 use crate::cli::error::{CliError, ModelFault};
 use crate::cli::escape::line;
 use crate::cli::home::Home;
@@ -30,25 +29,6 @@ archive, member = found[0]
 with zipfile.ZipFile(archive).open(member) as source, open(target, 'wb') as whole:
     shutil.copyfileobj(source, whole, 1 << 20)
 ";
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct PullArgs {
-    /// A known model's name, or hf:OWNER/REPO/FILE.gguf[@REVISION]
-    #[arg(value_name = "MODEL")]
-    pub(super) model: String,
-    /// What contracts are to call it; the known name, or the file's own
-    #[arg(long, value_name = "NAME")]
-    pub(super) name: Option<String>,
-    /// Accept the licence without being asked
-    #[arg(long)]
-    pub(super) yes: bool,
-    /// Take no other file than the one with this BLAKE3
-    #[arg(long, value_name = "HEX")]
-    pub(super) blake3: Option<Digest>,
-    /// Where hf: references are looked up, instead of MONOLITH_HUB, HF_ENDPOINT or the public hub
-    #[arg(long, value_name = "URL")]
-    pub(super) hub: Option<String>,
-}
 
 /// What was pulled, or was here before.
 #[derive(Debug)]

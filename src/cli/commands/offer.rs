@@ -1,5 +1,6 @@
 use super::ask::answer;
-use super::model_pull::{PullArgs, Pulled, pull};
+use super::model_pull::{Pulled, pull};
+use crate::cli::args::PullArgs;
 use crate::cli::error::CliError;
 use crate::cli::home::Home;
 use crate::cli::numbers::grouped;

@@ -1,33 +1,10 @@
 use std::fmt::Write as _;
 
-use clap::{Args, Subcommand};
-
+use crate::cli::args::ProfileCommand;
 use crate::cli::error::{CliError, ModelFault};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::contract::ModelProfile;
-
-#[derive(Debug, Subcommand)]
-pub(in crate::cli) enum ProfileCommand {
-    /// List the shipped profiles in the order in which they are matched
-    List(ListProfilesArgs),
-    /// Print a profile as JSON: as it is shipped, and as `model_profiles` of a contract takes it
-    Show(ShowProfileArgs),
-}
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ListProfilesArgs {
-    /// Print one JSON document
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ShowProfileArgs {
-    /// The profile's id
-    #[arg(value_name = "ID")]
-    id: String,
-}
 
 /// `monolith profile`.
 pub(in crate::cli) fn profile(home: &Home, command: &ProfileCommand) -> Result<Exit, CliError> {

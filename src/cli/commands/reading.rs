@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::run::runtime;
+use super::runtime::runtime;
 use super::signals::Signals;
 use crate::cli::error::{CliError, SystemFault};
 use crate::cli::home::Home;

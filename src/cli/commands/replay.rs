@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::{replay_contract, replay_fork, replay_live, verify};
+use super::verify;
 use crate::cli::args::ReplayArgs;
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
@@ -17,21 +17,8 @@ use crate::transcript::FirstBad;
 /// How many differences are written out for people.
 const MOST: usize = 20;
 
-/// What is said of a run in progress where nobody said that it may be one.
-pub(super) const HOW_TO_ACCEPT: &str =
-    "  --open accepts a run in progress; else what is missing may have been cut off\n";
-
-/// `monolith replay`.
-pub(in crate::cli) fn replay(home: &Home, args: ReplayArgs) -> Result<Exit, CliError> {
-    if let Some(at) = args.fork_at {
-        return replay_fork::replay(home, args, at);
-    }
-    if let Some(live) = args.live {
-        return replay_live::replay(home, &args, live);
-    }
-    if args.contract.is_some() || !args.sets.is_empty() || args.start_servers {
-        return replay_contract::replay(home, &args);
-    }
+/// `monolith replay` without another mode: as it is recorded.
+pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
     let report = verified_report(home, &args.run, args.open)?;
     tell(home, &report, args.json)
 }
@@ -124,7 +111,7 @@ fn told_open(home: &Home, report: &ReplayReport) -> String {
     let entries = counted(report.entries, "entry");
     let mut out = format!("{so_far}: {entries}; the run has no seal yet\n");
     if !report.same {
-        out.push_str(HOW_TO_ACCEPT);
+        out.push_str(verify::HOW_TO_ACCEPT);
     }
     tell_not_compared(&mut out, &report.not_compared);
     out

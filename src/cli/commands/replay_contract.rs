@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use tokio_util::sync::CancellationToken;
 
 use super::replay;
-use super::run::runtime;
+use super::runtime::runtime;
 use crate::cli::args::ReplayArgs;
 use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};

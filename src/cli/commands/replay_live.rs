@@ -5,8 +5,9 @@ use std::pin::pin;
 use tokio_util::sync::CancellationToken;
 
 use super::replay;
-use super::run::runtime;
+use super::runtime::runtime;
 use super::signals::Signals;
+use super::verify::HOW_TO_ACCEPT;
 use crate::cli::args::{LiveArg, ReplayArgs};
 use crate::cli::error::{CliError, SystemFault};
 use crate::cli::escape::line;
@@ -104,7 +105,7 @@ fn told(home: &Home, report: &LiveReport) -> String {
     if !report.open {
         replay::list_differences(&mut out, &report.differences);
     } else if !report.same {
-        out.push_str(replay::HOW_TO_ACCEPT);
+        out.push_str(HOW_TO_ACCEPT);
     }
     for note in &report.notes {
         let _ = writeln!(out, "note: {}", line(note));

@@ -2,21 +2,22 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::approval::Approver;
 use super::offer::offer_models;
+use super::runtime::runtime;
 use super::signals::{Asked, Signals};
-use crate::cli::app::{caught, print_result, result_of};
 use crate::cli::args::{DurabilityArg, RunArgs};
+use crate::cli::caught::caught;
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, SystemFault};
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::live::Live;
+use crate::cli::not_begun::{print_result, result_of};
 use crate::cli::numbers::seconds;
 use crate::cli::screen::Style;
 use crate::contract::ContractSpec;
@@ -160,15 +161,6 @@ impl From<DurabilityArg> for Durability {
 
 /// How long a finished run waits for file operations that it gave up.
 const LINGER: Duration = Duration::from_secs(1);
-
-/// Starts the threads that a run needs.
-pub(super) fn runtime() -> Result<Runtime, CliError> {
-    let mut threads = tokio::runtime::Builder::new_multi_thread();
-    let runtime = threads.enable_all().build();
-    Ok(runtime.map_err(|fault| SystemFault::Runtime {
-        reason: fault.to_string(),
-    })?)
-}
 
 /// Runs a job; whoever watches sees it happen.
 pub(super) fn drive_job(home: &Home, job: Job, live: &Live) -> Result<Ended, Broken> {

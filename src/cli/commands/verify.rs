@@ -2,7 +2,6 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::pin_file;
-use super::replay::HOW_TO_ACCEPT;
 use crate::cli::args::{LevelArg, VerifyArgs};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
@@ -15,6 +14,10 @@ use crate::message::RunId;
 use crate::transcript::{
     FirstBad, FlawKind, LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
 };
+
+/// What is said of a run in progress where nobody said that it may be one.
+pub(super) const HOW_TO_ACCEPT: &str =
+    "  --open accepts a run in progress; else what is missing may have been cut off\n";
 
 /// `monolith verify`.
 pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, CliError> {

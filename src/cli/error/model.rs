@@ -1,9 +1,8 @@
 use std::path::PathBuf;
 
 use super::advice::Advice;
-use crate::cli::commands::init::ways_out;
 use crate::cli::exit::Exit;
-use crate::cli::found::NoWay;
+use crate::cli::found::{NoWay, ways_out};
 use crate::inference::{ModelStoreError, PullError};
 
 /// There is no model, or nobody said which.

@@ -10,5 +10,5 @@ mod servers;
 
 pub(super) use choice::{Choice, choices};
 pub(super) use fitting::other_profile;
-pub(super) use no_way::{Looked, NoWay};
+pub(super) use no_way::{Looked, NoWay, ways_out};
 pub(super) use servers::{Calling, Places, running};

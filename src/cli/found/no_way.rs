@@ -1,7 +1,7 @@
 use super::choice::{Choice, HOSTED};
 use super::servers::{Places, Server, ServerKind};
 use crate::driver::Environment;
-use crate::inference::StoredModel;
+use crate::inference::{KNOWN_MODELS, StoredModel};
 
 /// How many names of models are told.
 const MOST_TOLD: usize = 12;
@@ -161,6 +161,20 @@ impl NoWay {
     pub(in crate::cli) const fn is_usage(&self) -> bool {
         matches!(self, Self::Unknown { .. } | Self::NotLookedFor { .. })
     }
+}
+
+/// What can be done where nothing is found.
+pub(in crate::cli) fn ways_out() -> String {
+    let known = KNOWN_MODELS.map(|known| known.name).join(", ");
+    let embedded = if cfg!(feature = "local") {
+        format!("monolith model pull {known}")
+    } else {
+        format!("cargo build --release --features local, then monolith model pull {known}")
+    };
+    format!(
+        "start Ollama, llama-server or LM Studio, elsewhere with --ollama, --llama-server or --lm-studio URL; or {embedded}; or set ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or \
+         OPENROUTER_API_KEY. monolith demo needs none of them"
+    )
 }
 
 #[cfg(test)]

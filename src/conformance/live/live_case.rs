@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::run_live::LiveTarget;
+use super::live_target::LiveTarget;
 use crate::conformance::CaseError;
 use crate::contract::{ContractSpec, ProviderType};
 use crate::kernel::AgentOutcome;

@@ -12,10 +12,12 @@
 
 mod live_case;
 mod live_report;
+mod live_target;
 mod run_live;
 mod server_traits;
 mod watcher;
 
 pub(crate) use live_report::{LiveRecord, LiveReport, LiveRow};
-pub(crate) use run_live::{LiveError, LiveTarget, run_live};
+pub(crate) use live_target::LiveTarget;
+pub(crate) use run_live::{LiveError, run_live};
 pub(crate) use server_traits::{Agreement, ServerTraits, Share};

@@ -6,40 +6,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::live_case::{LiveCase, LiveCases};
 use super::live_report::{LiveRecord, LiveReport, LiveRow, LiveStatus};
+use super::live_target::LiveTarget;
 use super::server_traits::{Agreement, ServerTraits};
 use super::watcher::{FirstMessage, Watcher};
 use crate::conformance::metrics::{RunFacts, Spread, Tally};
 use crate::conformance::{CaseError, JudgedCall};
-use crate::contract::{ProviderType, ToolPolicy};
+use crate::contract::ToolPolicy;
 use crate::driver::{
     DriverError, Environment, Finished, RunRequest, drive, prepare, random_run_id,
 };
 use crate::kernel::{AgentOutcome, Outcome};
 use crate::message::{Digest, ObjectText, ProviderFaultClass};
 use crate::replay::{BlobSource, Replayer};
-use crate::session::RedactionKey;
 use crate::store::{Store, StoreError, StoreReader};
-
-/// The endpoint that is asked, and how long.
-#[derive(Clone, Debug)]
-pub(crate) struct LiveTarget {
-    /// The variable that holds the key, where one is needed.
-    pub api_key_env: Option<String>,
-    /// The address below which the protocol's paths lie.
-    pub base_url: String,
-    /// The window to be assumed, in tokens.
-    pub context_window: u64,
-    /// The model's name at the server.
-    pub model: String,
-    /// The wire protocol.
-    pub provider: ProviderType,
-    /// What the salts of the runs come from.
-    pub redaction_key: RedactionKey,
-    /// The command, with its arguments, of a tool server on its standard streams that offers `wait` and never answers a call.
-    pub slow_tool: Vec<String>,
-    /// How long nothing may arrive, in milliseconds.
-    pub timeout_ms: u64,
-}
 
 /// Why an endpoint could not be asked at all. A server that is not there is none of these: its runs end typed.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::text::written;
 use super::{anthropic, bedrock, gemini, local_hermes, ollama, openai_chat, openai_responses};
 use crate::adapter::Adapter;
-use crate::conformance::script::{CallText, MessageText, UsageText};
+use crate::conformance::script::{MessageText, UsageText};
 
 /// What writes a message, what it used, and the model that wrote it as the body of a response; a list holds a line each.
 type Dialect = fn(&MessageText, Option<UsageText>, &str) -> Value;
@@ -45,18 +45,6 @@ pub(in crate::conformance) fn body(
     })
 }
 
-/// The arguments as a value, their text where they are none.
-pub(super) fn arguments(call: &CallText) -> Value {
-    let text = &call.arguments.0;
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()))
-}
-
-/// The id of the call at `place`, from 0.
-pub(super) fn id(call: &CallText, place: usize) -> String {
-    let made = || format!("call_{}", place + 1);
-    call.id.clone().unwrap_or_else(made)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +52,7 @@ mod tests {
     #[test]
     fn every_adapter_has_a_dialect_that_it_reads_back() {
         use crate::adapter::{Decoded, ResponseMeta};
-        use crate::conformance::script::{ArgumentsText, StopText};
+        use crate::conformance::script::{ArgumentsText, CallText, StopText};
         let message = MessageText {
             content: "Let me look.".to_owned(),
             calls: vec![CallText {

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::body::{arguments, id};
+use super::call::{arguments, id};
 use crate::conformance::script::{MessageText, StopText, UsageText};
 
 pub(super) fn body(message: &MessageText, usage: Option<UsageText>, model: &str) -> Value {

@@ -7,6 +7,7 @@
 mod anthropic;
 mod bedrock;
 mod body;
+mod call;
 mod gemini;
 mod local_hermes;
 mod ollama;

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::body::id;
+use super::call::id;
 use crate::conformance::script::{MessageText, StopText, UsageText};
 
 pub(super) fn body(message: &MessageText, usage: Option<UsageText>, model: &str) -> Value {

@@ -14,7 +14,7 @@ async fn a_file_that_is_no_whole_model_never_reaches_the_engine() {
     let detail = async |bytes: &[u8]| {
         std::fs::write(&path, bytes).unwrap();
         let backend = Backend::Local(LocalBackend::new(options(&path, true)));
-        let probe = backend.probe(&CancellationToken::new()).await;
+        let probe = backend.probe(&[], &CancellationToken::new()).await;
         assert!(!probe.responsive);
         probe.detail.replace(&path.display().to_string(), "FILE")
     };
@@ -52,7 +52,7 @@ async fn a_file_whose_control_tokens_are_typed_as_text_is_refused() {
     let path = folder.path().join("m.gguf");
     std::fs::write(&path, bytes).unwrap();
     let backend = Backend::Local(LocalBackend::new(options(&path, true)));
-    let probe = backend.probe(&CancellationToken::new()).await;
+    let probe = backend.probe(&[], &CancellationToken::new()).await;
     assert!(!probe.responsive);
     let expect = "types <|im_start|> as text";
     assert!(probe.detail.contains(expect), "{}", probe.detail);
@@ -72,7 +72,7 @@ async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answ
     std::fs::rename(&path, &kept).unwrap();
     std::fs::rename(&other, &path).unwrap();
     let cancel = CancellationToken::new();
-    let probe = backend.probe(&cancel).await;
+    let probe = backend.probe(&[], &cancel).await;
     assert!(probe.responsive, "{}", probe.detail);
     let contract = contract(&["sampling.max_output_tokens=140"]);
     let Decoded::Message(answer) = gated(&backend, &contract).await else {
@@ -96,6 +96,6 @@ async fn a_file_that_is_swapped_is_not_run_and_one_that_is_changed_ends_the_answ
     // One that was changed before it was loaded is not loaded at all.
     let changed = LocalBackend::new(options(&kept, true));
     std::io::Write::write_all(&mut file, b"y").unwrap();
-    let probe = Backend::Local(changed).probe(&cancel).await;
+    let probe = Backend::Local(changed).probe(&[], &cancel).await;
     assert!(!probe.responsive, "{}", probe.detail);
 }

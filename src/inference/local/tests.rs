@@ -422,7 +422,12 @@ pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> De
 async fn a_closed_gate_gives_one_valid_call_for_every_seed_even_with_hardly_any_tokens() {
     let Some(path) = model_file() else { return };
     let backend = Backend::Local(LocalBackend::new(options(&path, true)));
-    assert!(backend.probe(&CancellationToken::new()).await.responsive);
+    assert!(
+        backend
+            .probe(&[], &CancellationToken::new())
+            .await
+            .responsive
+    );
     for (seed, tokens) in [(1, 200), (2, 200), (3, 140), (4, 140)] {
         let sets = [
             format!("sampling.seed={seed}"),

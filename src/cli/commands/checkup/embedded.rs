@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use super::{Finding, missing, ok, version_of, wrong};
+use super::finding::{Finding, missing, ok, wrong};
+use super::program::version_of;
 use crate::cli::commands::reading::reading;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;

@@ -2,9 +2,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Finding, missing, ok, wrong};
+use super::finding::{Finding, missing, ok, wrong};
 use crate::cli::commands::contract::{failures, preview_of};
-use crate::cli::commands::run::runtime;
+use crate::cli::commands::runtime::runtime;
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::CliError;
 use crate::cli::home::Home;

@@ -1,0 +1,73 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::message::Digest;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ModelCommand {
+    /// List the models that are stored here, and those that can be pulled
+    List,
+    /// Fetch a model and store it; says first under what licence. A pull that was cut off goes on where it was
+    Pull(PullArgs),
+    /// Store a copy of a GGUF file under a name
+    Add(AddArgs),
+    /// Remove a model from the store
+    Remove(NamedModel),
+    /// Read a stored model's file again and compare its hash
+    Verify(NamedModel),
+    /// Ask an embedded model many times, with the token gate closed and without it, and count what comes first
+    Prove(ProveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PullArgs {
+    /// A known model's name, or hf:OWNER/REPO/FILE.gguf[@REVISION]
+    #[arg(value_name = "MODEL")]
+    pub(in crate::cli) model: String,
+    /// What contracts are to call it; the known name, or the file's own
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) name: Option<String>,
+    /// Accept the licence without being asked
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+    /// Take no other file than the one with this BLAKE3
+    #[arg(long, value_name = "HEX")]
+    pub(in crate::cli) blake3: Option<Digest>,
+    /// Where hf: references are looked up, instead of MONOLITH_HUB, HF_ENDPOINT or the public hub
+    #[arg(long, value_name = "URL")]
+    pub(in crate::cli) hub: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct AddArgs {
+    /// What contracts are to call it
+    #[arg(value_name = "NAME")]
+    pub(in crate::cli) name: String,
+    /// The GGUF file
+    #[arg(value_name = "FILE")]
+    pub(in crate::cli) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct NamedModel {
+    /// The model's name
+    #[arg(value_name = "NAME")]
+    pub(in crate::cli) name: String,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ProveArgs {
+    /// The model: a name of the store, or a GGUF file
+    #[arg(value_name = "MODEL")]
+    pub(in crate::cli) model: String,
+    /// How many seeds are tried
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(in crate::cli) seeds: u64,
+    /// The temperature
+    #[arg(long, value_name = "T", default_value_t = 1.5)]
+    pub(in crate::cli) temperature: f64,
+    /// Print the counts as one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}

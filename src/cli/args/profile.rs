@@ -1,0 +1,23 @@
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ProfileCommand {
+    /// List the shipped profiles in the order in which they are matched
+    List(ListProfilesArgs),
+    /// Print a profile as JSON: as it is shipped, and as `model_profiles` of a contract takes it
+    Show(ShowProfileArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListProfilesArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ShowProfileArgs {
+    /// The profile's id
+    #[arg(value_name = "ID")]
+    pub(in crate::cli) id: String,
+}

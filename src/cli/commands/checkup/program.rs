@@ -1,0 +1,19 @@
+use std::process::{Command, Stdio};
+
+/// What a program says of its version.
+pub(super) fn version_of(tool: &str) -> Option<String> {
+    let said = ran(tool, &["--version"])?;
+    said.lines().next().map(str::to_owned)
+}
+
+/// What a program prints; none where it cannot be started or fails.
+pub(super) fn ran(tool: &str, arguments: &[&str]) -> Option<String> {
+    let mut command = Command::new(tool);
+    let output = command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()
+}

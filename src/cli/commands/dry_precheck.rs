@@ -1,0 +1,52 @@
+use std::sync::Arc;
+
+use crate::contract::{ExecutionContract, Validators};
+use crate::driver::Preview;
+use crate::kernel::{
+    Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
+};
+use crate::message::RunId;
+
+/// The checks of PRECHECK, as the machine itself performs them at the start of a run. No model is asked: the last check, whether
+/// one answers, is left out.
+pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
+    let contract: &ExecutionContract = &preview.contract;
+    let Ok(run_id) = RunId::try_from("check".to_owned()) else {
+        return Vec::new();
+    };
+    let started = RunStarted {
+        bring_up: preview.faults.clone(),
+        contract_hash: contract.rehash(),
+        intent_words: Vec::new(),
+        messages: RunStarted::opening(&contract.system, ""),
+        parent: None,
+        run_id,
+        started_unix_ms: 0,
+        tokenizer_fault: preview.tokenizer_fault.clone(),
+        workspace: None,
+    };
+    let validators = Arc::new(Validators::compile(contract));
+    let (mut run, _) = Run::start(Arc::new(contract.clone()), validators, started);
+    let targets = contract.targets.iter().map(|_| ProbedTarget {
+        detail: String::new(),
+        responsive: true,
+    });
+    let probed = Event {
+        at_ms: 0,
+        event: EventKind::Probed(Probed {
+            targets: targets.collect(),
+        }),
+    };
+    let entries = run
+        .step(probed)
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Append(entries) => Some(entries),
+            _ => None,
+        });
+    entries
+        .flatten()
+        .flat_map(|entry| entry.action.checks)
+        .filter(|check| check.name != CheckName::Backend)
+        .collect()
+}
