@@ -13,12 +13,15 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use monolith::door::{
+    AdapterStatus, Chain, Effect, Event, InferenceReturned, ProtocolAdapterResult, StopReason,
+    ToolReturned, Usage, Validators,
+};
 use monolith::{
-    AdapterStatus, AgentMessage, CallSeq, CapabilityManifest, Chain, ContentBlock, ContractFactory,
-    ContractSpec, Digest, Effect, EntryDraft, EnvelopeStatus, Event, EventKind, InferenceReturned,
-    InferenceSeq, ObjectText, Probed, ProbedTarget, ProtocolAdapterResult, Role, Run, RunId,
-    RunStarted, ServerCapability, ServerKind, StopReason, TargetCapability, ToolCapability,
-    ToolEnvelope, ToolInvocation, ToolOutcome, ToolReturned, Usage, Validators,
+    AgentMessage, CallSeq, CapabilityManifest, ContentBlock, ContractFactory, ContractSpec, Digest,
+    EntryDraft, EnvelopeStatus, EventKind, InferenceSeq, ObjectText, Probed, ProbedTarget, Role,
+    Run, RunId, RunStarted, ServerCapability, ServerKind, TargetCapability, ToolCapability,
+    ToolEnvelope, ToolInvocation, ToolOutcome,
 };
 
 const TURNS: u64 = 20_000;

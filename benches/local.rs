@@ -24,11 +24,11 @@ use llama_cpp_2::llama_batch::LlamaBatch;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 use llama_cpp_2::token::LlamaToken;
-use monolith::{
-    AgentMessage, Backend, EngineCost, ExecutionContract, GateTrial, LocalBackend, LocalLine,
-    LocalOptions, LocalUsage, ModelFile, Patience, RequestEncoder, RequestShape, Role, RunStarted,
-    ToolExposure, gate_contract,
+use monolith::door::{
+    Backend, EngineCost, GateTrial, LocalBackend, LocalLine, LocalOptions, LocalUsage, ModelFile,
+    Patience, RequestEncoder, RequestShape, gate_contract,
 };
+use monolith::{AgentMessage, ExecutionContract, Role, RunStarted, ToolExposure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

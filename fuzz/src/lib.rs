@@ -3,9 +3,9 @@
 //!
 //! A function fails by panicking: in monolith, or here where something does not hold that must hold for any bytes.
 
+use monolith::door::{Adapter, AdapterStatus, Decoded, RecordLines, Script};
 use monolith::{
-    Adapter, AdapterStatus, ContractSpec, Decoded, ExecutionContract, LineReader, RecordLines,
-    ResponseMeta, Script, VerifyOptions, verify_lines,
+    ContractSpec, ExecutionContract, LineReader, ResponseMeta, VerifyOptions, verify_lines,
 };
 
 /// What a target does with bytes.

@@ -43,7 +43,7 @@ mod what_if_tests;
 mod wire;
 
 pub use case_row::CaseRow;
-pub use error::CaseError;
+pub(crate) use error::CaseError;
 pub use gate_proof::{GateTrial, gate_contract};
 pub(crate) use gate_proof::{GateVerdict, try_gate};
 pub(crate) use live::{
@@ -53,7 +53,8 @@ pub(crate) use live::{
 pub(crate) use metrics::{Metrics, Spread};
 pub(crate) use profiles::ProfileRow;
 pub(crate) use records::{JudgedCall, VerdictRow, VerdictTable};
-pub use records::{RecordFault, RecordLines, RecordRule, RecordedResponse, RecordsReadError};
+pub(crate) use records::{RecordFault, RecordsReadError};
+pub use records::{RecordLines, RecordedResponse};
 pub(crate) use report::CorpusTotals;
 pub use report::{CorpusReport, run_cases, run_corpus};
-pub use source::{Corpus, CorpusReadError};
+pub use source::Corpus;

@@ -6,6 +6,26 @@ use super::{Terms, ToolTerms};
 use crate::message::Digest;
 
 /// The immutable contract of a run (002 §4.1). Made only by the factory, or read back from its own canonical text.
+///
+/// ```
+/// use monolith::ExecutionContract;
+/// # use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+///
+/// # let spec = ContractSpec::parse("c.yaml", "
+/// # task: How late is it?
+/// # tool_policy: forbidden
+/// # targets: [{provider: demo, model: canned, context_window: 8192}]
+/// # providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+/// # ", &[])?;
+/// # let targets = vec![TargetCapability::default()];
+/// # let manifest = CapabilityManifest { targets, ..CapabilityManifest::default() };
+/// # let contract = ContractFactory.make(&spec, &manifest, None)?;
+/// let stored = contract.canonical_text();
+/// let read = ExecutionContract::decode(&stored)?;
+/// assert_eq!(read, contract);
+/// assert!(read.contract_id().starts_with("c-"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionContract {
     contract_hash: Digest,

@@ -20,6 +20,24 @@ use crate::message::{Digest, MAX_EXACT, NoTokenizers, QuarterBytes};
 ///
 /// Pure: the same two give the same bytes. It fills in every default and refuses only what cannot be expressed as a
 /// contract at all; a contract that contradicts itself is made, and refused by PRECHECK, where it leaves a transcript.
+///
+/// ```
+/// use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+///
+/// let spec = ContractSpec::parse("clock.yaml", "
+/// task: How late is it?
+/// tool_policy: forbidden
+/// targets: [{provider: demo, model: canned, context_window: 8192}]
+/// providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+/// ", &[])?;
+/// let found = CapabilityManifest {
+///     targets: vec![TargetCapability::default()],
+///     ..CapabilityManifest::default()
+/// };
+/// let contract = ContractFactory.make(&spec, &found, None)?;
+/// assert_eq!(contract.contract_hash(), contract.rehash());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContractFactory;
 

@@ -9,6 +9,29 @@ use crate::message::{Digest, estimate_tokens};
 /// What bring-up found: which servers answered with which tools, and what is known of each target's model.
 ///
 /// Holds no address, path, process id or time, so two machines that find the same thing have the same manifest.
+///
+/// A host of its own says here which tools it has:
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use monolith::{CapabilityManifest, ServerCapability, ServerKind, TargetCapability, ToolCapability};
+/// use serde_json::json;
+///
+/// let time = ToolCapability {
+///     annotations: json!({"readOnlyHint": true}),
+///     description: "Tells the time.".to_owned(),
+///     input_schema: json!({"type": "object", "properties": {}, "additionalProperties": false}),
+///     name: "time".to_owned(),
+///     schema_tokens: 24,
+/// };
+/// let own = ServerCapability { available: true, kind: ServerKind::Stdio, tools: vec![time] };
+/// let manifest = CapabilityManifest {
+///     servers: BTreeMap::from([("own".to_owned(), own)]),
+///     targets: vec![TargetCapability::default()], // one for each target of the file
+/// };
+/// assert_eq!(manifest.servers["own"].tools[0].name, "time");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CapabilityManifest {
     /// Servers by name; built-in tools are the server `builtin`.

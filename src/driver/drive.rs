@@ -23,6 +23,18 @@ use crate::transcript::SealedEntry;
 const PIECES: usize = 64;
 
 /// Sees a run's entries, each once, after it has become durable.
+///
+/// ```
+/// use monolith::{EntryDraft, Observer, Run, SealedEntry};
+///
+/// struct Printed;
+///
+/// impl Observer for Printed {
+///     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, _: &Run) {
+///         println!("{} {}", sealed.seq, draft.action.to.as_str());
+///     }
+/// }
+/// ```
 pub trait Observer: Send {
     /// One entry, and the run after the step that wrote it.
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run);
@@ -53,6 +65,50 @@ pub struct Finished {
 ///
 /// # Errors
 /// [`DriverError::Store`] where the transcript cannot be written: then nothing was begun after the last durable entry.
+///
+/// # Examples
+/// ```
+/// use monolith::{Durability, EntryDraft, Observer, Run, SealedEntry, Store, drive, prepare};
+/// use tokio::sync::mpsc;
+/// use tokio_util::sync::CancellationToken;
+/// # use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
+///
+/// struct States(Vec<String>);
+///
+/// impl Observer for States {
+///     fn entry(&mut self, draft: &EntryDraft, _: &SealedEntry, _: &Run) {
+///         self.0.push(draft.action.to.as_str().to_owned());
+///     }
+/// }
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// # let text = std::fs::read_to_string("contracts/demo.yaml")?;
+/// # let request = RunRequest {
+/// #     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
+/// #     contract_dir: "contracts".into(),
+/// #     base_dir: ".".into(),
+/// #     environment: Environment::new(|_| None),
+/// #     redaction_key: RedactionKey::new([7; 32]),
+/// #     invocation: None,
+/// #     run_id: None,
+/// # };
+/// let folder = tempfile::tempdir()?;
+/// let store = Store::open(&folder.path().join("runs.db"), Durability::Normal)?;
+/// let prepared = prepare(request, &CancellationToken::new()).await?;
+/// let (_control, controls) = mpsc::channel(1); // `Control::Stop` and its like go in here
+/// let mut states = States(Vec::new());
+/// let finished = drive(prepared, &store, controls, &mut states).await?;
+///
+/// assert_eq!(finished.entries, states.0.len() as u64);
+/// assert_eq!(states.0.last().map(String::as_str), Some("TERMINATE"));
+/// assert!(finished.run.outcome().is_some_and(|end| end.class.is_success()));
+///
+/// let report = store.reader()?.verify_run(&finished.run_id, false)?;
+/// assert!(report.holds());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub async fn drive(
     prepared: Prepared,
     store: &Store,

@@ -8,6 +8,14 @@ use crate::contract::{ContractSpec, ValueOrigin};
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
+///
+/// ```
+/// use monolith::Environment;
+///
+/// let environment = Environment::new(|name| (name == "API_KEY").then(|| "secret".to_owned()));
+/// assert_eq!(environment.get("API_KEY").as_deref(), Some("secret"));
+/// assert_eq!(environment.get("HOME"), None);
+/// ```
 #[derive(Clone)]
 pub struct Environment {
     /// Who is told how far the reading of a large file has come.

@@ -49,13 +49,13 @@ mod tests_time;
 mod tests_tokenizers;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
+pub use bring_up::{Prepared, RunRequest, prepare};
 pub(crate) use bring_up::{
-    Prepared, Preview, ServersToStart, embedded_model, prepare_fork, prepare_resume, preview,
+    Preview, ServersToStart, embedded_model, prepare_fork, prepare_resume, preview,
     preview_recorded, random_run_id, reopen,
 };
-pub use bring_up::{RunRequest, prepare};
-pub(crate) use drive::Finished;
-pub use drive::{Observer, drive};
+
+pub use drive::{Finished, Observer, drive};
 pub use environment::Environment;
 pub use error::DriverError;
 pub(crate) use key_files::{KeyFileError, KeyFolder};

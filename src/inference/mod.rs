@@ -33,7 +33,7 @@ mod unavailable;
 pub(crate) use ask::{ask_json, knock};
 pub use backend::Backend;
 pub(crate) use backend_error::BackendError;
-pub use fault::{TransportFault, TransportFaultKind};
+pub(crate) use fault::{TransportFault, TransportFaultKind};
 pub(crate) use gguf::{HeaderFault, ModelHeader};
 pub(crate) use http::{HttpBackend, HttpTarget};
 #[cfg(feature = "local")]

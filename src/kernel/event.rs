@@ -53,6 +53,13 @@ pub enum EventKind {
 }
 
 /// The inputs of a run (semantics §8): what is not part of the contract.
+///
+/// ```
+/// use monolith::{Role, RunStarted};
+///
+/// let messages = RunStarted::opening("You tell the time.", "How late is it?");
+/// assert_eq!(messages.iter().map(|message| message.role).collect::<Vec<_>>(), [Role::System, Role::User]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunStarted {

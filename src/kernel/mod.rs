@@ -85,10 +85,10 @@ pub(crate) use edges::EDGES;
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
 pub(crate) use effect::{SummaryRequest, XmlOffer};
 pub(crate) use entry::{
-    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, Counters,
+    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock,
     DroppedResult, EntryKind, PolicyRecord, ReportRecord, ReportSource,
 };
-pub use entry::{EffectRecord, EntryDraft};
+pub use entry::{Counters, EffectRecord, EntryDraft};
 pub use event::{
     Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted,
     ToolReturned,

@@ -83,6 +83,14 @@ pub enum OutcomeCode {
 }
 
 /// How a run ended: a class and the code that refines it.
+///
+/// ```
+/// use monolith::Outcome;
+///
+/// let end: Outcome = serde_json::from_str(r#"{"class": "COMPLETED_WITH_TOOLS", "code": "final_message"}"#)?;
+/// assert_eq!(end.exit_code(), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Outcome {

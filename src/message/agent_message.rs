@@ -17,6 +17,13 @@ pub enum Role {
 }
 
 /// A message of the canonical conversation (002 §4.3). The runtime executes nothing else.
+///
+/// ```
+/// use monolith::{AgentMessage, Role};
+///
+/// let task = AgentMessage::text(Role::User, "How late is it?", 4);
+/// assert!(task.tool_calls.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentMessage {

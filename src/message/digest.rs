@@ -4,6 +4,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A BLAKE3 digest. In JSON and in text: lower-case hex, 64 characters.
+///
+/// ```
+/// use monolith::Digest;
+///
+/// let digest = Digest::of(b"some bytes");
+/// assert_eq!(digest.to_string().parse(), Ok(digest));
+/// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 

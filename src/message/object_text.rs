@@ -11,6 +11,13 @@ use super::{Digest, ObjectFault};
 ///
 /// The only way to make one is [`ObjectText::parse`], so a call whose arguments are truncated, null
 /// or an array cannot be represented (semantics §6, structural faults).
+///
+/// ```
+/// use monolith::ObjectText;
+///
+/// assert!(ObjectText::parse(r#"{"path": "."}"#).is_ok());
+/// assert!(ObjectText::parse("[1, 2]").is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct ObjectText(String);

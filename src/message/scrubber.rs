@@ -50,6 +50,12 @@ impl dyn Scrubber + '_ {
 }
 
 /// Takes nothing out: for what was scrubbed before it was recorded, and for hosts that have no secrets.
+///
+/// ```
+/// use monolith::{NoSecrets, Scrubber};
+///
+/// assert_eq!(NoSecrets.text("as it is"), "as it is");
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSecrets;
 

@@ -7,12 +7,44 @@ use super::estimate_tokens;
 ///
 /// What it does for a text grows no faster than the text, whatever stands in it. What looks like a control token is text like any
 /// other.
+///
+/// ```
+/// use monolith::TokenCounter;
+///
+/// #[derive(Debug)]
+/// struct Words;
+///
+/// impl TokenCounter for Words {
+///     fn count(&self, text: &str) -> u64 {
+///         text.split_whitespace().count() as u64
+///     }
+/// }
+/// assert_eq!(Words.count("two words"), 2);
+/// ```
 pub trait TokenCounter: Debug + Send + Sync {
     /// The tokens of a text by itself.
     fn count(&self, text: &str) -> u64;
 }
 
 /// The tokenizers that there are here.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use monolith::{QuarterBytes, TokenCounter, TokenCounters};
+///
+/// struct Mine;
+///
+/// impl TokenCounters for Mine {
+///     fn counter(&self, tokenizer: &str) -> Result<Arc<dyn TokenCounter>, String> {
+///         match tokenizer {
+///             "mine" => Ok(QuarterBytes::counter()),
+///             other => Err(format!("nothing counts as {other} here")),
+///         }
+///     }
+/// }
+/// assert!(Mine.counter("mine").is_ok());
+/// ```
 pub trait TokenCounters {
     /// What counts as the tokenizer that contracts name so.
     ///
@@ -32,6 +64,12 @@ impl dyn TokenCounters + '_ {
 }
 
 /// What counts without a tokenizer: bytes divided by 4, rounded up.
+///
+/// ```
+/// use monolith::QuarterBytes;
+///
+/// assert_eq!(QuarterBytes::counter().count("nine byte"), 3);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QuarterBytes;
 

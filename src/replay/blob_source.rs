@@ -3,6 +3,15 @@ use std::collections::BTreeMap;
 use crate::message::Digest;
 
 /// Where the bytes are that entries name by hash.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use monolith::{BlobSource, Digest};
+///
+/// let blobs = BTreeMap::from([(Digest::of(b"bytes"), b"bytes".to_vec())]);
+/// assert_eq!(blobs.blob(Digest::of(b"bytes")), Some(b"bytes".to_vec()));
+/// ```
 pub trait BlobSource {
     /// The bytes under that hash; none where they are not kept.
     fn blob(&self, hash: Digest) -> Option<Vec<u8>>;

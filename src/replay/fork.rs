@@ -9,6 +9,32 @@ use crate::message::{AdapterStatus, AgentMessage, Digest, RunId, TokenCounter};
 use crate::transcript::SealedEntry;
 
 /// Looks for the point of a run at which another one begins: takes the entries one by one, and decides each again.
+///
+/// ```
+/// use monolith::Fork;
+/// # use std::collections::BTreeMap;
+/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// # let mut blobs = BTreeMap::new();
+/// # for line in text.split_inclusive(|byte| *byte == b'\n') {
+/// #     match reader.read(line)? {
+/// #         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+/// #         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+/// #         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+/// #         _ => {}
+/// #     }
+/// # }
+/// # let (contract, run_id) = header.ok_or("no header")?;
+/// let mut fork = Fork::new(contract, run_id, 2);
+/// for entry in &entries {
+///     fork.take(entry, &blobs);
+/// }
+/// let point = fork.finish()?;
+/// assert_eq!(point.head, entries[2].hash);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Fork {
     after: Option<u64>,
     asked: u64,

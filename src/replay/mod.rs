@@ -32,8 +32,8 @@ mod what_if_report;
 pub(crate) use align::{DecisionShape, FieldDifference, Pairing, align, field_differences};
 pub use blob_source::BlobSource;
 pub use difference::{Attribution, Difference};
-pub(crate) use fork::ForkPoint;
-pub use fork::{Fork, ForkFault};
+
+pub use fork::{Fork, ForkFault, ForkPoint};
 pub use live_report::LiveReport;
 pub(crate) use pointer::first_difference;
 pub use reissuer::{Again, LiveScope, Reissuer};
@@ -41,5 +41,4 @@ pub use replayer::Replayer;
 pub use report::ReplayReport;
 pub(crate) use unfinished::Unfinished;
 pub use what_if::WhatIf;
-pub use what_if_report::WhatIfReport;
-pub(crate) use what_if_report::{NoLongerFits, OtherDecision, TermsDifference};
+pub use what_if_report::{NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};

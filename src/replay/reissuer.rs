@@ -42,6 +42,41 @@ pub enum Again {
 }
 
 /// Finds in a recorded run what can be asked again, and compares what comes back. It asks nobody itself.
+///
+/// Here nothing answers: a program sends what it gets, and hands in what comes back.
+///
+/// ```
+/// use monolith::{Again, LiveScope, Reissuer};
+/// # use std::collections::BTreeMap;
+/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// # let mut blobs = BTreeMap::new();
+/// # for line in text.split_inclusive(|byte| *byte == b'\n') {
+/// #     match reader.read(line)? {
+/// #         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+/// #         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+/// #         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+/// #         _ => {}
+/// #     }
+/// # }
+/// # let (contract, run_id) = header.ok_or("no header")?;
+/// let scope = LiveScope { effects: false, inference: true, tools: false };
+/// let mut reissuer = Reissuer::new(contract, &run_id, scope);
+/// let mut requests = 0;
+/// for entry in &entries {
+///     if let Some(Again::Inference(request)) = reissuer.again(entry) {
+///         assert!(!request.body.is_empty());
+///         requests += 1;
+///         reissuer.not_asked(entry.seq, "there is no model here"); // else `compare`
+///     }
+///     reissuer.take(entry, &blobs);
+/// }
+/// let report = reissuer.finish(false);
+/// assert!(requests > 0 && report.same && report.inferences == 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Reissuer {
     answered: BTreeSet<InferenceSeq>,
     /// The response that arrives.

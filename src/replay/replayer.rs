@@ -15,6 +15,31 @@ use crate::transcript::{Chain, Link, SealedEntry};
 const MAX_DIFFERENCES: usize = 1_000;
 
 /// Folds one transcript, entry by entry, through a fresh machine.
+///
+/// ```
+/// use monolith::Replayer;
+/// # use std::collections::BTreeMap;
+/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// # let mut blobs = BTreeMap::new();
+/// # for line in text.split_inclusive(|byte| *byte == b'\n') {
+/// #     match reader.read(line)? {
+/// #         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+/// #         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+/// #         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+/// #         _ => {}
+/// #     }
+/// # }
+/// # let (contract, run_id) = header.ok_or("no header")?;
+/// let mut replayer = Replayer::new(contract, &run_id);
+/// for entry in &entries {
+///     replayer.take(entry, &blobs);
+/// }
+/// assert!(replayer.finish(false).same);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Replayer {
     /// How many requests each target has answered.
     pub(super) answered: Vec<usize>,

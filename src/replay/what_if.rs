@@ -16,6 +16,36 @@ const MAX_DIFFERENCES: usize = 1_000;
 
 /// Asks what would have happened under another contract: a fresh machine under it is given the recorded events, as far as they
 /// answer what it asks. No model and no tool is asked.
+///
+/// ```
+/// use monolith::WhatIf;
+/// # use std::collections::BTreeMap;
+/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// # let mut blobs = BTreeMap::new();
+/// # for line in text.split_inclusive(|byte| *byte == b'\n') {
+/// #     match reader.read(line)? {
+/// #         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+/// #         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+/// #         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+/// #         _ => {}
+/// #     }
+/// # }
+/// # let (contract, run_id) = header.ok_or("no header")?;
+/// let mut other: serde_json::Value = serde_json::from_str(&contract.canonical_text())?;
+/// other["max_turns"] = 1.into();
+/// let other = ExecutionContract::decode(&other.to_string())?;
+/// let mut what_if = WhatIf::new(contract, other);
+/// for entry in &entries {
+///     what_if.take(entry, &blobs);
+/// }
+/// let report = what_if.finish();
+/// assert!(report.first_other_decision.is_some());
+/// assert_eq!(report.entries, entries.len() as u64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct WhatIf {
     answers: Answers,
     fits: Option<NoLongerFits>,

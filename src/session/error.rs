@@ -1,6 +1,26 @@
 use crate::message::{Digest, InferenceSeq};
 
 /// What a host did that no session can go on from. The session stays as it was.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use monolith::{Input, NoSecrets, QuarterBytes, Session, SessionError};
+/// # use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+///
+/// # let spec = ContractSpec::parse("c.yaml", "
+/// # task: How late is it?
+/// # tool_policy: forbidden
+/// # targets: [{provider: demo, model: canned, context_window: 8192}]
+/// # providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+/// # ", &[])?;
+/// # let targets = vec![TargetCapability::default()];
+/// # let manifest = CapabilityManifest { targets, ..CapabilityManifest::default() };
+/// # let contract = ContractFactory.make(&spec, &manifest, None)?;
+/// let mut session = Session::new(Arc::new(contract), QuarterBytes::counter(), Arc::new(NoSecrets))?;
+/// assert_eq!(session.handle(0, Input::Timer), Err(SessionError::NotStarted));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The host: the run has not begun.

@@ -6,6 +6,16 @@ use crate::kernel::{Approval, EventKind, LostEffect, Probed, RunStarted};
 use crate::message::{CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome};
 
 /// What a host tells a [`Session`](super::Session), each with the moment at which it became known.
+///
+/// As JSON, for a host in another process:
+///
+/// ```
+/// use monolith::{Control, Input};
+///
+/// let input: Input = serde_json::from_str(r#"{"kind": "control", "value": {"kind": "stop"}}"#)?;
+/// assert_eq!(input, Input::Control(Control::Stop));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",
@@ -89,6 +99,14 @@ pub enum Input {
 }
 
 /// What somebody outside wants of a run.
+///
+/// ```
+/// use monolith::{Control, Input};
+///
+/// let stop = serde_json::to_string(&Input::Control(Control::Abort))?;
+/// assert_eq!(stop, r#"{"kind":"control","value":{"kind":"abort"}}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",

@@ -10,6 +10,16 @@ use crate::transcript::SealedEntry;
 /// What a [`Session`](super::Session) asks of its host, in the order in which it must be done.
 ///
 /// After an [`Output::Append`] nothing comes until the host has said [`Input::Durable`](super::Input::Durable) of its entries.
+///
+/// As JSON, for a host in another process:
+///
+/// ```
+/// use monolith::Output;
+///
+/// let output = serde_json::to_string(&Output::Arm(Some(3_600_001)))?;
+/// assert_eq!(output, r#"{"kind":"arm","value":3600001}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "kind",

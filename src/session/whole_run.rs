@@ -22,6 +22,68 @@ use crate::transcript::Chain;
 /// host ── Input ──▶ Session ── Output ──▶ host
 ///         handle                poll
 /// ```
+///
+/// The model of this run is one canned response; `examples/host.rs` is a host with a tool.
+///
+/// ```
+/// use std::collections::VecDeque;
+/// use std::sync::Arc;
+///
+/// use monolith::{
+///     AgentOutcome, CapabilityManifest, ContractFactory, ContractSpec, Input, NoSecrets, Output, Probed, ProbedTarget,
+///     QuarterBytes, ResponseMeta, RunId, RunStarted, Session, TargetCapability,
+/// };
+///
+/// # let spec = ContractSpec::parse("c.yaml", "
+/// # task: How late is it?
+/// # tool_policy: forbidden
+/// # targets: [{provider: demo, model: canned, context_window: 8192}]
+/// # providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+/// # ", &[])?;
+/// # let targets = vec![TargetCapability::default()];
+/// # let manifest = CapabilityManifest { targets, ..CapabilityManifest::default() };
+/// # let contract = ContractFactory.make(&spec, &manifest, None)?;
+/// let contract = Arc::new(contract);
+/// let run_id = RunId::try_from("example".to_owned())?;
+/// let opening = RunStarted::opening(&contract.system, "How late is it?");
+/// let started = RunStarted::new(&contract, run_id, opening, 0);
+/// let mut session = Session::new(contract, QuarterBytes::counter(), Arc::new(NoSecrets))?;
+///
+/// let mut next = VecDeque::from([Input::Start(Box::new(started))]);
+/// let mut outcome = None;
+/// while let Some(input) = next.pop_front() {
+///     session.handle(0, input)?;
+///     while let Some(output) = session.poll() {
+///         match output {
+///             // A host writes the entries to a disk before it says so.
+///             Output::Append(append) => {
+///                 let last = append.entries.last().map_or(0, |entry| entry.seq);
+///                 session.handle(0, Input::Durable(last))?;
+///             }
+///             Output::Probe => {
+///                 let canned = ProbedTarget { detail: "canned".to_owned(), responsive: true };
+///                 next.push_back(Input::Probed(Probed { targets: vec![canned] }));
+///             }
+///             Output::Send(request) => {
+///                 assert_eq!(request.path, "chat/completions");
+///                 let body = r#"{"choices": [{"index": 0, "finish_reason": "stop",
+///                                "message": {"role": "assistant", "content": "Noon."}}]}"#;
+///                 next.push_back(Input::Response {
+///                     inference: request.inference.inference,
+///                     meta: ResponseMeta { status: 200, ..ResponseMeta::default() },
+///                     bytes: body.into(),
+///                 });
+///             }
+///             Output::Done(end) => outcome = Some(end),
+///             _ => {}
+///         }
+///     }
+/// }
+/// assert_eq!(outcome.map(|end| end.class), Some(AgentOutcome::CompletedChatOnly));
+/// let run = session.run().ok_or("the run has begun")?;
+/// assert_eq!(run.conversation().last().map(|said| said.content.as_str()), Some("Noon."));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Session {
     /// The moment that the host was last told to hand in `Timer`.
     pub(super) armed: Option<u64>,

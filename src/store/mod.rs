@@ -68,8 +68,9 @@ pub use reader::StoreReader;
 pub use run::RunFilter;
 pub(crate) use run::RunHandle;
 pub(crate) use run_log::RunLog;
-pub(crate) use run_reader::RunReader;
-pub(crate) use run_row::{DamagedRow, RunRow};
+pub use run_reader::RunReader;
+pub(crate) use run_row::DamagedRow;
+pub use run_row::RunRow;
 pub use writer::Store;
 
 #[cfg(test)]

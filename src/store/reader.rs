@@ -15,6 +15,18 @@ use crate::message::{Digest, RunId};
 const CANDIDATES: usize = 10;
 
 /// Reads a store on a connection of its own that cannot write.
+///
+/// ```
+/// # use monolith::{Durability, Store};
+/// use monolith::{StoreError, StoreReader};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("runs.db");
+/// # drop(Store::open(&path, Durability::Normal)?);
+/// let reader = StoreReader::open(&path)?;
+/// assert!(matches!(reader.resolve("last"), Err(StoreError::NoSuchRun { .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct StoreReader {
     pub(super) conn: Connection,

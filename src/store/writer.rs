@@ -22,6 +22,18 @@ use crate::transcript::{SealedEntry, SecretKey};
 const QUEUE: usize = 1024;
 
 /// The store, opened for writing. Its one writer thread ends when it is dropped.
+///
+/// ```
+/// use monolith::{Durability, RunFilter, Store, StoreReader};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("runs.db");
+/// let store = Store::open(&path, Durability::Full)?;
+/// assert!(store.reader()?.list_runs(10, RunFilter::All)?.is_empty());
+/// drop(store);
+/// assert!(StoreReader::open(&path).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,

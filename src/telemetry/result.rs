@@ -16,6 +16,39 @@ pub(crate) const RESULT_FORMAT: &str = "monolith-result/1";
 const UNFINISHED: &str = "The run has no end: it is in progress, or its process was cut off.";
 
 /// What a caller gets, in every case (000 §2): the five fields of AIAgentResult and what identifies the run.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use monolith::{AgentResult, Entry, Replayer, RunView};
+/// # use std::collections::BTreeMap;
+/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// # let mut blobs = BTreeMap::new();
+/// # for line in text.split_inclusive(|byte| *byte == b'\n') {
+/// #     match reader.read(line)? {
+/// #         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+/// #         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+/// #         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+/// #         _ => {}
+/// #     }
+/// # }
+/// # let (contract, run_id) = header.ok_or("no header")?;
+/// let mut view = RunView::new(Arc::new(contract.clone()));
+/// let mut replayer = Replayer::new(contract, &run_id);
+/// for entry in &entries {
+///     let (action, event) = (entry.decode_action()?, entry.decode_event()?);
+///     view.take(Entry { action: &action, event: event.as_ref(), hash: entry.hash });
+///     replayer.take(entry, &blobs);
+/// }
+/// let run = replayer.run().ok_or("no entries")?;
+/// let result = AgentResult::of_run(run, &view);
+/// assert!(result.success);
+/// println!("{}", result.final_report.text());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Serialize)]
 pub struct AgentResult {
     /// `RESULT_FORMAT`.

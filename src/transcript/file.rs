@@ -18,6 +18,15 @@ pub(crate) const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
 pub(crate) const MAX_LINE_BYTES: usize = 512 << 20;
 
 /// The first line of a file. `contract` is the contract's canonical document.
+///
+/// ```
+/// use monolith::{RunId, header_line};
+///
+/// let run_id = RunId::try_from("r-1".to_owned())?;
+/// let first = header_line(r#"{"the":"contract"}"#, &run_id);
+/// assert!(first.contains(r#""run_id":"r-1""#) && first.ends_with('\n'));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn header_line(contract: &str, run_id: &RunId) -> String {
     format!(
@@ -26,6 +35,19 @@ pub fn header_line(contract: &str, run_id: &RunId) -> String {
 }
 
 /// The line of an entry.
+///
+/// ```
+/// use monolith::{LineReader, Record, SealedEntry, entry_line};
+///
+/// let text = std::fs::read_to_string("replay/v1/core.valid_call.jsonl")?;
+/// let mut reader = LineReader::new();
+/// for line in text.split_inclusive('\n') {
+///     if let Record::Entry(entry) = reader.read(line.as_bytes())? {
+///         assert_eq!(entry_line(&SealedEntry::from(&*entry)), line);
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn entry_line(entry: &SealedEntry) -> String {
     format!(
@@ -35,6 +57,13 @@ pub fn entry_line(entry: &SealedEntry) -> String {
 }
 
 /// The line of a blob. Blob lines come after all entries, sorted by hash.
+///
+/// ```
+/// use monolith::{Digest, blob_line};
+///
+/// let line = blob_line(Digest::of(b"bytes"), b"bytes");
+/// assert!(line.contains(&Digest::of(b"bytes").to_string()) && line.ends_with('\n'));
+/// ```
 #[must_use]
 pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
     format!(
@@ -44,6 +73,17 @@ pub fn blob_line(hash: Digest, bytes: &[u8]) -> String {
 }
 
 /// The line of a signed checkpoint. Checkpoint lines come last, sorted by their number of entries.
+///
+/// What a host that signs makes of an `Append`'s `checkpoint`:
+///
+/// ```
+/// use monolith::{SecretKey, checkpoint_line};
+///
+/// let key = SecretKey::from_seed("ours", &[1; 32])?;
+/// let note = key.sign_text("the text of a checkpoint\n")?;
+/// assert!(checkpoint_line(&note.to_string()).starts_with(r#"{"checkpoint":"#));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn checkpoint_line(note: &str) -> String {
     let line = CheckpointLine {
@@ -72,6 +112,29 @@ pub struct LineError {
 }
 
 /// Reads a transcript file line by line; holds one line at a time.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// let mut blobs = BTreeMap::new();
+/// for line in text.split_inclusive(|byte| *byte == b'\n') {
+///     match reader.read(line)? {
+///         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+///         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+///         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+///         _ => {}
+///     }
+/// }
+/// let (contract, run_id) = header.ok_or("no header")?;
+/// assert_eq!(run_id.as_str(), "core.valid_call");
+/// assert!(entries.len() > 5 && !blobs.is_empty());
+/// assert_eq!(contract.contract_hash(), contract.rehash());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct LineReader {
     blob: Vec<u8>,
@@ -133,7 +196,7 @@ impl LineReader {
     /// Reads the next line, given with the line feed that ends it.
     ///
     /// Judges the form of the line alone; the order of lines, the chain and the blobs are the
-    /// [`Verifier`](super::Verifier)'s.
+    /// [`LineVerifier`](super::LineVerifier)'s.
     ///
     /// # Errors
     /// [`LineError`] where the line is cut, too long, of an unknown kind or version, or differs from its canonical dump.

@@ -8,6 +8,16 @@ const ROTATION: &str = "monolith/rotation";
 ///
 /// In text, one of these after the other: a public key; a rotation record, which is a note signed by the old key; the
 /// word `revoked` and a public key. Lines that begin with `#` say nothing.
+///
+/// ```
+/// use monolith::{KeyRing, SecretKey};
+///
+/// let (old, new) = (SecretKey::from_seed("old", &[1; 32])?, SecretKey::from_seed("new", &[2; 32])?);
+/// let mut ring = KeyRing::of(vec![old.public()]);
+/// ring.read(&old.rotated_to(&new).to_string())?;
+/// assert!(ring.trusted().contains(&new.public()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyRing {
     keys: Vec<PublicKey>,

@@ -51,8 +51,7 @@ pub use entry::SealedEntry;
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
 pub(crate) use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 pub use file::{blob_line, entry_line, header_line};
-pub use flaw::Flaw;
-pub(crate) use flaw::FlawKind;
+pub use flaw::{Flaw, FlawKind};
 pub use key_ring::KeyRing;
 pub(crate) use log_proof::{ConsistencyProof, InclusionProof, LogProof};
 pub(crate) use merkle::{
@@ -66,12 +65,13 @@ pub use record::Record;
 pub(crate) use record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, IndexClaims, TombstoneRecord,
 };
-pub(crate) use report::{FirstBad, Place, VerifyCheck, VerifyReport};
+pub(crate) use report::Place;
+pub use report::{FirstBad, VerifyCheck, VerifyReport};
 pub(crate) use run_log::is_log_name;
 pub use run_log::{LogLeaf, TreeHead};
 pub use secret_key::SecretKey;
 pub(crate) use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};
-pub use verify::{LineVerifier, Verifier, VerifyOptions, verify_lines};
-pub(crate) use verify::{LogEvidence, ParentFound, WithheldBlobs, judge_tree};
+pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
+pub(crate) use verify::{LogEvidence, ParentFound, Verifier, judge_tree};

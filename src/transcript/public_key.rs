@@ -21,6 +21,15 @@ pub(super) enum Algorithm {
 }
 
 /// A public key with its name. In text: `NAME+ID+BASE64`, the form that C2SP calls a vkey.
+///
+/// ```
+/// use monolith::{PublicKey, SecretKey};
+///
+/// let text = SecretKey::from_seed("ours", &[1; 32])?.public().to_string();
+/// let key: PublicKey = text.parse()?;
+/// assert_eq!(key.name(), "ours");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct PublicKey {
     algorithm: Algorithm,

@@ -11,6 +11,15 @@ use super::public_key::{Algorithm, KeyError, PublicKey, is_key_name, parse, type
 const PRIVATE: &str = "PRIVATE+KEY+";
 
 /// A key that signs, with its name. In text: `PRIVATE+KEY+NAME+ID+BASE64`; never shown by `Debug`.
+///
+/// ```
+/// use monolith::{PublicKey, SecretKey};
+///
+/// let key = SecretKey::from_seed("ours", &[1; 32])?; // 32 bytes of a good random source
+/// let public: PublicKey = key.public().to_string().parse()?;
+/// assert_eq!(public, key.public());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct SecretKey {
     key: SigningKey,

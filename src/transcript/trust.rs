@@ -9,6 +9,21 @@ use super::{Flaw, FlawKind, Note, PublicKey, TreeHead};
 use crate::message::{Digest, RunId};
 
 /// What a verification may hold a transcript against, all of it from outside the transcript.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use monolith::{LineVerifier, SecretKey, Trust, VerifyOptions};
+///
+/// let ours = SecretKey::from_seed("ours", &[1; 32])?;
+/// let trust = Trust { keys: vec![ours.public()], signature_required: true, ..Trust::default() };
+/// let mut verifier = LineVerifier::new(VerifyOptions::default()).trusting(Arc::new(trust));
+/// for line in std::fs::read("replay/v1/core.valid_call.jsonl")?.split_inclusive(|byte| *byte == b'\n') {
+///     verifier.line(line);
+/// }
+/// assert!(!verifier.finish().holds()); // nobody has signed it
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trust {
     /// Keys that checkpoints may be signed with.
@@ -24,6 +39,16 @@ pub struct Trust {
 }
 
 /// A head that was noted earlier.
+///
+/// ```
+/// use monolith::{Digest, Pin, RunId};
+///
+/// let run_id = RunId::try_from("r-1".to_owned())?;
+/// let line = Pin::line_of(&run_id, 24, Digest::of(b"the last entry")); // kept where nobody can change it
+/// let pins = Pin::read_all(&line)?;
+/// assert!(matches!(pins.first(), Some(Pin::Run { entries: 24, .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pin {
     /// Of a run.

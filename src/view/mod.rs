@@ -37,4 +37,5 @@ pub(crate) use preflight::Preflight;
 pub(crate) use reports::{Report, ReportFault};
 pub(crate) use requests::{Request, RequestEnd, RequestPurpose};
 pub(crate) use run_start::RunStart;
-pub use run_view::{RunView, Step};
+pub use run_view::RunView;
+pub(crate) use run_view::Step;

@@ -22,6 +22,35 @@ mod facts;
 ///
 /// An entry costs what its new bytes cost. What is kept grows by one fixed-size record for each request, call and turn, and by
 /// the arguments of calls.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use monolith::{Entry, RunView};
+/// # use std::collections::BTreeMap;
+/// # use monolith::{ExecutionContract, LineReader, Record, SealedEntry};
+///
+/// # let text = std::fs::read("replay/v1/core.valid_call.jsonl")?;
+/// # let (mut reader, mut header, mut entries) = (LineReader::new(), None, Vec::new());
+/// # let mut blobs = BTreeMap::new();
+/// # for line in text.split_inclusive(|byte| *byte == b'\n') {
+/// #     match reader.read(line)? {
+/// #         Record::Header(found) => header = Some((ExecutionContract::decode(found.contract)?, found.run_id)),
+/// #         Record::Entry(entry) => entries.push(SealedEntry::from(&*entry)),
+/// #         Record::Blob(blob) => drop(blobs.insert(blob.hash, blob.bytes.to_vec())),
+/// #         _ => {}
+/// #     }
+/// # }
+/// # let (contract, run_id) = header.ok_or("no header")?;
+/// let mut view = RunView::new(Arc::new(contract));
+/// for entry in &entries {
+///     let (action, event) = (entry.decode_action()?, entry.decode_event()?);
+///     view.take(Entry { action: &action, event: event.as_ref(), hash: entry.hash });
+/// }
+/// assert!(view.outcome().is_some_and(|end| end.class.is_success()));
+/// assert_eq!(view.run_id(), Some(&run_id));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
     activities: Activities,

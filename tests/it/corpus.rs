@@ -8,9 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use monolith::door::{CaseRow, Corpus, CorpusReport, ModelProfile, run_cases, run_corpus};
 use monolith::{
-    CaseRow, Corpus, CorpusReport, Digest, ExecutionContract, LineReader, ModelProfile, Record,
-    ReplayReport, Replayer, SealedEntry, VerifyOptions, run_cases, run_corpus, verify_lines,
+    Digest, ExecutionContract, LineReader, Record, ReplayReport, Replayer, SealedEntry,
+    VerifyOptions, verify_lines,
 };
 
 pub(super) fn root() -> &'static Path {

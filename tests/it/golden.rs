@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use monolith::door::{Chain, Link};
 use monolith::{
-    Chain, Digest, ExecutionContract, LineReader, Link, Record, ReplayReport, Replayer, RunId,
-    SealedEntry,
+    Digest, ExecutionContract, LineReader, Record, ReplayReport, Replayer, RunId, SealedEntry,
 };
 
 #[derive(Clone)]

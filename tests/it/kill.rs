@@ -6,9 +6,9 @@
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
+use monolith::door::EffectRecord;
 use monolith::{
-    BlobSource, CallSeq, Digest, EffectRecord, EventKind, Replayer, RunId, SealedEntry,
-    StoreReader, ToolOutcome,
+    BlobSource, CallSeq, Digest, EventKind, Replayer, RunId, SealedEntry, StoreReader, ToolOutcome,
 };
 
 use crate::bench::Bench;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use assert_cmd::Command;
 use flate2::read::GzDecoder;
+use monolith::door::{Adapter, ProviderType, RecordedResponse};
 use monolith::{
-    Adapter, AgentOutcome, BlobSource, CapabilityManifest, ContractFactory, ContractSpec, Digest,
-    Durability, EntryDraft, Environment, Observer, Outcome, ProviderType, RecordedResponse,
-    RedactionKey, Replayer, Run, RunId, RunRequest, SealedEntry, Store, StoreReader,
-    TargetCapability, drive, prepare,
+    AgentOutcome, BlobSource, CapabilityManifest, ContractFactory, ContractSpec, Digest,
+    Durability, EntryDraft, Environment, Observer, Outcome, RedactionKey, Replayer, Run, RunId,
+    RunRequest, SealedEntry, Store, StoreReader, TargetCapability, drive, prepare,
 };
 use serde_json::json;
 use tokio::sync::{Semaphore, mpsc};

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use monolith::{EffectRecord, RunId};
+use monolith::RunId;
+use monolith::door::EffectRecord;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 

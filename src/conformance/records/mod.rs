@@ -14,6 +14,8 @@ mod recorded_response;
 mod verdict_table;
 
 pub(crate) use judge::{JudgedCall, JudgedRecord, RecordStatus};
-pub use lines::{RecordLines, RecordsReadError};
-pub use recorded_response::{RecordFault, RecordRule, RecordedResponse};
+pub use lines::RecordLines;
+pub(crate) use lines::RecordsReadError;
+pub use recorded_response::RecordedResponse;
+pub(crate) use recorded_response::{RecordFault, RecordRule};
 pub(crate) use verdict_table::{VerdictRow, VerdictTable};

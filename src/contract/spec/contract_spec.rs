@@ -14,6 +14,22 @@ use crate::message::Digest;
 ///
 /// It may hold secrets (values of headers and of environment variables): the shell needs them, the contract never
 /// sees them, and `Debug` does not print them.
+///
+/// ```
+/// use monolith::ContractSpec;
+///
+/// let text = "
+/// task: How late is it?
+/// targets: [{provider: demo, model: canned}]
+/// providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+/// ";
+/// let spec = ContractSpec::parse("clock.yaml", text, &["max_turns=3".to_owned()])?;
+/// assert_eq!(spec.max_turns, Some(3));
+///
+/// let faults = ContractSpec::parse("clock.yaml", "tusk: How late is it?", &[]);
+/// assert!(faults.is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "each field is the field of that name in Terms")]
 pub struct ContractSpec {

@@ -37,7 +37,7 @@ mod workspace;
 pub(crate) use local_models::embedded_model;
 pub use new_run::prepare;
 pub(crate) use new_run::prepare_fork;
-pub(crate) use prepared::Prepared;
+pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};
 pub(in crate::driver) use recorded::{Again, Mismatch, Models, Recorded, bring_up_again};

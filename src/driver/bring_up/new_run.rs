@@ -27,6 +27,31 @@ use crate::session::{Redactor, Scrub};
 ///
 /// # Errors
 /// [`DriverError`] where no contract can be made, and so no run.
+///
+/// # Examples
+/// ```
+/// use monolith::prepare;
+/// use tokio_util::sync::CancellationToken;
+/// # use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// # let text = std::fs::read_to_string("contracts/demo.yaml")?;
+/// # let request = RunRequest {
+/// #     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
+/// #     contract_dir: "contracts".into(),
+/// #     base_dir: ".".into(),
+/// #     environment: Environment::new(|_| None),
+/// #     redaction_key: RedactionKey::new([7; 32]),
+/// #     invocation: None,
+/// #     run_id: None,
+/// # };
+/// let prepared = prepare(request, &CancellationToken::new()).await?;
+/// assert_eq!(prepared.contract().tools.len(), 2);
+/// prepared.close().await; // a run that is not begun after all
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub async fn prepare(
     mut request: RunRequest,
     cancel: &CancellationToken,

@@ -9,6 +9,23 @@ use crate::session::RedactionKey;
 use crate::store::Invocation;
 
 /// What a run is asked to be.
+///
+/// ```
+/// use monolith::{ContractSpec, Environment, RedactionKey, RunRequest};
+///
+/// let text = std::fs::read_to_string("contracts/demo.yaml")?;
+/// let request = RunRequest {
+///     spec: ContractSpec::parse("demo.yaml", &text, &[])?,
+///     contract_dir: "contracts".into(),
+///     base_dir: ".".into(),
+///     environment: Environment::new(|name| std::env::var(name).ok()),
+///     redaction_key: RedactionKey::new([7; 32]),
+///     invocation: None,
+///     run_id: None,
+/// };
+/// assert!(request.spec.task.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct RunRequest {
     /// What the contract's author wrote, task included.

@@ -8,6 +8,14 @@ const SALT_CONTEXT: &str = "monolith redaction v1 salt";
 const COMMITMENT_BYTES: usize = 16;
 
 /// The secret that the salts of all runs of this machine are derived from. It is kept outside every store.
+///
+/// ```
+/// use monolith::RedactionKey;
+///
+/// let random = [7; 32]; // 32 bytes of a good random source, kept for as long as the runs
+/// let key = RedactionKey::new(random);
+/// assert!(!format!("{key:?}").contains('7'));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedactionKey([u8; 32]);
 

@@ -4,7 +4,22 @@ use super::{Verifier, VerifyOptions};
 use crate::message::RunId;
 use crate::transcript::{LineReader, Place, Trust, VerifyReport};
 
-/// A [`Verifier`] fed with the lines of a file.
+/// Verifies a stored run line by line: recomputes every hash from the stored bytes, and stops at the first flaw.
+///
+/// ```
+/// use std::io::{BufRead, BufReader};
+///
+/// use monolith::{LineVerifier, VerifyOptions};
+///
+/// let mut file = BufReader::new(std::fs::File::open("replay/v1/core.valid_call.jsonl")?);
+/// let mut verifier = LineVerifier::new(VerifyOptions::default());
+/// let mut line = Vec::new();
+/// while file.read_until(b'\n', &mut line)? > 0 && verifier.line(&line) {
+///     line.clear();
+/// }
+/// assert!(verifier.finish().holds());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct LineVerifier {
     reader: LineReader,
@@ -49,6 +64,19 @@ impl LineVerifier {
 }
 
 /// Verifies a file given as its lines, each with its line feed.
+///
+/// ```
+/// use monolith::{VerifyOptions, verify_lines};
+///
+/// let text = std::fs::read_to_string("replay/v1/core.valid_call.jsonl")?;
+/// let report = verify_lines(text.split_inclusive('\n'), VerifyOptions::default());
+/// assert!(report.holds());
+///
+/// let forged = text.replacen("echo", "etch", 1);
+/// let report = verify_lines(forged.split_inclusive('\n'), VerifyOptions::default());
+/// assert!(report.first_bad.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn verify_lines<L: AsRef<[u8]>>(
     lines: impl IntoIterator<Item = L>,
     options: VerifyOptions,

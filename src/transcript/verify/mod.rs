@@ -14,5 +14,5 @@ pub use lines::{LineVerifier, verify_lines};
 pub(crate) use parent::ParentFound;
 pub(super) use signed::signers;
 pub(crate) use signed::{LogEvidence, judge_tree};
-pub(crate) use verifier::WithheldBlobs;
-pub use verifier::{Verifier, VerifyOptions};
+pub(crate) use verifier::Verifier;
+pub use verifier::{VerifyOptions, WithheldBlobs};

@@ -40,7 +40,7 @@ const CLOCK_SKEW_MS: u64 = 60_000;
 /// Holds the hashes of the blobs that are named and the heads of the chain, and nothing else of what it has seen. It stops at the first
 /// flaw: what stands behind it has no ground to be judged on.
 #[derive(Clone, Debug)]
-pub struct Verifier {
+pub(crate) struct Verifier {
     pub(super) bad: Option<(&'static str, FirstBad)>,
     pub(super) blobs: BlobBook,
     pub(super) entries: EntryBook,

@@ -5,10 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use monolith::{
-    Chain, Checkpoint, Digest, LineVerifier, Link, PublicKey, SecretKey, Tombstone, Trust,
-    VerifyOptions, checkpoint_line, tombstone_line,
-};
+use monolith::door::{Chain, Checkpoint, Link, Tombstone, tombstone_line};
+use monolith::{Digest, LineVerifier, PublicKey, SecretKey, Trust, VerifyOptions, checkpoint_line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -8,7 +8,8 @@ mod noted;
 
 use std::path::PathBuf;
 
-use monolith::{Chain, Checkpoint, Digest, Link, LogLeaf, RunId, SecretKey};
+use monolith::door::{Chain, Checkpoint, Link, LogLeaf};
+use monolith::{Digest, RunId, SecretKey};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 

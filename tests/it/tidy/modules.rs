@@ -223,7 +223,7 @@ pub fn arrows(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     findings
 }
 
-/// The modules that a path names, by the words in it or by what `lib.rs` exports.
+/// The modules that a path names, by the words in it or by what `lib.rs` and its door export.
 fn targets<'m>(
     file: &SourceFile,
     name: &Name,
@@ -232,7 +232,7 @@ fn targets<'m>(
 ) -> impl Iterator<Item = &'m Module> {
     let path = from_root(&file.module(), &name.segments);
     let named = path.as_ref().and_then(|path| table.module(path.first()?));
-    let exported = path.iter().filter(|path| path.len() == 1);
+    let exported = path.iter().filter(|_| named.is_none());
     let exported = exported.flat_map(|path| paths.resolve(&[], path));
     let exported: Vec<&Module> = exported
         .filter_map(|target| match target {
@@ -332,12 +332,16 @@ mod tests {
 
     #[test]
     fn an_arrow_upwards_by_the_facade_is_found() {
-        let root = ("src/lib.rs", "mod high;\npub use high::A;");
+        let root = ("src/lib.rs", "mod high;\npub mod door;\npub use high::A;");
         let high = ("src/high/mod.rs", "mod a;\npub use a::A;");
         let a = ("src/high/a.rs", "pub struct A;");
-        let low = ("src/low/thing.rs", "use crate::A;");
-        let tree = Tree::of(&[root, high, a, low]);
-        assert_eq!(arrows(&tree, &table()).len(), 1);
+        let door = ("src/door.rs", "pub use crate::high::A;");
+        let found = |text| {
+            let low = ("src/low/thing.rs", text);
+            arrows(&Tree::of(&[root, high, a, door, low]), &table()).len()
+        };
+        assert_eq!(found("use crate::A;"), 1);
+        assert_eq!(found("use crate::door::A;"), 1);
     }
 
     #[test]

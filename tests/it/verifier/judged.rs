@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use ed25519_dalek::{Signer as _, SigningKey};
+use monolith::door::{TreeHead, tombstone_line};
 use monolith::{
-    Digest, KeyRing, LineVerifier, Note, Pin, SecretKey, TreeHead, Trust, VerifyOptions,
-    checkpoint_line, tombstone_line,
+    Digest, KeyRing, LineVerifier, Note, Pin, SecretKey, Trust, VerifyOptions, checkpoint_line,
 };
 use serde_json::{Value, json};
 

@@ -1,7 +1,5 @@
-use monolith::{
-    Checkpoint, Digest, LineReader, Record, RunId, SecretKey, Tombstone, checkpoint_line,
-    tombstone_line,
-};
+use monolith::door::{Checkpoint, Tombstone, tombstone_line};
+use monolith::{Digest, LineReader, Record, RunId, SecretKey, checkpoint_line};
 
 use super::damage::{Case, lines};
 

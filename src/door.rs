@@ -1,0 +1,21 @@
+//! What only the tests, benches and fuzz targets of this package need, and the embedded engine behind its feature. It may change
+//! without notice.
+
+pub use crate::adapter::{
+    Adapter, CONTROL_TOKENS, ChatCall, ChatFunction, ChatMessage, Decoded, GatePhase, LocalChat,
+    LocalLine, LocalRequest, LocalSampling, LocalUsage, RequestEncoder, RequestShape, Script,
+    Segment,
+};
+pub use crate::conformance::{
+    CaseRow, Corpus, CorpusReport, GateTrial, RecordLines, RecordedResponse, gate_contract,
+    run_cases, run_corpus,
+};
+pub use crate::contract::{ModelProfile, ProviderType, Validators};
+pub use crate::inference::{Backend, ModelFile, Patience};
+#[cfg(feature = "local")]
+pub use crate::inference::{EngineCost, LocalBackend, LocalOptions};
+pub use crate::kernel::{Effect, EffectRecord, Event, InferenceReturned, ToolReturned};
+pub use crate::message::{AdapterStatus, ProtocolAdapterResult, StopReason, Usage};
+pub use crate::transcript::{
+    Chain, Checkpoint, Link, LogLeaf, Tombstone, TreeHead, tombstone_line,
+};
