@@ -13,6 +13,7 @@
 //!          └▶ what tool servers offer ─────────────────────────────────┘
 //! ```
 
+mod author_form;
 mod big_count;
 mod check;
 mod cost;
@@ -47,6 +48,7 @@ mod tokenizer;
 mod validators;
 pub(crate) mod wire_version;
 
+pub(crate) use author_form::{AuthorForm, Changed, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
