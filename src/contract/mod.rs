@@ -48,7 +48,7 @@ mod tokenizer;
 mod validators;
 pub(crate) mod wire_version;
 
-pub(crate) use author_form::{AuthorForm, Changed, ChangedError};
+pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,

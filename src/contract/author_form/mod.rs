@@ -17,8 +17,6 @@ mod sampling;
 mod servers;
 mod settle;
 mod stated;
-#[cfg(test)]
-mod tests;
 
 pub(crate) use error::ChangedError;
-pub(crate) use form::{AuthorForm, Changed};
+pub(crate) use form::AuthorForm;
