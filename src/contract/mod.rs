@@ -11,6 +11,8 @@
 //!                                ├─▶ ContractFactory ─▶ ContractDraft ─┐
 //! bring-up ─▶ targets' models ───┘                                     ├─▶ ExecutionContract ─▶ contract_hash
 //!          └▶ what tool servers offer ─────────────────────────────────┘
+//!
+//! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
 mod author_form;

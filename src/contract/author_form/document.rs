@@ -76,7 +76,8 @@ impl Document {
         let providers = value.as_object().into_iter().flatten();
         let providers = providers.map(|(name, provider)| {
             let members = provider.as_object().into_iter().flatten();
-            let members = members.map(|(key, value)| format!("{}: {}", quoted(key), canonical(value)));
+            let members =
+                members.map(|(key, value)| format!("{}: {}", quoted(key), canonical(value)));
             let options = self.options.get(name).map(|text| {
                 let key = PROVIDER.provider_options.name;
                 format!("{}: {text}", quoted(key))

@@ -1,9 +1,7 @@
 use super::error::ChangedError;
 use super::servers::KnownOffers;
 use super::settle::{Settled, settled};
-use crate::contract::{
-    ContractFactory, ContractSpec, ExecutionContract, TargetCapability,
-};
+use crate::contract::{ContractFactory, ContractSpec, ExecutionContract, TargetCapability};
 use crate::message::TokenCounters;
 
 /// A file that gives a recorded contract again, and what bring-up found of its models.
@@ -67,19 +65,23 @@ impl<'r> AuthorForm<'r> {
     /// What is known of each target's model: nothing of one that is not the recorded target's.
     fn found_for(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         let known = self.recorded.targets.iter().zip(&self.found);
-        let same = spec.targets.iter().zip(known).map(|(target, (was, found))| {
-            let provider = spec.providers.get(&target.provider);
-            let before = self.recorded.providers.get(&was.provider);
-            let alike = target.provider == was.provider
-                && target.model == was.model
-                && provider.map(|p| (p.provider_type, p.file.as_ref()))
-                    == before.map(|p| (p.provider_type, p.file.as_ref()));
-            if alike {
-                found.clone()
-            } else {
-                TargetCapability::default()
-            }
-        });
+        let same = spec
+            .targets
+            .iter()
+            .zip(known)
+            .map(|(target, (was, found))| {
+                let provider = spec.providers.get(&target.provider);
+                let before = self.recorded.providers.get(&was.provider);
+                let alike = target.provider == was.provider
+                    && target.model == was.model
+                    && provider.map(|p| (p.provider_type, p.file.as_ref()))
+                        == before.map(|p| (p.provider_type, p.file.as_ref()));
+                if alike {
+                    found.clone()
+                } else {
+                    TargetCapability::default()
+                }
+            });
         same.collect()
     }
 }

@@ -10,8 +10,8 @@ use super::stated::stated;
 use crate::contract::factory::adapter_of;
 use crate::contract::spec::{CONTEXT_BUDGET, FILE, FileKeys, TARGET};
 use crate::contract::{
-    ContractDraft, ContractFactory, ContractSpec, ExecutionContract, ProviderType, TargetCapability,
-    TargetTerms, Terms, TextProfile,
+    ContractDraft, ContractFactory, ContractSpec, ExecutionContract, ProviderType,
+    TargetCapability, TargetTerms, Terms, TextProfile,
 };
 use crate::message::NoTokenizers;
 

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 use crate::contract::offered_tools::BUILTIN;
-use crate::contract::spec::{FILE, PRICE, PRICES, PROVIDER, SERVER, TARGET, TOOLS, TOOL_OUTPUT_BUDGET};
+use crate::contract::spec::{
+    FILE, PRICE, PRICES, PROVIDER, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+};
 use crate::contract::{
     BATCH, BigCount, ExecutionContract, Grounds, ModelPrice, PROGRESS_REPORT, PriceTable,
     ProviderTerms, QueueTerms, ServerKind, ServerTerms,
@@ -23,9 +25,9 @@ pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Docume
         file.state(&[FILE.tool_policy.name], json!(decision.policy));
     }
     let targets = recorded.targets.iter().filter(|target| !target.summarizer);
-    let targets = targets.map(|target| {
-        json!({TARGET.provider.name: target.provider, TARGET.model.name: target.model})
-    });
+    let targets = targets.map(
+        |target| json!({TARGET.provider.name: target.provider, TARGET.model.name: target.model}),
+    );
     file.state(&[FILE.targets.name], targets.collect());
     for (name, provider) in &recorded.providers {
         state_provider(&mut file, name, provider);
@@ -34,7 +36,10 @@ pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Docume
         state_server(&mut file, recorded, name, server);
     }
     if let Some(model) = &recorded.tool_output_budget.summarizer_model {
-        let (section, key) = (&FILE.tool_output_budget, &TOOL_OUTPUT_BUDGET.summarizer_model);
+        let (section, key) = (
+            &FILE.tool_output_budget,
+            &TOOL_OUTPUT_BUDGET.summarizer_model,
+        );
         file.state(&[section.name, key.name], json!(model));
     }
     for (tool, key) in [
@@ -123,16 +128,20 @@ fn state_server(
 fn values(names: &[String], variables: &BTreeMap<String, Vec<String>>) -> Value {
     let value = |name: &String| {
         let variables = variables.get(name).into_iter().flatten();
-        variables.map(|variable| format!("${{{variable}}}")).collect::<String>()
+        variables
+            .map(|variable| format!("${{{variable}}}"))
+            .collect::<String>()
     };
-    names.iter().map(|name| (name.clone(), json!(value(name)))).collect()
+    names
+        .iter()
+        .map(|name| (name.clone(), json!(value(name))))
+        .collect()
 }
 
 fn price_table(prices: &PriceTable) -> Value {
     // Millionths per million tokens are trillionths per token.
-    let dollars = |BigCount(pico): BigCount| {
-        format!("{}.{:06}", pico / 1_000_000, pico % 1_000_000)
-    };
+    let dollars =
+        |BigCount(pico): BigCount| format!("{}.{:06}", pico / 1_000_000, pico % 1_000_000);
     let price = |price: &ModelPrice| {
         json!({
             PRICE.cache_read.name: dollars(price.cache_read_pico_usd),

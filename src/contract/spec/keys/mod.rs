@@ -9,7 +9,8 @@ mod tools;
 
 pub(in crate::contract) use file::{FILE, FileKeys};
 pub(in crate::contract) use models::{
-    MATCH, MODEL, PRICE, PRICES, PROFILE, PROFILE_SAMPLING, PROVIDER, SAMPLING, SamplingKeys, TARGET,
+    MATCH, MODEL, PRICE, PRICES, PROFILE, PROFILE_SAMPLING, PROVIDER, SAMPLING, SamplingKeys,
+    TARGET,
 };
 pub(in crate::contract) use tools::{
     CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, QUEUE, REDACT, SERVER,
