@@ -167,7 +167,7 @@ async fn send(backend: &Backend, body: Vec<u8>, gated: bool) -> Answer {
         idle: Duration::from_secs(600),
     };
     let asked = Instant::now();
-    let reply = backend.send("", body, &patience).await;
+    let reply = backend.send("", &[], body, &patience).await;
     let mut reply = reply.expect("a reply");
     let mut text = String::new();
     let (mut begun, mut first, mut usage) = (!gated, None, None);

@@ -9,9 +9,10 @@
 //! A host keeps four promises (docs/session-api.md): it makes entries durable before it says so, does what it is asked in the order of
 //! the outputs, hands in `Timer` when it is due, and says what became of everything that it began.
 
-#![expect(
+#![allow(
     clippy::print_stdout,
-    reason = "the transcript goes to standard output"
+    clippy::print_stderr,
+    reason = "the transcript goes to standard output, what happens to standard error"
 )]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -37,6 +38,12 @@ tools: {mcp: {own: {command: none}}}
 ";
 
 fn main() -> Result<(), Box<dyn Error>> {
+    print!("{}", transcript()?);
+    Ok(())
+}
+
+/// Runs the agent, and gives its transcript.
+pub fn transcript() -> Result<String, Box<dyn Error>> {
     let spec = ContractSpec::parse("host.rs", CONTRACT, &[])?;
     let contract = Arc::new(ContractFactory.make(&spec, &tools(), None)?);
     let run_id = RunId::try_from("host-example".to_owned())?;
@@ -112,8 +119,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (hash, bytes) in &blobs {
         transcript.push_str(&blob_line(*hash, bytes));
     }
-    print!("{transcript}");
-    Ok(())
+    Ok(transcript)
 }
 
 /// What the tool of this host offers.
@@ -177,5 +183,5 @@ fn response(message: &Value) -> Value {
 
 fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
+    since.map_or(0, |since| since.as_secs().saturating_mul(1_000))
 }

@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::transcript::{BlockError, KeyError, KeyRing, Note, PublicKey, SecretKey};
 
+/// The name of the file of the redaction key without its ending; no signing key may have it.
+pub(super) const REDACTION: &str = "redaction";
+
 /// The most of a key file that is read; a file of public keys grows with each rotation.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
@@ -208,7 +211,7 @@ impl KeyFolder {
     fn files(&self, name: &str) -> Result<Files, KeyFileError> {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
         let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
-        let taken = name == super::redaction_key::NAME;
+        let taken = name == REDACTION;
         if taken || !starts_well || name.len() > 64 || !name.chars().all(allowed) {
             return Err(KeyFileError::Name {
                 name: name.chars().take(80).collect(),
@@ -223,7 +226,7 @@ impl KeyFolder {
 
     /// Where the secret of redaction is kept.
     pub(super) fn redaction_path(&self) -> PathBuf {
-        self.0.join(format!("{}.key", super::redaction_key::NAME))
+        self.0.join(format!("{REDACTION}.key"))
     }
 
     /// Makes the folder, for its owner alone.

@@ -91,7 +91,13 @@ async fn receive(
         cancel,
         idle: Duration::from_millis(request.timeout_ms),
     };
-    let mut reply = backend.send(&request.path, request.body, &patience).await?;
+    let Request {
+        body,
+        headers,
+        path,
+        ..
+    } = request;
+    let mut reply = backend.send(&path, &headers, body, &patience).await?;
     arriving.head = Some(ResponseMeta {
         headers: reply.head().headers.clone(),
         received_unix_ms: unix_ms(),

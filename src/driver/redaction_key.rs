@@ -2,13 +2,10 @@ use std::fs;
 use std::io;
 
 use super::KeyFileError;
-use super::key_files::{KeyFolder, read_secret, refuse, write_beside};
+use super::key_files::{KeyFolder, REDACTION, read_secret, refuse, write_beside};
 use crate::message::Digest;
 use crate::session::RedactionKey;
 use crate::transcript::KeyError;
-
-/// The name of the file without its ending; no signing key may have it.
-pub(super) const NAME: &str = "redaction";
 
 impl KeyFolder {
     /// The secret that commitments are made with, in `redaction.key`; it is made where there is none.
@@ -48,7 +45,7 @@ impl KeyFolder {
         let path = self.redaction_path();
         let text = match read_secret(&path) {
             Err(KeyFileError::None { .. }) => {
-                let name = NAME.to_owned();
+                let name = REDACTION.to_owned();
                 return Err(KeyFileError::None { name });
             }
             read => read?,
@@ -78,7 +75,7 @@ mod tests {
         assert_eq!(keys.existing_redaction_key().unwrap(), made);
         let path = folder.path().join("keys/redaction.key");
         assert_eq!(fs::read_dir(folder.path().join("keys")).unwrap().count(), 1);
-        let taken = keys.generate(NAME).map(|_| ());
+        let taken = keys.generate(REDACTION).map(|_| ());
         assert!(matches!(taken, Err(KeyFileError::Name { .. })), "{taken:?}");
         fs::write(&path, "x").unwrap();
         let broken = keys.redaction_key();

@@ -51,19 +51,20 @@ impl Backend {
         }
     }
 
-    /// Posts `body` to `path` below the backend's address and waits for the head of the answer.
+    /// Posts `body` with the protocol's `headers` to `path` below the backend's address and waits for the head of the answer.
     ///
     /// # Errors
     /// [`TransportFault`] where no head arrived. A status is never an error here.
     pub async fn send(
         &self,
         path: &str,
+        headers: &[(String, String)],
         body: Vec<u8>,
         patience: &Patience,
     ) -> Result<Reply, TransportFault> {
         let (head, body) = match self {
             Self::Http(backend) => {
-                let (head, reply) = backend.send(path, body, patience).await?;
+                let (head, reply) = backend.send(path, headers, body, patience).await?;
                 (head, Body::Http(reply))
             }
             Self::Scripted(backend) => {

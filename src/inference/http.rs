@@ -19,7 +19,7 @@ const USER_AGENT: &str = concat!("monolith/", env!("CARGO_PKG_VERSION"));
 pub struct HttpTarget {
     /// The address below which the protocol's paths lie, such as `https://api.openai.com/v1`. A query stays.
     pub base_url: String,
-    /// Extra headers of every request.
+    /// Headers of every request; one replaces the protocol's own of the same name.
     pub headers: Vec<(String, Secret)>,
     /// Sent as a bearer token; without one no Authorization header is sent.
     pub key: Option<Secret>,
@@ -33,6 +33,8 @@ pub struct HttpTarget {
 pub struct HttpBackend {
     base: Url,
     client: reqwest::Client,
+    /// The names of the author's headers, and of the key's.
+    own: Vec<HeaderName>,
     /// The address for people, without user, password, query and fragment.
     place: String,
 }
@@ -61,9 +63,10 @@ impl HttpBackend {
             // client's cost.
             client = client.tls_certs_only([]);
         }
+        let own = headers(target)?;
         let client = client
             .connect_timeout(CONNECT_TIMEOUT)
-            .default_headers(headers(target)?)
+            .default_headers(own.clone())
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
@@ -75,6 +78,7 @@ impl HttpBackend {
         Ok(Self {
             base,
             client,
+            own: own.keys().cloned().collect(),
             place,
         })
     }
@@ -102,6 +106,7 @@ impl HttpBackend {
     pub(super) async fn send(
         &self,
         path: &str,
+        headers: &[(String, String)],
         body: Vec<u8>,
         patience: &Patience,
     ) -> Result<(ResponseHead, HttpReply), TransportFault> {
@@ -110,6 +115,12 @@ impl HttpBackend {
             .post(self.at(path))
             .header(CONTENT_TYPE, "application/json")
             .body(body);
+        let of_protocol = headers
+            .iter()
+            .filter(|(name, _)| !self.own.iter().any(|own| own == name.as_str()));
+        let request = of_protocol.fold(request, |request, (name, value)| {
+            request.header(name, value)
+        });
         let sent = wait(patience, async { request.send().await.map_err(fault) }).await;
         let response = sent.map_err(|fault| self.placed(fault))?;
         let head = ResponseHead {

@@ -37,7 +37,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 async fn ask(backend: &Backend, patience: &Patience) -> Result<Reply, TransportFault> {
     backend
-        .send("chat/completions", b"{\"x\":1}".to_vec(), patience)
+        .send("chat/completions", &[], b"{\"x\":1}".to_vec(), patience)
         .await
 }
 
@@ -325,5 +325,31 @@ fn what_cannot_be_sent_is_refused_by_name_and_never_shown() {
     let backend = HttpBackend::new(&hidden).unwrap();
     for shown in [format!("{hidden:?}"), format!("{backend:?}")] {
         assert!(!shown.contains("sk-77"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn an_authors_header_replaces_the_protocols_own() {
+    let server = MockServer::start().await;
+    let versions = |value: &'static str| {
+        Mock::given(header("anthropic-version", value))
+            .respond_with(ResponseTemplate::new(200))
+            .expect(1)
+    };
+    versions("of-the-protocol").mount(&server).await;
+    versions("of-the-author").mount(&server).await;
+    let headers = ["anthropic-version".to_owned(), "of-the-protocol".to_owned()];
+    let [name, value] = headers;
+    let fixed = [(name.clone(), value)];
+    for own in [Vec::new(), vec![(name, Secret::new("of-the-author"))]] {
+        let backend = HttpBackend::new(&HttpTarget {
+            base_url: server.uri(),
+            headers: own,
+            key: None,
+        });
+        let backend = Backend::Http(backend.unwrap());
+        let patience = patience(LONG);
+        let sent = backend.send("messages", &fixed, b"{}".to_vec(), &patience);
+        assert_eq!(sent.await.unwrap().head().status, 200);
     }
 }

@@ -21,7 +21,7 @@ fn patience(idle_ms: u64) -> Patience {
 
 async fn ask(backend: &Backend, patience: &Patience) -> Result<Reply, TransportFault> {
     backend
-        .send("chat/completions", b"{}".to_vec(), patience)
+        .send("chat/completions", &[], b"{}".to_vec(), patience)
         .await
 }
 

@@ -62,13 +62,13 @@ struct Held {
 
 /// An adapter's verdict as it may be recorded, and what must be kept out of sight.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admitted {
+pub(crate) struct Admitted {
     /// Whether the raw answer may hold text that is held back.
-    pub gated: bool,
+    pub(crate) gated: bool,
     /// The verdict, without the text that is held back.
-    pub result: ProtocolAdapterResult,
+    pub(crate) result: ProtocolAdapterResult,
     /// The text that was taken out: for the blob store and nothing else.
-    pub withheld: Option<String>,
+    pub(crate) withheld: Option<String>,
 }
 
 impl Run {
@@ -78,7 +78,7 @@ impl Run {
     /// rejected answer has no text of its own, but its raw bytes may: they are marked. Pure, so replay does the same to what it
     /// decodes again.
     #[must_use]
-    pub fn admit(&self, mut result: ProtocolAdapterResult) -> Admitted {
+    pub(crate) fn admit(&self, mut result: ProtocolAdapterResult) -> Admitted {
         let machine = self.storage();
         let opens = |message: &AgentMessage| match machine.judge(message) {
             Judgement::Calls(answers) => answers.iter().any(Option::is_none),
@@ -104,7 +104,7 @@ impl Run {
 
     /// Whether what arrives now without a message, such as a broken stream, may hold text that is held back.
     #[must_use]
-    pub fn holds_back(&self) -> bool {
+    pub(crate) fn holds_back(&self) -> bool {
         self.storage().gate_closed()
     }
 }

@@ -154,7 +154,7 @@ impl Replayer {
             return;
         };
         match judged.event {
-            EventKind::InferenceReturned(again) => self.compare_returned(entry, returned, *again),
+            EventKind::InferenceReturned(again) => self.compare_returned(entry, returned, &again),
             EventKind::InferenceFailed(again) => {
                 let (recorded, again) = (text_of(recorded), text_of(&again.fault));
                 let pointer = "/event/event/value/result";
@@ -179,7 +179,7 @@ impl Replayer {
         &mut self,
         entry: &SealedEntry,
         recorded: &InferenceReturned,
-        again: InferenceReturned,
+        again: &InferenceReturned,
     ) {
         let flags = [
             ("gated", recorded.gated, again.gated),
@@ -271,9 +271,8 @@ impl Replayer {
         if is_estimate && returned.gated {
             return;
         }
-        let counter = match self.counts_if(is_estimate) {
-            Some(counter) => counter,
-            None => return,
+        let Some(counter) = self.counts_if(is_estimate) else {
+            return;
         };
         let again = returned
             .result

@@ -5,11 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 
-#[expect(
-    clippy::ptr_arg,
-    reason = "serde hands the field over by reference, and it is a vector"
-)]
-pub(super) fn serialize<S: Serializer>(bytes: &Vec<u8>, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&STANDARD.encode(bytes))
 }
 

@@ -2,11 +2,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::SessionError;
+use super::issued::Issued;
 use super::output::Request;
 use super::response::Arriving;
 use crate::adapter::{Adapter, AdapterError, RequestEncoder, RequestShape, ResponseMeta};
 use crate::contract::ExecutionContract;
-use crate::kernel::{InferRequest, Run, SummaryRequest, ToolExposure, XmlOffer};
+use crate::kernel::{InferRequest, Run, SummaryRequest, ToolExposure};
 use crate::message::{AgentMessage, Digest, InferenceSeq};
 
 /// Writes the requests of a run, and knows which of them have no response yet.
@@ -33,32 +34,6 @@ struct Target {
 pub(super) struct InFlight {
     pub(super) arriving: Option<Arriving>,
     pub(super) issued: Issued,
-}
-
-/// What a response is judged by of the request that it answers.
-#[derive(Clone, Debug)]
-pub(crate) struct Issued {
-    /// By whose rules.
-    pub(crate) adapter: Adapter,
-    /// BLAKE3 over the body.
-    pub(crate) body: Digest,
-    /// Whether decoding itself is masked, so that prose is the backend's fault.
-    pub(crate) closed: bool,
-    /// Prompt tokens that the machine expected.
-    pub(crate) expected_tokens: u64,
-    /// Whether a summary was asked for, which no conversation shows.
-    pub(crate) is_summary: bool,
-    /// Index of the target.
-    pub(crate) target: usize,
-    /// The tags that were offered.
-    pub(crate) xml: Option<XmlOffer>,
-}
-
-impl Issued {
-    /// Whether the text of a response may be shown before the whole of it is judged: tags carry what is no text.
-    pub(super) const fn releases(&self) -> bool {
-        !self.is_summary && self.xml.is_none()
-    }
 }
 
 impl Target {

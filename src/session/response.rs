@@ -1,6 +1,6 @@
 //! A response from its bytes to the event that it is: the only place where bytes become events.
 
-use super::requests::Issued;
+use super::issued::Issued;
 use super::scrub::{Scrub, Scrubbed};
 use crate::adapter::xml::transported;
 use crate::adapter::{Decoded, ResponseDecoder, ResponseMeta};

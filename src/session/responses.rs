@@ -2,8 +2,8 @@
 
 use super::error::SessionError;
 use super::input::Input;
+use super::issued::Issued;
 use super::output::Output;
-use super::requests::Issued;
 use super::response::{Arrived, Arriving, Judge, Judged};
 use super::whole_run::Session;
 use crate::adapter::ResponseMeta;

@@ -84,6 +84,7 @@ impl Host {
         let json = serde_json::to_string(&input).unwrap();
         let read: Input = serde_json::from_str(&json).unwrap();
         assert_eq!(read, input, "{json}");
+        drop(input);
         self.session.handle(5, read).unwrap();
         let mut outputs = Vec::new();
         while let Some(output) = self.session.poll() {

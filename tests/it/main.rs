@@ -35,6 +35,8 @@ mod fuzz;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod host;
+#[cfg(test)]
 mod kill;
 #[cfg(test)]
 mod live;

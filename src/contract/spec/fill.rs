@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::error::{Findings, Origin, Place};
+use super::keys::{FILE, PROVIDER, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS};
 use super::origin::ValueOrigin;
 use super::tree::{Key, Kind, MAX_DEPTH, Node};
 use crate::contract::QueueTerms;
@@ -100,9 +101,9 @@ struct Filling<'f> {
 impl Filling<'_> {
     fn take(&mut self, root: &mut Node, wanted: Wanted, name: &str, place: &Place) {
         let path = match wanted {
-            Wanted::Provider => vec!["providers", name],
-            Wanted::Server => vec!["tools", "mcp", name],
-            Wanted::Queue => vec!["queues", name],
+            Wanted::Provider => vec![FILE.providers.name, name],
+            Wanted::Server => vec![FILE.tools.name, TOOLS.mcp.name, name],
+            Wanted::Queue => vec![FILE.queues.name, name],
         };
         let dotted = path.join(".");
         let mut found = match self.known.find(wanted, name) {
@@ -236,9 +237,6 @@ fn node_of(value: Value, place: &Place, depth: usize) -> Option<Node> {
     })
 }
 
-/// The key whose null is a value of its own: no tokenizer.
-const TOKENIZER: &str = "tokenizer";
-
 /// Lays a definition under what the file says: mappings key by key, and else the file's value stands.
 fn lay_under(over: &mut Node, under: Node) {
     if over.is_null() {
@@ -248,7 +246,8 @@ fn lay_under(over: &mut Node, under: Node) {
     if let (Kind::Map(over), Kind::Map(under)) = (&mut over.kind, under.kind) {
         for (key, value) in under {
             match over.iter_mut().find(|(known, _)| known.text == key.text) {
-                Some((known, _)) if known.text == TOKENIZER => {}
+                // Its null is a value of its own: no tokenizer.
+                Some((known, _)) if known.text == FILE.tokenizer.name => {}
                 Some((_, known)) => lay_under(known, value),
                 None => over.push((key, value)),
             }
@@ -302,20 +301,23 @@ fn word(node: &Node) -> Option<&str> {
 
 /// Providers that targets name, or that stand in the file, without a `type`; each once, with where the file names it.
 fn named_providers(root: &Node) -> Vec<(String, Place)> {
-    let defined = child(root, "providers");
+    let defined = child(root, FILE.providers.name);
     let is_whole = |name: &str| {
         let entry = defined.and_then(|providers| child(providers, name));
-        entry.is_some_and(|provider| child(provider, "type").is_some() || !can_be_filled(provider))
+        entry.is_some_and(|provider| {
+            child(provider, PROVIDER.provider_type.name).is_some() || !can_be_filled(provider)
+        })
     };
-    let targets = child(root, "targets").map(|targets| match &targets.kind {
+    let targets = child(root, FILE.targets.name).map(|targets| match &targets.kind {
         Kind::List(items) => items.as_slice(),
         Kind::Scalar { .. } | Kind::Map(_) => &[],
     });
     let named = targets.unwrap_or_default().iter();
-    let named = named.filter_map(|target| child(target, "provider"));
+    let named = named.filter_map(|target| child(target, TARGET.provider.name));
     let named = named.filter_map(|node| Some((word(node)?.to_owned(), node.place.clone())));
-    let budget = child(root, "tool_output_budget");
-    let summarizer = budget.and_then(|budget| child(budget, "summarizer_model"));
+    let budget = child(root, FILE.tool_output_budget.name);
+    let summarizer =
+        budget.and_then(|budget| child(budget, TOOL_OUTPUT_BUDGET.summarizer_model.name));
     let summarizer = summarizer.and_then(|node| {
         let (provider, _) = word(node)?.split_once('/')?;
         Some((provider.to_owned(), node.place.clone()))
@@ -331,25 +333,30 @@ fn can_be_filled(node: &Node) -> bool {
     node.is_null() || matches!(node.kind, Kind::Map(_))
 }
 
+/// The tool servers of the file.
+fn servers(root: &Node) -> &[(Key, Node)] {
+    let tools = child(root, FILE.tools.name);
+    let servers = tools.and_then(|tools| child(tools, TOOLS.mcp.name));
+    servers.map(entries).unwrap_or_default()
+}
+
 /// Tool servers of the file that say neither `command` nor `url`.
 fn unreached_servers(root: &Node) -> Vec<(String, Place)> {
-    let servers = child(root, "tools").and_then(|tools| child(tools, "mcp"));
-    let servers = servers.map(entries).unwrap_or_default().iter();
+    let servers = servers(root).iter();
     let unreached = servers.filter(|(_, server)| {
         can_be_filled(server)
-            && child(server, "command").is_none()
-            && child(server, "url").is_none()
+            && child(server, SERVER.command.name).is_none()
+            && child(server, SERVER.url.name).is_none()
     });
     once(unreached.map(|(key, _)| (key.text.clone(), key.place.clone())))
 }
 
 /// Queues that servers wait in and that the file does not define.
 fn named_queues(root: &Node) -> Vec<(String, Place)> {
-    let defined = child(root, "queues");
+    let defined = child(root, FILE.queues.name);
     let is_there = |name: &str| defined.is_some_and(|queues| child(queues, name).is_some());
-    let servers = child(root, "tools").and_then(|tools| child(tools, "mcp"));
-    let servers = servers.map(entries).unwrap_or_default().iter();
-    let named = servers.filter_map(|(_, server)| child(server, "queue"));
+    let servers = servers(root).iter();
+    let named = servers.filter_map(|(_, server)| child(server, SERVER.queue.name));
     let named = named.filter_map(|node| Some((word(node)?.to_owned(), node.place.clone())));
     once(named.filter(|(name, _)| !is_there(name) && name != QueueTerms::DEFAULT))
 }

@@ -63,11 +63,7 @@ fn http_target(
         .iter()
         .find(|target| target.provider == name)
         .and_then(|target| Adapter::by_version(&target.adapter_version).ok());
-    let mut headers: Vec<(String, Secret)> = adapter
-        .map_or(&[][..], Adapter::headers)
-        .iter()
-        .map(|(header, value)| ((*header).to_owned(), Secret::new(*value)))
-        .collect();
+    let mut headers: Vec<(String, Secret)> = Vec::new();
     let mut key = None;
     if with_keys {
         for (header, value) in
@@ -85,7 +81,7 @@ fn http_target(
             });
         }
     }
-    // What the author states comes last, so it replaces the protocol's own header of that name.
+    // What the author states comes last, so it replaces the key under that name.
     if let (Some(found), Some(adapter)) = (&key, adapter) {
         let header = adapter.key_header();
         let value = Secret::new(format!("{}{found}", header.prefix));

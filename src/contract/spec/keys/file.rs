@@ -30,7 +30,7 @@ form! {
         model_profiles: Vec<ModelProfile>, Said = Said("none"),
         "Profiles of your own, before those that are shipped ([models.md](models.md)). They stand whole in the contract, so in its hash.";
         adapter_version: String, Said = Said("chosen by the provider's type"),
-        "Stated, it must be the one that is chosen, such as `openai-chat/2`.";
+        "Stated, it must be the one that is chosen, such as `openai-chat/1`.";
         tokenizer: String, Said = Said("the model's at its provider, the profile's, else bytes / 4"),
         "What tokens are estimated with: `o200k_base`, `cl100k_base`, `model`, or the name of a model that is known to use one, \
          such as `gpt-4o`; null: bytes / 4, whatever the model or the profile says ([models.md](models.md#tokenizers))." => or_off;

@@ -1,0 +1,29 @@
+use crate::adapter::Adapter;
+use crate::kernel::XmlOffer;
+use crate::message::Digest;
+
+/// What a response is judged by of the request that it answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Issued {
+    /// By whose rules.
+    pub(crate) adapter: Adapter,
+    /// BLAKE3 over the body.
+    pub(crate) body: Digest,
+    /// Whether decoding itself is masked, so that prose is the backend's fault.
+    pub(crate) closed: bool,
+    /// Prompt tokens that the machine expected.
+    pub(crate) expected_tokens: u64,
+    /// Whether a summary was asked for, which no conversation shows.
+    pub(crate) is_summary: bool,
+    /// Index of the target.
+    pub(crate) target: usize,
+    /// The tags that were offered.
+    pub(crate) xml: Option<XmlOffer>,
+}
+
+impl Issued {
+    /// Whether the text of a response may be shown before the whole of it is judged: tags carry what is no text.
+    pub(super) const fn releases(&self) -> bool {
+        !self.is_summary && self.xml.is_none()
+    }
+}
