@@ -43,6 +43,7 @@ pub(super) fn settled(
     let draft = making.draft()?;
     making.adapters(&draft);
     making.windows(&draft);
+    let draft = making.draft()?;
     making.sections(&draft);
     // The budget's window is that of every target of which nothing else is known.
     let draft = making.draft()?;

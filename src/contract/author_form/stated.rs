@@ -35,6 +35,14 @@ pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Docume
     for (name, server) in &recorded.servers {
         state_server(&mut file, recorded, name, server);
     }
+    if !recorded.model_profiles.is_empty() {
+        let key = FILE.model_profiles.name;
+        file.state(&[key], json!(recorded.model_profiles));
+    }
+    // Servers may name no other queues than these.
+    if !recorded.queues.is_empty() {
+        file.state(&[FILE.queues.name], json!(recorded.queues));
+    }
     if let Some(model) = &recorded.tool_output_budget.summarizer_model {
         let (section, key) = (
             &FILE.tool_output_budget,
