@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
@@ -69,7 +70,7 @@ impl Document {
             format!("{}: {value}", quoted(key))
         });
         let members: Vec<String> = members.collect();
-        format!("{{\n{}\n}}\n", members.join(",\n"))
+        readable(&format!("{{\n{}\n}}\n", members.join(",\n")))
     }
 
     fn providers(&self, value: &Value) -> String {
@@ -92,4 +93,19 @@ impl Document {
 
 fn quoted(text: &str) -> String {
     canonical(&Value::from(text))
+}
+
+/// JSON text that YAML reads as well: characters that it does not print (YAML 1.2 §5.1) are escaped.
+fn readable(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        let plain = (c.is_ascii() && c != '\u{7f}') || c.is_alphanumeric() || c > '\u{ffff}';
+        if plain {
+            text.push(c);
+        } else {
+            // Outside ASCII nothing stands but in a string.
+            let _ = write!(text, "\\u{:04x}", u32::from(c));
+        }
+    }
+    text
 }

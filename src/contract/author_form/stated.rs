@@ -136,9 +136,8 @@ fn state_server(
 fn values(names: &[String], variables: &BTreeMap<String, Vec<String>>) -> Value {
     let value = |name: &String| {
         let variables = variables.get(name).into_iter().flatten();
-        variables
-            .map(|variable| format!("${{{variable}}}"))
-            .collect::<String>()
+        let placeholders = variables.map(|variable| format!("${{{variable}}}"));
+        placeholders.collect::<Vec<_>>().concat()
     };
     names
         .iter()
