@@ -11,6 +11,8 @@
 //! ```
 
 mod asked;
+#[cfg(test)]
+mod author_form_tests;
 mod bring_up;
 mod case;
 mod case_row;

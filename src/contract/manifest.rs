@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::execution_contract::canonical;
-use super::{ExecutionContract, PromptLayout, ServerKind};
+use super::{ExecutionContract, PromptLayout, ServerKind, ServerTerms};
 use crate::message::{Digest, estimate_tokens};
 
 /// What bring-up found: which servers answered with which tools, and what is known of each target's model.
@@ -90,6 +90,21 @@ impl CapabilityManifest {
             servers: servers.collect(),
             targets: Vec::new(),
         }
+    }
+}
+
+impl ServerTerms {
+    /// Whether another contract reaches a server in the same way: what it offered when one was made, it offers under the other.
+    #[must_use]
+    pub(crate) fn is_reached_like(&self, other: &Self) -> bool {
+        let way = |terms: &Self| Self {
+            available: true,
+            expected_pin: None,
+            pin: None,
+            queue: None,
+            ..terms.clone()
+        };
+        way(self) == way(other)
     }
 }
 

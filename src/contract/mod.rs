@@ -11,8 +11,11 @@
 //!                                ├─▶ ContractFactory ─▶ ContractDraft ─┐
 //! bring-up ─▶ targets' models ───┘                                     ├─▶ ExecutionContract ─▶ contract_hash
 //!          └▶ what tool servers offer ─────────────────────────────────┘
+//!
+//! recorded contract ─▶ AuthorForm ─▶ the same file, for changes of it
 //! ```
 
+mod author_form;
 mod big_count;
 mod check;
 mod cost;
@@ -47,6 +50,7 @@ mod tokenizer;
 mod validators;
 pub(crate) mod wire_version;
 
+pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,

@@ -161,24 +161,85 @@ fn another_contract_says_what_would_have_happened_as_far_as_it_is_recorded() {
         (6, &json!(7)),
         "{report}"
     );
+}
 
-    // What has no contract file needs one.
-    desk.ok(&["export", "r1", "-o", "r1.jsonl"]);
-    let said = desk.run(&["replay", "r1.jsonl", "--set", "max_turns=3"]);
-    assert_eq!(said.code, 4);
+#[test]
+fn a_change_needs_nothing_but_the_transcript() {
+    let author = desk();
+    let whole = author.ok(&["export", "r1"]);
+    // Another machine: no contract file, no script, no tool, an empty state folder.
+    let desk = Desk::new();
+    desk.write("r1.jsonl", &whole);
+
+    let same = desk.ok(&["replay", "r1.jsonl", "--set", "max_resumes=8"]);
+    assert!(same.contains("The contracts are the same."), "{same}");
+    assert!(same.contains("same end: COMPLETED_WITH_TOOLS"), "{same}");
+
+    // What follows from a key follows its change: 4 turns of 3 attempts, and a format retry.
+    let (code, report) = desk.json(&["replay", "r1.jsonl", "--set", "max_turns=4"]);
+    assert_eq!((code, &report["same_outcome"]), (0, &json!(true)));
+    let fields = report["contract_differences"].as_array().unwrap().iter();
+    let fields: Vec<_> = fields
+        .map(|field| (&field["pointer"], &field["other"]))
+        .collect();
     assert!(
-        said.err.contains("name it with --contract FILE"),
-        "{}",
-        said.err
+        fields.contains(&(&json!("/max_inferences"), &json!("13"))),
+        "{report}"
     );
-    desk.ok(&[
+    assert!(
+        fields.contains(&(&json!("/max_turns"), &json!("4"))),
+        "{report}"
+    );
+
+    let (code, report) = desk.json(&["replay", "r1.jsonl", "--set", "max_calls.run=0"]);
+    assert_eq!((code, &report["outcome"]["code"]), (6, &json!("max_calls")));
+
+    let unknown = desk.run(&["replay", "r1.jsonl", "--set", "max_tuns=3"]);
+    assert_eq!(unknown.code, 4, "{}", unknown.err);
+    for part in ["--set max_tuns=3", "unknown key `max_tuns`", "max_turns"] {
+        assert!(unknown.err.contains(part), "{part}: {}", unknown.err);
+    }
+    let alone = [
         "replay",
         "r1.jsonl",
-        "--contract",
-        "c.yaml",
         "--set",
         "max_turns=3",
-    ]);
+        "--start-servers",
+    ];
+    let alone = desk.run(&alone);
+    assert_eq!(alone.code, 4, "{}", alone.err);
+    assert!(alone.err.contains("--contract <FILE>"), "{}", alone.err);
+    assert!(!desk.path("home/runs.db").exists());
+
+    // The machine that has the author's file does the same, whatever became of the file.
+    author.write("c.yaml", "gone");
+    let set = ["replay", "r1", "--set", "max_turns=4", "--json"];
+    let here = author.ok(&set);
+    assert_eq!(
+        here,
+        desk.ok(&["replay", "r1.jsonl", "--set", "max_turns=4", "--json"])
+    );
+}
+
+#[test]
+fn a_server_that_a_change_reaches_otherwise_is_not_known() {
+    if !Bench::has_python() {
+        return;
+    }
+    let bench = Bench::new(3);
+    let monolith = |args: &[&str]| {
+        let mut command = monolith(bench.path(), args);
+        let command = command.args(["--store", "runs.db", "--json"]);
+        let left = Left::from(command.output().unwrap());
+        (left.code, left.document())
+    };
+    assert_eq!(monolith(&["run", "c.yaml", "--run-id", "r1"]).0, 0);
+    let set = "tools.mcp.fs.command=other";
+    let (code, report) = monolith(&["replay", "r1", "--set", set]);
+    assert_eq!(code, 6, "{report}");
+    assert_eq!(report["outcome"]["code"], "tool_unavailable", "{report}");
+    let note = report["not_compared"].to_string();
+    assert!(note.contains("--contract FILE --start-servers"), "{report}");
 }
 
 #[test]
@@ -200,7 +261,8 @@ fn another_contract_starts_no_server() {
     let (code, report) = monolith(&set);
     assert_eq!(code, Some(0), "{report}");
     assert!(!log.exists(), "a server that is started makes its file");
-    let (code, report) = monolith(&[&set[..], &["--start-servers"]].concat());
+    let all = ["--contract", "c.yaml", "--start-servers"];
+    let (code, report) = monolith(&[&set[..], &all].concat());
     assert_eq!(code, Some(0), "{report}");
     assert!(log.exists());
 

@@ -118,8 +118,8 @@ fn what_was_counted_with_an_encoder_stands_under_a_contract_that_counts_alike() 
         "s.jsonl",
         &json!({"response": says("It is MIT.")}).to_string(),
     );
-    let under = |set: &str| {
-        let asked = ["replay", "r.jsonl", "--contract", "c.yaml", "--set", set];
+    let under = |file: &[&str], set: &str| {
+        let asked = [&["replay", "r.jsonl", "--set", set][..], file].concat();
         let (code, report) = desk.json(&asked);
         let notes = report["not_compared"]
             .as_array()
@@ -133,14 +133,16 @@ fn what_was_counted_with_an_encoder_stands_under_a_contract_that_counts_alike() 
             .count();
         (code, report, uncounted)
     };
-    let (code, report, uncounted) = under("max_turns=9");
-    assert_eq!((code, uncounted), (0, 0), "{report}");
-    assert_eq!(report["same_decisions"], report["entries"], "{report}");
-    let differ = report["contract_differences"].to_string();
-    assert!(differ.contains("/max_turns"), "{report}");
-    assert!(!differ.contains("schema_tokens"), "{report}");
-    let (_, report, uncounted) = under("system=Look into the files.");
-    assert_eq!(uncounted, usize::from(!BUILT_IN), "{report}");
+    for file in [&["--contract", "c.yaml"][..], &[]] {
+        let (code, report, uncounted) = under(file, "max_turns=9");
+        assert_eq!((code, uncounted), (0, 0), "{report}");
+        assert_eq!(report["same_decisions"], report["entries"], "{report}");
+        let differ = report["contract_differences"].to_string();
+        assert!(differ.contains("/max_turns"), "{report}");
+        assert!(!differ.contains("schema_tokens"), "{report}");
+        let (_, report, uncounted) = under(file, "system=Look into the files.");
+        assert_eq!(uncounted, usize::from(!BUILT_IN), "{report}");
+    }
 }
 
 #[test]

@@ -13,8 +13,9 @@ use crate::message::RunId;
 #[command(
     after_help = "Without an option, the recorded events go through a fresh machine, and every entry must come out as it is \
 recorded; no model and no tool is asked.\n\
---contract and --set ask what would have happened under another contract, as far as the recording says it. Exit code 0: the run \
-would have ended alike; 6: otherwise, or the recording does not say.\n\
+--set asks what would have happened under the recorded contract with these changes, as far as the recording says it. It needs \
+nothing but the transcript: no contract file, no tool server, no key. --contract asks it of another file. Exit code 0: the run would \
+have ended alike; 6: otherwise, or the recording does not say.\n\
 --live asks the models or tools of the run again, with the recorded requests, and compares; nothing is written.\n\
 --fork-at N begins a new run with the conversation as of after entry N."
 )]
@@ -31,11 +32,11 @@ pub(in crate::cli) struct ReplayArgs {
     /// Another contract file; with --live and --fork-at the file to go by, instead of the one that the run was begun with
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) contract: Option<PathBuf>,
-    /// Change a value of the file, such as max_turns=3; may be repeated
+    /// Change a value of the recorded contract, or of the file, such as max_turns=3; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::cli) sets: Vec<String>,
-    /// Start the tool servers of the other contract, instead of taking what the recorded one says of them
-    #[arg(long, conflicts_with_all = ["live", "fork_at"])]
+    /// Start the tool servers of the file that --contract names, instead of taking what the recorded contract says of them
+    #[arg(long, requires = "contract", conflicts_with_all = ["live", "fork_at"])]
     pub(in crate::cli) start_servers: bool,
     /// Ask the models, the tools or both again, and compare
     #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "fork_at")]

@@ -52,22 +52,19 @@ pub(super) fn evidence_flaw(home: &Home, asked: &str) -> Result<Option<FirstBad>
     Ok(verified.first_bad)
 }
 
-/// The contract file of a replay: the one that is named, else the one that the run was begun with. What was changed of that one's
-/// values then is changed now too, before what is asked now; with `always`, of a file that is named as well.
+/// The contract file of a replay: the one that is named, else the one that the run was begun with. With `changed_then`, what was
+/// changed of its values then is changed now too, before what is asked now.
 pub(super) fn contract_file(
     home: &Home,
     args: &ReplayArgs,
     source: &Source,
-    always: bool,
+    changed_then: bool,
 ) -> Result<ContractFile, CliError> {
     let mut begun = match source {
         Source::Run(run_id, reader) => reader.invocation(run_id)?,
         Source::File(_) => None,
     };
-    if let Some(begun) = begun
-        .as_mut()
-        .filter(|_| !always && args.contract.is_some())
-    {
+    if let Some(begun) = begun.as_mut().filter(|_| !changed_then) {
         begun.sets.clear();
     }
     let file = ContractFile::of_run(home, begun, args.contract.clone(), args.sets.clone());

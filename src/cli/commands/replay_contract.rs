@@ -5,25 +5,39 @@ use tokio_util::sync::CancellationToken;
 use super::replay;
 use super::runtime::runtime;
 use crate::cli::args::ReplayArgs;
+use crate::cli::contract_file::ContractFile;
 use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::{counted, grouped};
-use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
-use crate::contract::ExecutionContract;
-use crate::driver::{self, Preview, ServersToStart};
+use crate::contract::{AuthorForm, ExecutionContract};
+use crate::driver::{self, ServersToStart};
+use crate::inference::BuiltInTokenizers;
 use crate::kernel::{EventKind, Outcome, RunStarted};
-use crate::replay::{ReplayReport, WhatIf, WhatIfReport};
+use crate::message::TokenCounters;
+use crate::replay::{BlobSource, ReplayReport, WhatIf, WhatIfReport};
+use crate::transcript::SealedEntry;
 
 /// How many differing fields of the contracts are written out for people.
 const MOST: usize = 20;
 
-/// What a recorded run was begun with.
-struct Begun {
+/// What a recorded run is decided under instead.
+struct Other {
     contract: ExecutionContract,
-    task: Option<String>,
+    /// What is said of servers of which nothing is known.
+    notes: Vec<String>,
+    tokenizers: Box<dyn TokenCounters>,
+}
+
+/// A what-if in the making: the other contract needs the task, which the first entry holds.
+struct Asking<'a> {
+    args: &'a ReplayArgs,
+    begun: Option<Result<(WhatIf, Vec<String>), CliError>>,
+    file: Option<ContractFile>,
+    home: &'a Home,
+    recorded: ExecutionContract,
 }
 
 /// `monolith replay` under another contract.
@@ -32,25 +46,22 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
         let report = ReplayReport::default().with_flaw(&flaw);
         return replay::tell(home, &report, args.json);
     }
-    let begun = begun(home.source(&args.run)?)?;
-    let other = other(home, args, &begun)?;
     let source = home.source(&args.run)?;
-    let what_if = source.each_entry_with_blobs(
-        |recorded, _| WhatIf::new(recorded, other.contract).counting_with(&other.tokenizers),
-        |what_if, entry, blobs| what_if.take(entry, blobs),
+    let file = match args.contract {
+        Some(_) => Some(replay::contract_file(home, args, &source, false)?),
+        None => None,
+    };
+    let asking = source.each_entry_with_blobs(
+        |recorded, _| Asking {
+            args,
+            begun: None,
+            file,
+            home,
+            recorded,
+        },
+        Asking::take,
     )?;
-    let mut report = what_if.finish();
-    for server in &other.not_started {
-        report.not_compared.push(format!(
-            "tools of {server}: the recorded contract does not have this server so, and it was not started (--start-servers)"
-        ));
-    }
-    for fault in &other.faults {
-        let (server, detail) = (&fault.server, &fault.detail);
-        report
-            .not_compared
-            .push(format!("tools of {server}: {detail}"));
-    }
+    let report = asking.finish()?;
     if args.json {
         home.screen.out_json(&report)?;
     } else {
@@ -59,40 +70,88 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
     Ok(Exit::of_what_if(&report))
 }
 
-fn begun(source: Source) -> Result<Begun, CliError> {
-    source.each_entry_with_blobs(
-        |contract, _| Begun {
-            contract,
-            task: None,
-        },
-        |begun, entry, _| {
-            if entry.seq > 0 {
-                return;
-            }
-            if let Ok(Some(event)) = entry.decode_event()
-                && let EventKind::RunStarted(started) = event.event
-            {
-                begun.task = RunStarted::intent(&started.messages);
-            }
-        },
+impl Asking<'_> {
+    fn take(&mut self, entry: &SealedEntry, blobs: &dyn BlobSource) {
+        if self.begun.is_none() {
+            self.begun = Some(self.begin(task_of(entry).as_deref()));
+        }
+        if let Some(Ok((what_if, _))) = &mut self.begun {
+            what_if.take(entry, blobs);
+        }
+    }
+
+    fn finish(mut self) -> Result<WhatIfReport, CliError> {
+        let begun = match self.begun.take() {
+            Some(begun) => begun,
+            None => self.begin(None),
+        };
+        let (what_if, notes) = begun?;
+        let mut report = what_if.finish();
+        report.not_compared.extend(notes);
+        Ok(report)
+    }
+
+    /// The other contract's policy is decided by what the recorded run was to do.
+    fn begin(&self, task: Option<&str>) -> Result<(WhatIf, Vec<String>), CliError> {
+        let other = match &self.file {
+            Some(file) => self.of_file(file, task)?,
+            None => self.of_changes(task)?,
+        };
+        let what_if = WhatIf::new(self.recorded.clone(), other.contract);
+        Ok((what_if.counting_with(&*other.tokenizers), other.notes))
+    }
+
+    /// The recorded contract with the changes. Nothing but the transcript is read, and nothing is started.
+    fn of_changes(&self, task: Option<&str>) -> Result<Other, CliError> {
+        let name = format!("the contract of {}", self.args.run);
+        let form = AuthorForm::of(&self.recorded, &name, task)?;
+        let changed = form.changed(&self.args.sets, &BuiltInTokenizers)?;
+        let unknown = changed.unknown_servers.iter();
+        Ok(Other {
+            contract: changed.contract,
+            notes: unknown.map(|server| not_started(server)).collect(),
+            tokenizers: Box::new(BuiltInTokenizers),
+        })
+    }
+
+    /// The contract that a file gives.
+    fn of_file(&self, file: &ContractFile, task: Option<&str>) -> Result<Other, CliError> {
+        let home = self.home;
+        let mut request = file.request(home, file.read(home)?, home.redaction_key()?);
+        request.spec.task = task.map(str::to_owned);
+        let cancel = CancellationToken::new();
+        let runtime = runtime()?;
+        let made = if self.args.start_servers {
+            let all = ServersToStart::All;
+            let made = runtime.block_on(driver::preview(&request, all, &cancel))?;
+            made.counted_as(&self.recorded)
+        } else {
+            let made = driver::preview_recorded(&request, &self.recorded, &cancel);
+            runtime.block_on(made)?
+        };
+        let faults = made.faults.iter();
+        let faults = faults.map(|fault| format!("tools of {}: {}", fault.server, fault.detail));
+        let unknown = made.not_started.iter().map(|server| not_started(server));
+        Ok(Other {
+            notes: unknown.chain(faults).collect(),
+            contract: made.contract,
+            tokenizers: Box::new(made.tokenizers),
+        })
+    }
+}
+
+fn not_started(server: &str) -> String {
+    format!(
+        "tools of {server}: the recorded contract does not have this server so, and it was not started (--contract FILE --start-servers)"
     )
 }
 
-/// The other contract. Its policy is judged by what the recorded run was told to do.
-fn other(home: &Home, args: &ReplayArgs, begun: &Begun) -> Result<Preview, CliError> {
-    let file = replay::contract_file(home, args, &home.source(&args.run)?, false)?;
-    let mut request = file.request(home, file.read(home)?, home.redaction_key()?);
-    request.spec.task.clone_from(&begun.task);
-    let cancel = CancellationToken::new();
-    let runtime = runtime()?;
-    let made = if args.start_servers {
-        let all = ServersToStart::All;
-        let made = runtime.block_on(driver::preview(&request, all, &cancel));
-        made.map(|preview| preview.counted_as(&begun.contract))
-    } else {
-        runtime.block_on(driver::preview_recorded(&request, &begun.contract, &cancel))
-    };
-    Ok(made?)
+/// What the run was to do, by its first entry.
+fn task_of(entry: &SealedEntry) -> Option<String> {
+    match entry.decode_event().ok()??.event {
+        EventKind::RunStarted(started) => RunStarted::intent(&started.messages),
+        _ => None,
+    }
 }
 
 fn told(home: &Home, report: &WhatIfReport) -> String {

@@ -12,7 +12,7 @@ pub(in crate::cli) fn replay(home: &Home, args: ReplayArgs) -> Result<Exit, CliE
     if let Some(live) = args.live {
         return replay_live::replay(home, &args, live);
     }
-    if args.contract.is_some() || !args.sets.is_empty() || args.start_servers {
+    if args.contract.is_some() || !args.sets.is_empty() {
         return replay_contract::replay(home, &args);
     }
     replay::replay(home, &args)

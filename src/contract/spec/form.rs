@@ -56,7 +56,7 @@ pub(super) const NEEDED: Said = Said("needed");
 
 /// A key of a mapping: the type of its value, and that of what holds where it is left out.
 pub(in crate::contract) struct Key<T, U> {
-    pub(super) name: &'static str,
+    pub(in crate::contract) name: &'static str,
     /// What holds where it is left out.
     pub(in crate::contract) usual: U,
     facts: Facts,
@@ -306,6 +306,13 @@ macro_rules! form {
             )$($(.$fact($($argument)?))+)?,)+)+
         };
 
+        impl $keys {
+            /// The names of its keys, in the order of the documentation.
+            pub(in crate::contract) const fn every_name() -> &'static [&'static str] {
+                &[$($($crate::contract::spec::form::form!(@name $field $($name)?),)+)+]
+            }
+        }
+
         impl $crate::contract::spec::form::Form for $keys {
             fn id(&self) -> &'static str {
                 $id
@@ -316,7 +323,7 @@ macro_rules! form {
             }
 
             fn names(&self) -> &'static [&'static str] {
-                &[$($($crate::contract::spec::form::form!(@name $field $($name)?),)+)+]
+                Self::every_name()
             }
 
             fn rows(&self) -> Vec<$crate::contract::spec::form::Row> {

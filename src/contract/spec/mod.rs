@@ -49,7 +49,8 @@ pub(crate) use contract_spec::{
 pub use error::SpecErrors;
 pub(crate) use fill::{Definition, Definitions, Wanted};
 pub(in crate::contract) use keys::{
-    CONTEXT_BUDGET, FILE, FINAL_REPORT, PROFILE, SAMPLING, TOOL_OUTPUT_BUDGET,
+    CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, PRICE, PRICES, PROFILE, PROVIDER,
+    SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use schema::contract_file_schema;

@@ -1,5 +1,6 @@
 //! Tests that need a whole contract: the factory's, and the preflight checks'.
 
+mod author_form;
 mod check;
 mod factory;
 mod fixture;

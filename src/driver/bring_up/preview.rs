@@ -11,7 +11,7 @@ use super::tokenizers::Tokenizers;
 use super::workspace::Workspace;
 use crate::contract::{
     CapabilityManifest, ContractDraft, ContractSpec, ExecutionContract, McpTransport,
-    ServerCapability, ServerKind, ServerTerms, ValueOrigin,
+    ServerCapability, ServerKind, ValueOrigin,
 };
 use crate::driver::DriverError;
 use crate::driver::secrets::Unmatched;
@@ -146,6 +146,10 @@ fn offer_as_recorded(
 ) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let known = CapabilityManifest::recorded_in(recorded);
+    let reached_alike = |name: &str| {
+        let both = draft.servers.get(name).zip(recorded.servers.get(name));
+        both.is_some_and(|(left, right)| left.is_reached_like(right))
+    };
     for (name, capability) in capabilities {
         let Some(was) = known.servers.get(name) else {
             continue;
@@ -156,22 +160,10 @@ fn offer_as_recorded(
                 same.next().cloned().unwrap_or(tool)
             });
             capability.tools = kept.collect();
-        } else if reached_alike(draft.servers.get(name), recorded.servers.get(name)) {
+        } else if reached_alike(name) {
             capability.clone_from(was);
             reached.insert(name.clone());
         }
     }
     reached
-}
-
-/// Whether two contracts reach a server in the same way: what it offered when one was made, it offers under the other.
-fn reached_alike(left: Option<&ServerTerms>, right: Option<&ServerTerms>) -> bool {
-    let way = |terms: &ServerTerms| ServerTerms {
-        available: true,
-        expected_pin: None,
-        pin: None,
-        queue: None,
-        ..terms.clone()
-    };
-    left.is_some() && left.map(way) == right.map(way)
 }

@@ -7,9 +7,10 @@ mod file;
 mod models;
 mod tools;
 
-pub(in crate::contract) use file::FILE;
+pub(in crate::contract) use file::{FILE, FileKeys};
 pub(in crate::contract) use models::{
-    MATCH, MODEL, PRICE, PRICES, PROFILE, PROFILE_SAMPLING, PROVIDER, SAMPLING, TARGET,
+    MATCH, MODEL, PRICE, PRICES, PROFILE, PROFILE_SAMPLING, PROVIDER, SAMPLING, SamplingKeys,
+    TARGET,
 };
 pub(in crate::contract) use tools::{
     CONTEXT_BUDGET, CYCLE_EXCEPTION, FINAL_REPORT, MAX_CALLS, METADATA, QUEUE, REDACT, SERVER,

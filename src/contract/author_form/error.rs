@@ -1,0 +1,12 @@
+use crate::contract::{FactoryError, SpecErrors};
+
+/// Why there is no contract with those changes.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ChangedError {
+    /// The author of a change: no file may say so.
+    #[error(transparent)]
+    Spec(#[from] SpecErrors),
+    /// The author of a change: no contract can be made of it.
+    #[error(transparent)]
+    Factory(#[from] FactoryError),
+}

@@ -1,0 +1,87 @@
+use super::error::ChangedError;
+use super::servers::KnownOffers;
+use super::settle::{Settled, settled};
+use crate::contract::{ContractFactory, ContractSpec, ExecutionContract, TargetCapability};
+use crate::message::TokenCounters;
+
+/// A file that gives a recorded contract again, and what bring-up found of its models.
+#[derive(Debug)]
+pub(crate) struct AuthorForm<'r> {
+    found: Vec<TargetCapability>,
+    name: String,
+    recorded: &'r ExecutionContract,
+    text: String,
+}
+
+/// A recorded contract with changes.
+#[derive(Debug)]
+pub(crate) struct Changed {
+    pub(crate) contract: ExecutionContract,
+    /// Servers that the recorded contract does not have so; sorted. They stand as unavailable.
+    pub(crate) unknown_servers: Vec<String>,
+}
+
+impl<'r> AuthorForm<'r> {
+    /// The form of a recorded contract. `name` is what messages call it, `task` what the run was to do.
+    ///
+    /// # Errors
+    /// [`ChangedError`] where this version makes no such contract.
+    pub(crate) fn of(
+        recorded: &'r ExecutionContract,
+        name: &str,
+        task: Option<&str>,
+    ) -> Result<Self, ChangedError> {
+        let Settled { file, found } = settled(recorded, name, task)?;
+        Ok(Self {
+            found,
+            name: name.to_owned(),
+            recorded,
+            text: file.text(),
+        })
+    }
+
+    /// The contract with changes, each `a.b=value` as of a contract file. No server is started: one that is reached as in the recorded
+    /// contract offers what it offered then. What `tokenizers` lacks keeps the recorded counts.
+    ///
+    /// # Errors
+    /// [`ChangedError`], as for a contract file.
+    pub(crate) fn changed(
+        &self,
+        sets: &[String],
+        tokenizers: &dyn TokenCounters,
+    ) -> Result<Changed, ChangedError> {
+        let spec = ContractSpec::parse(&self.name, &self.text, sets)?;
+        let mut draft = ContractFactory::draft(&spec, &self.found_for(&spec))?;
+        draft.decide(spec.task.as_deref())?;
+        let offers = KnownOffers::of(&draft.servers, self.recorded);
+        let parent = self.recorded.parent_contract_hash;
+        let contract = draft.complete(&offers.offered, parent, tokenizers)?;
+        Ok(Changed {
+            contract: contract.counted_as(self.recorded),
+            unknown_servers: offers.unknown.into_iter().collect(),
+        })
+    }
+
+    /// What is known of each target's model: nothing of one that is not the recorded target's.
+    fn found_for(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
+        let known = self.recorded.targets.iter().zip(&self.found);
+        let same = spec
+            .targets
+            .iter()
+            .zip(known)
+            .map(|(target, (was, found))| {
+                let provider = spec.providers.get(&target.provider);
+                let before = self.recorded.providers.get(&was.provider);
+                let alike = target.provider == was.provider
+                    && target.model == was.model
+                    && provider.map(|p| (p.provider_type, p.file.as_ref()))
+                        == before.map(|p| (p.provider_type, p.file.as_ref()));
+                if alike {
+                    found.clone()
+                } else {
+                    TargetCapability::default()
+                }
+            });
+        same.collect()
+    }
+}

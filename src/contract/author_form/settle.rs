@@ -1,0 +1,256 @@
+//! What of a contract does not follow from the rest of it, found by having the factory make it.
+
+use serde_json::{Map, Value, json};
+
+use super::document::Document;
+use super::error::ChangedError;
+use super::sampling::{settle_reasoning, settle_sampling};
+use super::servers::KnownOffers;
+use super::stated::stated;
+use crate::contract::factory::adapter_of;
+use crate::contract::spec::{CONTEXT_BUDGET, FILE, FileKeys, TARGET};
+use crate::contract::{
+    ContractDraft, ContractFactory, ContractSpec, ExecutionContract, ProviderType,
+    TargetCapability, TargetTerms, Terms, TextProfile,
+};
+use crate::message::NoTokenizers;
+
+/// A file that gives a recorded contract again, and what bring-up found of its models.
+pub(super) struct Settled {
+    pub(super) file: Document,
+    pub(super) found: Vec<TargetCapability>,
+}
+
+/// The file of a recorded contract. A key is stated after those that its default follows from.
+pub(super) fn settled(
+    recorded: &ExecutionContract,
+    name: &str,
+    task: Option<&str>,
+) -> Result<Settled, ChangedError> {
+    let mut making = Making {
+        found: recorded.targets.iter().map(found_in).collect(),
+        file: stated(recorded, task),
+        name,
+        recorded,
+    };
+    settle_reasoning(&mut making.file, recorded);
+    let draft = making.draft()?;
+    making.profiles(&draft);
+    let draft = making.draft()?;
+    making.plain(&draft);
+    settle_sampling(&mut making.file, &draft, recorded);
+    making.scripted_windows(&draft);
+    let draft = making.draft()?;
+    making.adapters(&draft);
+    making.windows(&draft);
+    let draft = making.draft()?;
+    making.sections(&draft);
+    // The budget's window is that of every target of which nothing else is known.
+    let draft = making.draft()?;
+    making.windows(&draft);
+    let draft = making.draft()?;
+    making.derived(&draft);
+    making.grammar()?;
+    Ok(Settled {
+        file: making.file,
+        found: making.found,
+    })
+}
+
+/// What the header of a model's file says, and no key.
+fn found_in(target: &TargetTerms) -> TargetCapability {
+    TargetCapability {
+        fingerprint: Some(target.model_fingerprint.clone()),
+        prompt_layout: target.prompt_layout,
+        vocabulary: target.vocabulary,
+        ..TargetCapability::default()
+    }
+}
+
+struct Making<'r> {
+    file: Document,
+    found: Vec<TargetCapability>,
+    name: &'r str,
+    recorded: &'r ExecutionContract,
+}
+
+impl Making<'_> {
+    fn draft(&self) -> Result<ContractDraft, ChangedError> {
+        let spec = ContractSpec::parse(self.name, &self.file.text(), &[])?;
+        let mut draft = ContractFactory::draft(&spec, &self.found)?;
+        draft.decide(spec.task.as_deref())?;
+        Ok(draft)
+    }
+
+    /// The profile of the file where all targets have one that is not found by their names, else of those that do.
+    fn profiles(&mut self, made: &Terms) {
+        let ids = |terms: &Terms| -> Vec<String> {
+            let ids = terms.targets.iter().map(|t| t.model_profile_id.clone());
+            ids.collect()
+        };
+        let (was, made) = (ids(self.recorded), ids(made));
+        if was == made {
+            return;
+        }
+        let mut targets = self.recorded.targets.iter().zip(&was);
+        // A target that only makes summaries has no entry of its own.
+        let summarizer = targets.rfind(|(target, _)| target.summarizer);
+        let all_alike = was.windows(2).all(|pair| pair.first() == pair.last());
+        let of_file = match summarizer {
+            Some((_, id)) => Some(id),
+            None => was.first().filter(|_| all_alike),
+        };
+        if let Some(id) = of_file {
+            self.file.state(&[FILE.model_profile_id.name], json!(id));
+        }
+        if all_alike && of_file.is_some() {
+            return;
+        }
+        for (index, id) in was.iter().enumerate() {
+            if of_file.is_some() || made.get(index) != Some(id) {
+                let key = TARGET.model_profile_id.name;
+                self.file.state_at_target(index, &[key], json!(id));
+            }
+        }
+    }
+
+    /// Every key of the file that is a field of the contract of the same name and form.
+    fn plain(&mut self, made: &Terms) {
+        let (was, made) = (document(self.recorded), document(made));
+        for key in FileKeys::every_name() {
+            if OTHERWISE.contains(key) || was.get(*key) == made.get(*key) {
+                continue;
+            }
+            if let Some(value) = was.get(*key) {
+                self.file.state(&[key], value.clone());
+            }
+        }
+    }
+
+    /// A scripted model has no window that could be found: where it has the budget's, it has it from there.
+    fn scripted_windows(&mut self, made: &Terms) {
+        let budget = self.recorded.context_budget.context_window;
+        let targets = self.recorded.targets.iter().zip(&made.targets);
+        let follows = targets.enumerate().any(|(index, (was, made))| {
+            self.type_of(index) == Some(ProviderType::Scripted)
+                && was.context_window != made.context_window
+                && was.context_window == budget
+        });
+        if follows {
+            let path = [FILE.context_budget.name, CONTEXT_BUDGET.context_window.name];
+            self.file.state(&path, json!(budget));
+        }
+    }
+
+    /// What a target's calls are encoded with, where it is not what its provider and its profile lead to.
+    fn adapters(&mut self, made: &Terms) {
+        let targets = self.recorded.targets.iter().zip(&made.targets);
+        for (index, (was, made)) in targets.enumerate() {
+            let version = &was.adapter_version;
+            if *version == made.adapter_version {
+                continue;
+            }
+            let wire = self.type_of(index).map(adapter_of);
+            let layered = TextProfile::of_version(version);
+            let word = match layered.filter(|(below, _)| Some(*below) == wire) {
+                Some((_, text)) => Some(text.as_str()),
+                None => (wire == Some(version.as_str())).then_some("none"),
+            };
+            if let Some(word) = word {
+                let key = TARGET.text_profile.name;
+                self.file.state_at_target(index, &[key], json!(word));
+            } else if let Some(found) = self.found.get_mut(index) {
+                found.adapter_version = Some(version.clone());
+            }
+        }
+    }
+
+    /// Windows that follow from nothing else: of a scripted model the author's, of others what is known of the model.
+    fn windows(&mut self, made: &Terms) {
+        let targets = self.recorded.targets.iter().zip(&made.targets);
+        for (index, (was, made)) in targets.enumerate() {
+            if was.context_window == made.context_window {
+                continue;
+            }
+            let scripted = self.type_of(index) == Some(ProviderType::Scripted);
+            if scripted && !was.summarizer {
+                let key = TARGET.context_window.name;
+                self.file
+                    .state_at_target(index, &[key], json!(was.context_window));
+            } else if let Some(found) = self.found.get_mut(index) {
+                found.context_window = Some(was.context_window);
+            }
+        }
+    }
+
+    /// The keys of sections whose fields have the same names.
+    fn sections(&mut self, made: &Terms) {
+        let (was, made) = (document(self.recorded), document(made));
+        for section in [FILE.context_budget.name, FILE.tool_output_budget.name] {
+            let (was, made) = (was.get(section), made.get(section));
+            for (key, value) in was.and_then(Value::as_object).into_iter().flatten() {
+                if made.and_then(|made| made.get(key)) != Some(value) {
+                    self.file.state(&[section, key], value.clone());
+                }
+            }
+        }
+    }
+
+    /// Keys whose defaults follow from others.
+    fn derived(&mut self, made: &Terms) {
+        let recorded = self.recorded;
+        if recorded.max_inferences != made.max_inferences {
+            let key = FILE.max_inferences.name;
+            self.file.state(&[key], json!(recorded.max_inferences));
+        }
+        if recorded.token_gate != made.token_gate {
+            let key = FILE.token_gate.name;
+            self.file.state(&[key], json!(recorded.token_gate));
+        }
+    }
+
+    /// The grammar, where it is not the one that is made from the tools.
+    fn grammar(&mut self) -> Result<(), ChangedError> {
+        let draft = self.draft()?;
+        let offers = KnownOffers::of(&draft.servers, self.recorded);
+        let made = draft.complete(&offers.offered, None, &NoTokenizers)?;
+        if let Some(grammar) = &self.recorded.grammar
+            && made.grammar.as_ref() != Some(grammar)
+        {
+            self.file.state(&[FILE.grammar.name], json!(grammar));
+        }
+        Ok(())
+    }
+
+    fn type_of(&self, target: usize) -> Option<ProviderType> {
+        let target = self.recorded.targets.get(target)?;
+        let provider = self.recorded.providers.get(&target.provider)?;
+        Some(provider.provider_type)
+    }
+}
+
+/// Keys of the file that are no fields of the contract, or fields of another form, or follow from others.
+static OTHERWISE: &[&str] = &[
+    FILE.adapter_version.name,
+    FILE.context_budget.name,
+    FILE.grammar.name,
+    FILE.max_inferences.name,
+    FILE.model_profile_id.name,
+    FILE.prices.name,
+    FILE.providers.name,
+    FILE.sampling.name,
+    FILE.targets.name,
+    FILE.token_gate.name,
+    FILE.tool_output_budget.name,
+    FILE.tool_policy.name,
+    FILE.tools.name,
+];
+
+/// Terms as they are stored.
+fn document(terms: &Terms) -> Map<String, Value> {
+    match serde_json::to_value(terms) {
+        Ok(Value::Object(members)) => members,
+        // Terms serialise as a mapping.
+        Ok(_) | Err(_) => Map::new(),
+    }
+}

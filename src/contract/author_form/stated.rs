@@ -1,0 +1,168 @@
+//! What a contract holds as its author wrote it, in the file's own form.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::document::Document;
+use crate::contract::offered_tools::BUILTIN;
+use crate::contract::spec::{
+    FILE, PRICE, PRICES, PROVIDER, SERVER, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,
+};
+use crate::contract::{
+    BATCH, BigCount, ExecutionContract, Grounds, ModelPrice, PROGRESS_REPORT, PriceTable,
+    ProviderTerms, QueueTerms, ServerKind, ServerTerms,
+};
+
+/// The file with what no default stands for.
+pub(super) fn stated(recorded: &ExecutionContract, task: Option<&str>) -> Document {
+    let mut file = Document::default();
+    if let Some(task) = task {
+        file.state(&[FILE.task.name], json!(task));
+    }
+    let decision = &recorded.policy_decision;
+    if decision.grounds == Grounds::Given {
+        file.state(&[FILE.tool_policy.name], json!(decision.policy));
+    }
+    let targets = recorded.targets.iter().filter(|target| !target.summarizer);
+    let targets = targets.map(
+        |target| json!({TARGET.provider.name: target.provider, TARGET.model.name: target.model}),
+    );
+    file.state(&[FILE.targets.name], targets.collect());
+    for (name, provider) in &recorded.providers {
+        state_provider(&mut file, name, provider);
+    }
+    for (name, server) in &recorded.servers {
+        state_server(&mut file, recorded, name, server);
+    }
+    if !recorded.model_profiles.is_empty() {
+        let key = FILE.model_profiles.name;
+        file.state(&[key], json!(recorded.model_profiles));
+    }
+    // Servers may name no other queues than these.
+    if !recorded.queues.is_empty() {
+        file.state(&[FILE.queues.name], json!(recorded.queues));
+    }
+    if let Some(model) = &recorded.tool_output_budget.summarizer_model {
+        let (section, key) = (
+            &FILE.tool_output_budget,
+            &TOOL_OUTPUT_BUDGET.summarizer_model,
+        );
+        file.state(&[section.name, key.name], json!(model));
+    }
+    for (tool, key) in [
+        (PROGRESS_REPORT, FILE.progress_report.name),
+        (BATCH, FILE.batch.name),
+    ] {
+        if recorded.session_tool(tool).is_some() {
+            file.state(&[key], json!(true));
+        }
+    }
+    if let Some(prices) = &recorded.prices {
+        file.state(&[FILE.prices.name], price_table(prices));
+    }
+    file
+}
+
+fn state_provider(file: &mut Document, name: &str, terms: &ProviderTerms) {
+    let mut state = |key: &str, value: Value| file.state(&[FILE.providers.name, name, key], value);
+    let kind = terms.provider_type;
+    state(PROVIDER.provider_type.name, json!(kind));
+    let key_env = terms.api_key_env.as_deref();
+    if key_env != kind.usual_key_env() {
+        state(PROVIDER.api_key_env.name, json!(key_env));
+    }
+    let base_url = terms.base_url.as_deref();
+    if base_url != kind.usual_base_url() {
+        state(PROVIDER.base_url.name, json!(base_url));
+    }
+    if let Some(path) = &terms.file {
+        state(PROVIDER.file.name, json!(path));
+    }
+    if !terms.header_names.is_empty() {
+        let headers = values(&terms.header_names, &terms.header_variables);
+        state(PROVIDER.headers.name, headers);
+    }
+    if let Some(text) = &terms.provider_options {
+        file.state_options(name, text);
+    }
+}
+
+fn state_server(
+    file: &mut Document,
+    recorded: &ExecutionContract,
+    name: &str,
+    terms: &ServerTerms,
+) {
+    if terms.kind == ServerKind::Builtin {
+        let tools = recorded.tools.iter().filter(|tool| tool.origin == BUILTIN);
+        let names = tools.map(|tool| json!(tool.name)).collect();
+        file.state(&[FILE.tools.name, TOOLS.builtin.name], names);
+        return;
+    }
+    let path = [FILE.tools.name, TOOLS.mcp.name, name];
+    file.state(&path, json!({}));
+    let mut state = |key: &str, value: Value| {
+        let [tools, mcp, name] = path;
+        file.state(&[tools, mcp, name, key], value);
+    };
+    if let Some(command) = &terms.command {
+        state(SERVER.command.name, json!(command));
+    }
+    if let Some(url) = &terms.url {
+        state(SERVER.url.name, json!(url));
+    }
+    if !terms.args.is_empty() {
+        state(SERVER.args.name, json!(terms.args));
+    }
+    if !terms.env_names.is_empty() {
+        let env = values(&terms.env_names, &terms.env_variables);
+        state(SERVER.env.name, env);
+    }
+    if !terms.header_names.is_empty() {
+        let headers = values(&terms.header_names, &terms.header_variables);
+        state(SERVER.headers.name, headers);
+    }
+    if let Some(pin) = terms.expected_pin {
+        state(SERVER.pin.name, json!(pin));
+    }
+    let queue = terms.queue.as_deref();
+    if let Some(queue) = queue.filter(|queue| *queue != QueueTerms::DEFAULT) {
+        state(SERVER.queue.name, json!(queue));
+    }
+}
+
+/// Values of headers or variables, of which a contract holds the names and the variables that they are made of.
+fn values(names: &[String], variables: &BTreeMap<String, Vec<String>>) -> Value {
+    let value = |name: &String| {
+        let variables = variables.get(name).into_iter().flatten();
+        let placeholders = variables.map(|variable| format!("${{{variable}}}"));
+        placeholders.collect::<Vec<_>>().concat()
+    };
+    names
+        .iter()
+        .map(|name| (name.clone(), json!(value(name))))
+        .collect()
+}
+
+fn price_table(prices: &PriceTable) -> Value {
+    // Millionths per million tokens are trillionths per token.
+    let dollars =
+        |BigCount(pico): BigCount| format!("{}.{:06}", pico / 1_000_000, pico % 1_000_000);
+    let price = |price: &ModelPrice| {
+        json!({
+            PRICE.cache_read.name: dollars(price.cache_read_pico_usd),
+            PRICE.cache_write.name: dollars(price.cache_write_pico_usd),
+            PRICE.input.name: dollars(price.input_pico_usd),
+            PRICE.output.name: dollars(price.output_pico_usd),
+        })
+    };
+    let models = prices.models.iter().map(|(provider, models)| {
+        let models = models.iter().map(|(model, of)| (model.clone(), price(of)));
+        (provider.clone(), models.collect::<Value>())
+    });
+    json!({
+        PRICES.models.name: models.collect::<Value>(),
+        PRICES.version.name: prices.version,
+    })
+}

@@ -1,0 +1,115 @@
+//! A contract that is made again from itself: what the cases of the corpus do not have.
+
+use proptest::prelude::*;
+
+use crate::contract::{
+    AuthorForm, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract,
+    TargetCapability,
+};
+use crate::message::NoTokenizers;
+
+/// Whatever a file may say in a form that a contract holds otherwise.
+const RICH: &str = r#"
+task: Which licence?
+targets:
+- {provider: hosted, model: one, sampling: {temperature: 0.25, reasoning: low}, model_profile_id: hermes}
+- {provider: hosted, model: two, context_window: 9000, sampling: {reasoning: high, stop: [END, "\u0000"]}}
+- {provider: near, model: three, sampling: {max_output_tokens: off, seed: 18446744073709551615}, text_profile: qwen}
+providers:
+  hosted:
+    type: openrouter
+    api_key_env: OTHER_KEY
+    base_url: "https://example.org/v1?key=s3cret&plain"
+    headers: {X-Team: "Bearer ${A}-${B}", X-Plain: plain}
+    provider_options: {zeta: 1.50, alpha: {b: 1e3, a: [null, true, "x"]}}
+    reasoning: [null, brief, 2048, "9"]
+    models: {two: {reasoning: much}}
+  near: {type: ollama, overrides: {top_p: off, repeat_penalty: 1.5}}
+sampling: {caching: none, top_p: 0.5}
+tool_output_budget: {summarizer_model: near/small, max_bytes_per_call: 99}
+context_budget: {force_synthesis_at_ratio: 0.125, reserved_synthesis: 7}
+prices: {version: a, models: {hosted: {one: {unit: per_1k, input: 0.000000001, output: 12.5, cache_read: 3}}}}
+tools:
+  mcp:
+    files: {command: run, args: [-x, 7], env: {TOKEN: "${TOKEN}", MODE: fast}, queue: slow}
+    web: {url: "https://example.org/mcp?token=s3cret", headers: {authorization: "Bearer ${WEB}"}}
+queues: {slow: {concurrent: 2}}
+max_calls: {run: 9, per_tool: {files__read: 2}}
+max_cost_micro_usd: 18446744073709551615
+cycle_forbid: [[a, b]]
+metadata: {cycle_exceptions: [{from: a, to: b, max: 2}]}
+model_profiles: [{id: our, match: [{providers: [openrouter], models: ["t*"]}], context_window: 16384, strict_mode: false}]
+redact: {env: [PASSWORD], patterns: ["a+"]}
+grammar: "start: \"x\""
+grammar_profile: lark/1
+logits_mask: [0, -1e9, 0.1]
+completion: final_report
+final_report: {format: json, schema: {type: object, properties: {b: {type: integer}, a: {type: string}}}}
+system: "Be brief.\n\tÄ \u007f \u0085 \u2028 \ufeff 😀 # no: comment"
+page: code
+batch: true
+progress_report: true
+tokenizer: null
+"#;
+
+fn made(text: &str, targets: Vec<TargetCapability>) -> ExecutionContract {
+    let spec =
+        ContractSpec::parse("c.yaml", text, &[]).unwrap_or_else(|e| panic!("{}", e.render()));
+    let manifest = CapabilityManifest {
+        targets,
+        ..CapabilityManifest::default()
+    };
+    ContractFactory.make(&spec, &manifest, None).unwrap()
+}
+
+fn again(contract: &ExecutionContract, task: &str, sets: &[&str]) -> ExecutionContract {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    let form = AuthorForm::of(contract, "its contract", Some(task)).unwrap();
+    form.changed(&sets, &NoTokenizers).unwrap().contract
+}
+
+#[test]
+fn a_contract_in_which_everything_is_stated_is_made_again_from_itself() {
+    let found = TargetCapability {
+        context_window: Some(7000),
+        ..TargetCapability::default()
+    };
+    let contract = made(RICH, vec![found]);
+    let again = again(&contract, "Which licence?", &[]);
+    assert_eq!(again.canonical_text(), contract.canonical_text());
+}
+
+#[test]
+fn what_follows_from_a_key_follows_its_change() {
+    let text = "targets: [{provider: p, model: our-8b, context_window: 8000}]\nproviders: {p: {type: openai}}\n";
+    let contract = made(text, Vec::new());
+    let sets = ["max_turns=4", "sampling.max_output_tokens=100"];
+    let changed = again(&contract, "Hm.", &sets);
+    assert_eq!(
+        changed.max_inferences,
+        4 * 3 + u64::from(contract.max_format_retries)
+    );
+    assert_eq!(changed.context_budget.reserved_synthesis, 100);
+    // What was found of a model is not found of another one.
+    let other = again(&contract, "Hm.", &["targets.0.model=gpt-4o"]);
+    assert_eq!(other.targets[0].model_fingerprint, "openai:gpt-4o");
+    assert_eq!(other.targets[0].context_window, 128_000);
+}
+
+proptest! {
+    #[test]
+    fn any_text_of_a_contract_is_read_as_it_is_recorded(system in any::<String>()) {
+        let spec = ContractSpec {
+            system: Some(system),
+            ..ContractSpec::parse(
+                "c.yaml",
+                "targets: [{provider: p, model: m}]\nproviders: {p: {type: openai}}\n",
+                &[],
+            ).unwrap()
+        };
+        let contract = ContractFactory.make(&spec, &CapabilityManifest::default(), None).unwrap();
+        let again = again(&contract, "Hm.", &[]);
+        prop_assert_eq!(&again.system, &contract.system);
+        prop_assert_eq!(again.contract_hash(), contract.contract_hash());
+    }
+}
