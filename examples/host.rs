@@ -6,7 +6,7 @@
 //! cargo run -- verify run.jsonl && cargo run -- replay run.jsonl
 //! ```
 //!
-//! A host keeps four promises (docs/session-api.md): it makes entries durable before it says so, does what it is asked in the order of
+//! What a host promises stands in docs/session-api.md. In short: it makes entries durable before it says so, does what it is asked in the order of
 //! the outputs, hands in `Timer` when it is due, and says what became of everything that it began.
 
 #![allow(

@@ -12,7 +12,7 @@ use super::recorder::Recorder;
 use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::inference::Backend;
-use crate::kernel::{EntryDraft, Run, RunStarted};
+use crate::kernel::{EntryDraft, LostEffect, Run, RunStarted};
 use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
 use crate::store::{Invocation, NewRun, RunLock, Store, StoreError};
@@ -312,6 +312,13 @@ impl<'s> Host<'s> {
         let mut control_open = true;
         let mut next = Done::from(first);
         loop {
+            // What a task ends with comes after the pieces that it has sent before.
+            while let (true, Ok(piece)) = (next.ends_a_task(), self.pieces.try_recv()) {
+                self.hand_in(piece.into())?;
+                if self.done(observer).await? {
+                    return Ok(());
+                }
+            }
             self.hand_in(next)?;
             if self.done(observer).await? {
                 return Ok(());
@@ -328,10 +335,10 @@ impl<'s> Host<'s> {
                         }
                         None => control_open = false,
                     },
-                    // Before what tasks end with: the end of a response comes after its pieces.
+                    // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
+                    () = sleep_until(&self.tools.clock, self.due_ms) => break Input::Timer.into(),
                     Some(piece) = self.pieces.recv() => break piece.into(),
                     Some(done) = self.tasks.next() => break done,
-                    () = sleep_until(&self.tools.clock, self.due_ms) => break Input::Timer.into(),
                 }
             };
         }
@@ -340,6 +347,9 @@ impl<'s> Host<'s> {
     /// Hands in what happened, and keeps the bytes that it names.
     fn hand_in(&mut self, done: Done) -> Result<(), DriverError> {
         let Done { blobs, input } = done;
+        if let Some(inference) = ended(&input) {
+            self.reading.remove(&inference);
+        }
         if let Input::ToolResult { outcome, .. } = &input {
             let full = match outcome {
                 ToolOutcome::Returned(envelope) => envelope.full,
@@ -371,9 +381,12 @@ impl<'s> Host<'s> {
                 }
                 Output::Send(request) => self.send(request),
                 Output::Call(call) => self.call(call),
-                Output::Summarise { full, .. } => {
-                    let bytes = self.summable.get(&full).cloned().unwrap_or_default();
-                    self.hand_in(Input::Blob { bytes, hash: full }.into())?;
+                Output::Summarise { full, inference } => {
+                    let input = match self.summable.get(&full).cloned() {
+                        Some(bytes) => Input::Blob { bytes, hash: full },
+                        None => Input::Lost(LostEffect::Inference(inference)),
+                    };
+                    self.hand_in(input.into())?;
                 }
                 Output::Delta { inference, text } => observer.text(inference, &text),
                 Output::Arm(due_ms) => self.due_ms = due_ms,
@@ -437,6 +450,17 @@ impl<'s> Host<'s> {
         self.pieces.close();
         self.tasks.all().await;
         self.session
+    }
+}
+
+/// The request whose response ends with that input.
+const fn ended(input: &Input) -> Option<InferenceSeq> {
+    match input {
+        Input::Response { inference, .. }
+        | Input::ResponseEnded { inference }
+        | Input::Fault { inference, .. }
+        | Input::Lost(LostEffect::Inference(inference)) => Some(*inference),
+        _ => None,
     }
 }
 

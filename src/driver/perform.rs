@@ -27,6 +27,21 @@ pub(super) struct Done {
     pub(super) input: Input,
 }
 
+impl Done {
+    /// Whether a task has ended with it: neither a piece of a response nor what came from outside.
+    pub(super) const fn ends_a_task(&self) -> bool {
+        matches!(
+            self.input,
+            Input::Response { .. }
+                | Input::ResponseEnded { .. }
+                | Input::Fault { .. }
+                | Input::ToolResult { .. }
+                | Input::Probed(_)
+                | Input::Lost(_)
+        )
+    }
+}
+
 impl From<Input> for Done {
     fn from(input: Input) -> Self {
         let blobs = Vec::new();

@@ -268,7 +268,15 @@ async fn read(
                     return Input::ResponseEnded { inference };
                 }
             }
-            done = &mut asking => return done.input,
+            done = &mut asking => {
+                // Its last pieces may have come with its end.
+                while let Ok(piece) = pieces.try_recv() {
+                    if reissuer.arrives(piece) {
+                        return Input::ResponseEnded { inference };
+                    }
+                }
+                return done.input;
+            }
         }
     }
 }

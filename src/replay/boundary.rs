@@ -109,6 +109,11 @@ impl Replayer {
     ) {
         let recorded = &returned.result;
         if returned.redacted {
+            if blobs.blob(recorded.raw_hash).is_some() {
+                // The name of bytes that were dropped is a commitment: no bytes have it.
+                let pointer = "/event/event/value/redacted";
+                self.differ_at(entry, pointer, "true", "false", Attribution::Tampered);
+            }
             self.check_usage(entry, returned);
             self.check_redacted(entry, returned);
             return;
@@ -151,6 +156,12 @@ impl Replayer {
             return;
         }
         let Some(judged) = self.judged_again(returned.inference, 200, &raw) else {
+            if self.issued.contains(&returned.inference) {
+                let seq = entry.seq;
+                self.not_compared.push(format!(
+                    "entry {seq}: the response: its request cannot be made again here"
+                ));
+            }
             return;
         };
         match judged.event {
@@ -217,8 +228,23 @@ impl Replayer {
         }
     }
 
+    /// Without the bytes: an embedded model broke its mask where a message opens nothing.
+    fn check_breach(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
+        let Some(issued) = self.session.issued(returned.inference) else {
+            return;
+        };
+        let is_message = returned.result.canonical_message.is_some();
+        let again = issued.closed && is_message && returned.gated;
+        if again != returned.gate_breached {
+            let (recorded, again) = (returned.gate_breached.to_string(), again.to_string());
+            let pointer = "/event/event/value/gate_breached";
+            self.differ_at(entry, pointer, &recorded, &again, Attribution::Kernel);
+        }
+    }
+
     /// A response whose bytes were not kept, since a secret stood in them in pieces. What is left must agree with the gate.
     fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
+        self.check_breach(entry, returned);
         let Some(again) = self.session.admit(returned.result.clone()) else {
             return;
         };
@@ -244,6 +270,7 @@ impl Replayer {
     /// A response whose bytes were left out: it can only be one that the token gate held back, and then it opens nothing and
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
+        self.check_breach(entry, returned);
         let Some(again) = self.session.admit(returned.result.clone()) else {
             return;
         };
@@ -290,6 +317,12 @@ impl Replayer {
         blobs: &dyn BlobSource,
     ) {
         let recorded = &failed.fault;
+        let gated = recorded.raw_hash.is_some() && self.session.holds_back();
+        if gated != failed.gated && self.session.issued(failed.inference).is_some() {
+            let (recorded, again) = (failed.gated.to_string(), gated.to_string());
+            let pointer = "/event/event/value/gated";
+            self.differ_at(entry, pointer, &recorded, &again, Attribution::Kernel);
+        }
         if failed.redacted {
             self.not_compared.push(format!(
                 "entry {}: the failed answer was redacted and its bytes were not kept",
@@ -331,6 +364,9 @@ impl Replayer {
         let Some(judged) = judged else { return };
         let again = match judged.event {
             EventKind::InferenceFailed(again) => {
+                let usage = (text_of(&failed.usage), text_of(&again.usage));
+                let pointer = "/event/event/value/usage";
+                self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
                 let mut fault = again.fault;
                 // What the headers asked is recorded, the headers are not.
                 fault.retry_after_ms = recorded.retry_after_ms;

@@ -8,6 +8,7 @@ use crate::transcript::Checkpoint;
 
 impl Session {
     pub(super) fn take(&mut self, effects: Vec<Effect>) {
+        let due = self.run().and_then(Run::next_deadline);
         for effect in effects {
             let output = match effect {
                 Effect::Append(drafts) => self.append(drafts),
@@ -28,12 +29,23 @@ impl Session {
                 Effect::AwaitApproval(order) => Some(Output::Ask(order)),
                 // Its end is a deadline of the run.
                 Effect::Wait { .. } => None,
-                Effect::Cancel => Some(Output::Cancel),
-                Effect::Finish(outcome) => Some(Output::Done(outcome)),
+                Effect::Cancel => {
+                    self.requests.forget_summaries();
+                    Some(Output::Cancel)
+                }
+                Effect::Finish(outcome) => {
+                    // The last thing that a host hears of.
+                    self.arm(due);
+                    Some(Output::Done(outcome))
+                }
             };
             self.outputs.extend(output);
         }
-        let due = self.run().and_then(Run::next_deadline);
+        self.arm(due);
+    }
+
+    /// Names the next deadline, where it is another one.
+    fn arm(&mut self, due: Option<u64>) {
         if due != self.armed {
             self.armed = due;
             self.outputs.push(Output::Arm(due));

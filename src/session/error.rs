@@ -47,9 +47,9 @@ pub enum SessionError {
         /// The number.
         inference: InferenceSeq,
     },
-    /// The host: nothing asked for that blob.
-    #[error("take blob {hash}, which no summary is waiting for")]
-    NoSuchBlob {
+    /// The host: the bytes are not those of the blob.
+    #[error("take other bytes than those of blob {hash}")]
+    OtherBlob {
         /// The blob's name.
         hash: Digest,
     },

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::base64;
-use crate::kernel::{CallOrder, EntryDraft, EntryKind, InferRequest, Outcome};
+use crate::kernel::{CallOrder, EntryDraft, InferRequest, Outcome};
 use crate::message::{Digest, InferenceSeq};
 use crate::transcript::SealedEntry;
 
@@ -46,7 +46,7 @@ pub enum Output {
         /// Which inference the summary is.
         inference: InferenceSeq,
     },
-    /// Ask a person about a call; hand in `Approval`.
+    /// Ask a person about a call; hand in `Control::Approve` or `Control::Deny`.
     Ask(CallOrder),
     /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none where it is absent.
     Arm(Option<u64>),
@@ -80,15 +80,6 @@ pub struct Append {
     pub drafts: Vec<EntryDraft>,
     /// The entries as they are stored.
     pub entries: Vec<SealedEntry>,
-}
-
-impl Append {
-    /// Whether the run ends with it.
-    #[must_use]
-    pub fn is_last(&self) -> bool {
-        let last = self.drafts.last();
-        last.is_some_and(|draft| draft.action.kind == EntryKind::Seal)
-    }
 }
 
 /// A request to a model server, or to an embedded model.

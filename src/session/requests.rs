@@ -94,12 +94,20 @@ impl Requests {
         self.summaries.insert(summary.request.inference, summary);
     }
 
+    /// No summary is wanted any more.
+    pub(super) fn forget_summaries(&mut self) {
+        self.summaries.clear();
+    }
+
     /// The request for the summary of that text. Its encoder is its own: what the others keep of the conversation stays.
     pub(super) fn summarise(
         &mut self,
         full: Digest,
         bytes: &[u8],
     ) -> Result<Option<Request>, SessionError> {
+        if Digest::of(bytes) != full {
+            return Err(SessionError::OtherBlob { hash: full });
+        }
         let mut waiting = self
             .summaries
             .iter()
@@ -107,7 +115,8 @@ impl Requests {
         let waiting = waiting.next().map(|(inference, _)| *inference);
         let summary = waiting.and_then(|inference| self.summaries.remove(&inference));
         let Some(summary) = summary else {
-            return Err(SessionError::NoSuchBlob { hash: full });
+            // It was given up meanwhile.
+            return Ok(None);
         };
         let target = Target::new(&self.contract, summary.request.target, self.begun_unix_ms);
         let Ok(mut target) = target else {

@@ -54,8 +54,8 @@ enum Marking {
 }
 
 /// A stretch of a text that goes, and what it hides.
-struct Found {
-    at: Range<usize>,
+pub(super) struct Found {
+    pub(super) at: Range<usize>,
     value: Hidden,
 }
 
@@ -142,7 +142,7 @@ impl Redactor {
     }
 
     /// Every known value in every form, behind escapes too.
-    fn known(&self, text: &[u8]) -> Vec<Found> {
+    pub(super) fn known(&self, text: &[u8]) -> Vec<Found> {
         if self.finder.automaton.is_none() {
             return Vec::new();
         }
@@ -207,7 +207,7 @@ impl Redactor {
         found
     }
 
-    fn credentials(&self, text: &[u8]) -> Vec<Found> {
+    pub(super) fn credentials(&self, text: &[u8]) -> Vec<Found> {
         let mut found = Vec::new();
         let markers = self.markers(text);
         let ends = markers.iter().map(|marker| marker.start);
@@ -417,11 +417,11 @@ impl Scrubber for Redactor {
         }
     }
 
-    /// The name of bytes that are not kept: no plain hash, which would let anybody try values.
     fn settled(&self, text: &str) -> usize {
         self.settled_length(text)
     }
 
+    /// The name of bytes that are not kept: no plain hash, which would let anybody try values.
     fn name_of_dropped(&self, bytes: &[u8]) -> Digest {
         match &self.marking {
             Marking::Salted(salt) => salt.digest(bytes),

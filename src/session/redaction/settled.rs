@@ -3,17 +3,30 @@
 use super::redactor::Redactor;
 use super::view::{Escaping, View};
 
-/// The most bytes that one byte of a value takes in a text: `\\u00e9` within a string within a string.
-const MOST_ESCAPED: usize = 12;
+/// The most bytes that one byte of a value takes in a text: an escape of which each byte is escaped in turn.
+const MOST_ESCAPED: usize = 36;
 
 impl Redactor {
-    /// The length of the beginning that no later text changes, at a character boundary.
+    /// The length of the beginning that no later text changes, at a character boundary and at the end of a word.
     pub(super) fn settled_length(&self, text: &str) -> usize {
-        let held = self.shapes.may_grow(text).min(self.value_may_grow(text));
-        (0..=held.min(text.len()))
-            .rev()
-            .find(|at| text.is_char_boundary(*at))
-            .unwrap_or(0)
+        let mut held = self.shapes.may_grow(text).min(self.value_may_grow(text));
+        // Nothing that is found is cut in two: whole values may hold white space.
+        let mut found = self.known(text.as_bytes());
+        found.extend(self.credentials(text.as_bytes()));
+        loop {
+            let cut = found.iter().map(|found| &found.at);
+            let cut = cut.filter(|at| at.start < held && held < at.end);
+            let whole = cut.map(|at| at.start).min().unwrap_or(held);
+            let settled = (0..=whole.min(text.len()))
+                .rev()
+                .find_map(|at| text.get(..at))
+                .unwrap_or_default();
+            let at = settled.trim_end_matches(|c: char| !c.is_whitespace()).len();
+            if at == held {
+                return held;
+            }
+            held = at;
+        }
     }
 
     /// Where a known value may have begun that is not whole yet, in any of its forms.
@@ -22,33 +35,39 @@ impl Redactor {
         let Some(longest) = longest else {
             return text.len();
         };
-        let from = text
-            .len()
-            .saturating_sub(longest.saturating_mul(MOST_ESCAPED));
+        // White space between the lines of a form takes any number of bytes.
+        let mut left = longest.saturating_mul(MOST_ESCAPED);
+        let from = text.as_bytes().iter().rposition(|byte| {
+            left = left.saturating_sub(usize::from(!byte.is_ascii_whitespace()));
+            left == 0
+        });
+        let from = from.unwrap_or(0);
         let tail = text.as_bytes().get(from..).unwrap_or_default();
-        // An escape that is not whole yet.
         let near = tail.len().saturating_sub(MOST_ESCAPED);
-        let escape = tail
-            .iter()
-            .skip(near)
-            .position(|byte| matches!(byte, b'\\' | b'%'));
-        let mut held = escape.map_or(tail.len(), |at| near + at);
-        let mut look = |view: &View<'_>, outer: Option<&View<'_>>| {
-            if let Some(at) = self.begins_at_the_end_of(view) {
-                let at = view.origin(&(at..at)).start;
-                let at = outer.map_or(at, |outer| outer.origin(&(at..at)).start);
-                held = held.min(at);
+        let leads = tail.iter().enumerate().skip(near);
+        let leads = leads.filter(|(_, byte)| matches!(byte, b'\\' | b'%'));
+        let leads: Vec<usize> = leads.map(|(at, _)| at).collect();
+        let mut held = leads.first().copied().unwrap_or(tail.len());
+        // Also without an escape at the end that is not whole yet.
+        for end in leads.into_iter().chain([tail.len()]) {
+            let tail = tail.get(..end).unwrap_or_default();
+            let mut look = |view: &View<'_>, outer: Option<&View<'_>>| {
+                if let Some(at) = self.begins_at_the_end_of(view) {
+                    let at = view.origin(&(at..at)).start;
+                    let at = outer.map_or(at, |outer| outer.origin(&(at..at)).start);
+                    held = held.min(at);
+                }
+            };
+            look(&View::plain(tail), None);
+            if let Some(percent) = View::unescaped(tail, Escaping::Percent) {
+                look(&percent, None);
             }
-        };
-        look(&View::plain(tail), None);
-        if let Some(percent) = View::unescaped(tail, Escaping::Percent) {
-            look(&percent, None);
-        }
-        if let Some(json) = View::unescaped(tail, Escaping::Json) {
-            look(&json, None);
-            for escaping in [Escaping::Json, Escaping::Percent] {
-                if let Some(inner) = View::unescaped(json.bytes(), escaping) {
-                    look(&inner, Some(&json));
+            if let Some(json) = View::unescaped(tail, Escaping::Json) {
+                look(&json, None);
+                for escaping in [Escaping::Json, Escaping::Percent] {
+                    if let Some(inner) = View::unescaped(json.bytes(), escaping) {
+                        look(&inner, Some(&json));
+                    }
                 }
             }
         }
