@@ -60,7 +60,7 @@ use crate::transcript::Chain;
 ///                 let last = append.entries.last().map_or(0, |entry| entry.seq);
 ///                 session.handle(0, Input::Durable(last))?;
 ///             }
-///             Output::Probe => {
+///             Output::Probe { .. } => {
 ///                 let canned = ProbedTarget { detail: "canned".to_owned(), responsive: true };
 ///                 next.push_back(Input::Probed(Probed { targets: vec![canned] }));
 ///             }
