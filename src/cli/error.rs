@@ -7,7 +7,7 @@ use super::escape;
 use super::exit::Exit;
 use super::known;
 use crate::config::ConfigFault;
-use crate::contract::SpecErrors;
+use crate::contract::{ChangedError, SpecErrors};
 use crate::driver::{DriverError, KeyFileError};
 use crate::inference::{ModelStoreError, PullError};
 use crate::replay::ForkFault;
@@ -112,6 +112,15 @@ struct Shown {
     message: String,
     #[help]
     help: Option<String>,
+}
+
+impl From<ChangedError> for CliError {
+    fn from(fault: ChangedError) -> Self {
+        match fault {
+            ChangedError::Spec(errors) => Self::Spec(errors),
+            ChangedError::Factory(fault) => Self::Driver(fault.into()),
+        }
+    }
 }
 
 impl CliError {

@@ -14,7 +14,7 @@ use crate::kernel::{
     EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted, State,
 };
 use crate::message::{
-    CallSeq, InferenceSeq, NoSecrets, QuarterBytes, RunId, Scrubber, ToolOutcome,
+    CallSeq, Digest, InferenceSeq, NoSecrets, QuarterBytes, RunId, Scrubber, ToolOutcome,
 };
 
 const CONTRACT: &str = "
@@ -434,6 +434,17 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
     let twice = SessionError::SecondHead { inference };
     assert_eq!(refused(&mut host.session, began(inference)), twice);
     assert_eq!(host.session.head(), before);
-    host.hand_in(Input::Control(Control::Abort));
+    let wrong = Input::Blob {
+        bytes: b"another".to_vec(),
+        hash: Digest::of(b"one"),
+    };
+    let hash = Digest::of(b"one");
+    assert_eq!(
+        refused(&mut host.session, wrong),
+        SessionError::OtherBlob { hash }
+    );
+    let last = host.hand_in(Input::Control(Control::Abort));
     assert_eq!(host.state(), State::Terminate);
+    assert!(matches!(last.last(), Some(Output::Done(_))), "{last:?}");
+    assert_eq!(host.hand_in(Input::Timer), [], "nothing follows");
 }

@@ -49,6 +49,8 @@ mod loopback;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
+mod pieces;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod replay_modes;

@@ -1,10 +1,9 @@
 use std::path::PathBuf;
 
-use super::CliError;
 use super::advice::Advice;
 use crate::cli::exit::Exit;
 use crate::config::ConfigFault;
-use crate::contract::{ChangedError, SpecErrors};
+use crate::contract::SpecErrors;
 use crate::message::RunId;
 use crate::telemetry::BillingFault;
 
@@ -37,15 +36,6 @@ impl Advice for ContractFault {
             Self::Unreadable { .. } | Self::NoTokenizer { .. } => return None,
         };
         Some(text.to_owned())
-    }
-}
-
-impl From<ChangedError> for CliError {
-    fn from(fault: ChangedError) -> Self {
-        match fault {
-            ChangedError::Spec(errors) => Self::Spec(errors),
-            ChangedError::Factory(fault) => Self::Driver(fault.into()),
-        }
     }
 }
 

@@ -376,3 +376,46 @@ proptest! {
         }
     }
 }
+
+/// What is released of a text that arrives in pieces of so many bytes, as a stream of responses releases it.
+fn released(redactor: &Redactor, text: &str, every: usize) -> String {
+    let (mut done, mut out) = (0, String::new());
+    for end in (0..text.len()).filter(|at| at % every == 0 && text.is_char_boundary(*at)) {
+        let rest = &text[done..end];
+        let settled = redactor.settled(rest);
+        out += &redactor.text(&rest[..settled]);
+        done += settled;
+    }
+    out
+}
+
+proptest! {
+    /// A value with white space, one in base64 over two lines, escapes that are cut, keys beside values.
+    #[test]
+    fn what_is_released_early_is_the_beginning_of_what_is_recorded(
+        parts in proptest::collection::vec((0_usize..9, "[a-z ]{0,12}"), 1..6),
+        every in 1_usize..12,
+    ) {
+        let values = ["correct horse battery staple", "topsecretvalue12345", "pa55/word\"x?"];
+        let redactor = knowing(&values, &RedactionTerms::default());
+        let mut text = String::new();
+        for (kind, words) in parts {
+            text += &words;
+            text += &match kind {
+                0 => values[0].to_owned(),
+                1 => values[1].to_owned(),
+                2 => values[2].to_owned(),
+                3 => escaped(values[2], 3),
+                4 => percent(values[0]),
+                5 => "dG9wc2VjcmV0dm\n   FsdWUxMjM0NQ==".to_owned(),
+                6 => "sk-ABCDEFGHIJKLMNOPQRST".to_owned(),
+                7 => "Authorization: Basic dXNlcjpwYXNz\n".to_owned(),
+                _ => values[0][..words.len().min(20)].to_owned(),
+            };
+            text += " ";
+        }
+        let whole = redactor.text(&text).into_owned();
+        let early = released(&redactor, &text, every);
+        prop_assert!(whole.starts_with(&early), "{early:?} of {whole:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! A response whose end comes some time after its head, as a server sends it that thinks: whole in the run, and whole when it is
+//! asked for again.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::desk::Desk;
+
+/// Answers every request; a POST with its head at once, and all of its body after a while.
+fn serve(listener: &TcpListener, body: &str) {
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else { return };
+        // A client that goes away has what it wanted.
+        drop(answer(stream, body));
+    }
+}
+
+fn answer(mut stream: TcpStream, body: &str) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let (mut first, mut length) = (String::new(), 0);
+    reader.read_line(&mut first)?;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? < 3 {
+            break;
+        }
+        if let Some(given) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = given.trim().parse().unwrap_or(0);
+        }
+    }
+    reader.read_exact(&mut vec![0; length])?;
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.flush()?;
+    // Nothing more is sent to us: reading is how to wait.
+    stream.set_read_timeout(Some(Duration::from_millis(60)))?;
+    drop(stream.read(&mut [0]));
+    stream.write_all(body.as_bytes())
+}
+
+#[test]
+fn a_body_that_comes_after_its_head_is_whole_in_the_run_and_when_it_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let message = json!({"role": "assistant", "content": "It is noon."});
+    let body = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+    std::thread::spawn(move || serve(&listener, &body.to_string()));
+    let desk = Desk::new();
+    desk.write(
+        "c.yaml",
+        &format!(
+            "task: hi\ntool_policy: optional\ntargets: [{{provider: p, model: m, context_window: 8192}}]\n\
+             providers: {{p: {{type: openai, base_url: 'http://{address}/v1'}}}}\n"
+        ),
+    );
+    let (code, result) = desk.json(&["run", "--contract", "c.yaml", "--run-id", "r1"]);
+    assert_eq!(
+        (code, &result["outcome"]["class"]),
+        (0, &json!("COMPLETED_CHAT_ONLY")),
+        "{result}"
+    );
+    for _ in 0..5 {
+        let (code, report) = desk.json(&["replay", "r1", "--live", "inference"]);
+        assert_eq!((code, &report["same"]), (0, &json!(true)), "{report}");
+        assert_eq!(report["inferences"], json!(1));
+    }
+}
