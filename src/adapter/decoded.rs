@@ -4,7 +4,7 @@ use crate::message::{ProtocolAdapterResult, ProviderFault, Usage};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// The model answered: a canonical message, or one that is rejected with its reason. The message's `tokens`
-    /// are 0; the driver stamps them.
+    /// are 0; the session stamps them.
     Message(Box<ProtocolAdapterResult>),
     /// No message came back, and it is not the model's doing.
     Fault {

@@ -1,4 +1,4 @@
-//! The driver of a case: does what the machine says, with a script in place of the world.
+//! The host of a case: a session with a script in place of the world.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

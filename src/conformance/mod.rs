@@ -1,12 +1,11 @@
 //! The conformance corpus: cases as data, and the runner that plays them against the real machine.
 //!
 //! Knows the form of a case (corpus/README.md), how a case becomes a contract and a run, and what must hold of every run
-//! whatever the case says. The contract is read by the parser of contract files and made by the factory, responses are judged
-//! by the adapter, entries are sealed by the transcript's chain; only the outside world is played. It does not
-//! know sockets, processes, clocks or the store.
+//! whatever the case says. The contract is read by the parser of contract files and made by the factory, the run is a
+//! [`Session`](crate::session::Session); only its host is played. It does not know sockets, processes, clocks or the store.
 //!
 //! ```text
-//! case.yaml ─▶ Case ─▶ contract ─▶ Drive: Run ⇄ script ─▶ Played ─▶ expectation, invariants ─▶ CaseRow
+//! case.yaml ─▶ Case ─▶ contract ─▶ Drive: Session ⇄ script ─▶ Played ─▶ expectation, invariants ─▶ CaseRow
 //!                                                            └────▶ golden transcript
 //! ```
 

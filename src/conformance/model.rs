@@ -79,10 +79,8 @@ impl Drive {
         meta: ResponseMeta,
         bytes: &[u8],
     ) -> Result<(), String> {
-        match self
-            .judged(inference, meta, bytes)
-            .map(|judged| judged.event)
-        {
+        let judged = self.session.judge_bytes(inference, meta, bytes);
+        match judged.map(|judged| judged.event) {
             Some(EventKind::InferenceReturned(returned)) => {
                 let rejects = answer.rejected.is_some();
                 if self.recast && returned.result.failure_code.is_some() == rejects {
@@ -103,12 +101,6 @@ impl Drive {
         }
     }
 
-    fn judged(&self, inference: InferenceSeq, meta: ResponseMeta, bytes: &[u8]) -> Option<Judged> {
-        let mut arriving = self.session.begin(inference, meta)?;
-        arriving.push(bytes);
-        self.session.judge(inference, arriving.end(), None)
-    }
-
     /// A response of which the case says more than its bytes do: no replay comes to the same.
     fn altered(
         &mut self,
@@ -117,7 +109,8 @@ impl Drive {
         bytes: &[u8],
         alter: impl FnOnce(&mut InferenceReturned),
     ) -> Result<(), String> {
-        let Some(Judged { blobs, mut event }) = self.judged(inference, meta, bytes) else {
+        let Some(Judged { blobs, mut event }) = self.session.judge_bytes(inference, meta, bytes)
+        else {
             return Err(format!("request {inference} is not in flight"));
         };
         for bytes in blobs {

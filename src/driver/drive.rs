@@ -410,10 +410,10 @@ impl<'s> Host<'s> {
 
     async fn append(
         &mut self,
-        append: Append,
+        mut append: Append,
         observer: &mut dyn Observer,
     ) -> Result<(), DriverError> {
-        self.recorder.append(&append).await?;
+        self.recorder.append(&mut append).await?;
         if let Some(last) = append.entries.last() {
             let at_ms = self.tools.clock.run_ms();
             self.session.handle(at_ms, Input::Durable(last.seq))?;

@@ -1,17 +1,18 @@
-//! The driver: does what the machine says, and tells it what happened. One task per run, one loop, no decisions.
+//! The driver: the host of a [`Session`](crate::session::Session) that has sockets, processes, a clock and a store. One task per run,
+//! one loop, no decisions.
 //!
-//! Knows bring-up (a file → tool servers, scripts, keys → contract), the clock, ids, signing keys, redaction, cancellation, and how
-//! each effect is performed. It deliberately does not know why an effect was issued or what follows from an event: that is the
-//! machine's. Entries are durable before anything that comes after them in the machine's answer is begun.
+//! Knows bring-up (a file → tool servers, scripts, keys → contract), the clock, ids, signing keys, which values are secret,
+//! cancellation, and how each output of a session is done. It deliberately does not know what a response means, why an output was
+//! issued or what follows from an input: that is the session's, which hands out nothing before its entries are durable.
 //!
 //! ```text
 //!        RunRequest ─▶ prepare ───────┐
 //!       ForkPoint ─▶ prepare_fork ────┼─▶ Prepared ─▶ drive ─▶ Finished
 //! RunId ─▶ reopen ─▶ prepare_resume ──┘
-//!                              ┌─ Append ─▶ seal ─▶ store (durable) ─▶ observer
-//!            Run::step ─▶ effects ─ Infer / Execute / Probe ─▶ tasks ─┐
-//!                ▲                                                    │
-//!                └── Event ◀── deadline │ Control │ task answers ◀────┘
+//!                              ┌─ Append ─▶ store (durable), signature ─▶ observer
+//!          Session::poll ─▶ Output ─ Send / Call / Probe ─▶ tasks ──┐
+//!                                                                   │
+//!        Session::handle ◀─ Input ◀── deadline │ Control │ pieces, results of tasks
 //!
 //!        RunRequest ─▶ preview ─▶ Preview (a contract without a run)
 //! Recording, RunRequest ─▶ reissue ─▶ LiveReport (recorded requests and calls, made again)

@@ -43,10 +43,11 @@ impl<'s> Recorder<'s> {
         self.blobs.push(NewBlob::Bytes(bytes));
     }
 
-    /// Appends one step's entries as one batch. When this returns, they are durable.
-    pub(super) async fn append(&mut self, append: &Append) -> Result<(), DriverError> {
+    /// Appends one step's entries as one batch, and takes the blobs. When this returns, they are durable.
+    pub(super) async fn append(&mut self, append: &mut Append) -> Result<(), DriverError> {
         let entries = append.entries.clone();
         let checkpoint = self.checkpoint(append);
+        let named = std::mem::take(&mut append.blobs);
         match &mut self.destination {
             Destination::New(new) => {
                 let new = NewRun::clone(new);
@@ -55,7 +56,7 @@ impl<'s> Recorder<'s> {
             }
             Destination::Stored(handle) => {
                 let mut blobs = std::mem::take(&mut self.blobs);
-                blobs.extend(append.blobs.iter().cloned().map(NewBlob::Bytes));
+                blobs.extend(named.into_iter().map(NewBlob::Bytes));
                 self.store
                     .append_signed(handle, entries, blobs, checkpoint)
                     .await?;

@@ -8,7 +8,7 @@ use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, Role, ToolInvocation, estimate_tokens,
 };
 
-/// What the driver has to do, in the order in which the machine gives it.
+/// What the session has to have done, in the order in which the machine gives it.
 ///
 /// [`Effect::Append`] always comes first, and no other effect may start before its entries are durable.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -26,29 +26,29 @@ pub struct Event {
     deny_unknown_fields
 )]
 pub enum EventKind {
-    /// Raised by the driver once, first: the inputs of the run. PRECHECK begins.
+    /// Raised by the session once, first: the inputs of the run. PRECHECK begins.
     RunStarted(Box<RunStarted>),
-    /// Raised by the driver after the probe of the targets: PRECHECK is judged.
+    /// Raised by the session after the probe of the targets: PRECHECK is judged.
     Probed(Probed),
-    /// Raised by the driver when an inference came back and the adapter has judged it.
+    /// Raised by the session when an inference came back and the adapter has judged it.
     InferenceReturned(Box<InferenceReturned>),
-    /// Raised by the driver when an inference brought no message: a failed attempt.
+    /// Raised by the session when an inference brought no message: a failed attempt.
     InferenceFailed(InferenceFailed),
-    /// Raised by the driver when a started call ended, however it ended.
+    /// Raised by the session when a started call ended, however it ended.
     ToolReturned(Box<ToolReturned>),
-    /// Raised by the driver when the moment of [`Run::next_deadline`](super::Run::next_deadline) has come.
+    /// Raised by the session when the moment of [`Run::next_deadline`](super::Run::next_deadline) has come.
     TimerFired,
-    /// Raised by the driver when somebody asked the run to come to an end. A second one is an abort.
+    /// Raised by the session when somebody asked the run to come to an end. A second one is an abort.
     StopRequested,
-    /// Raised by the driver when the run must end now.
+    /// Raised by the session when the run must end now.
     Interrupted(Interrupter),
     /// Raised by the shell when a person approved exactly these arguments.
     ApprovalGiven(Approval),
     /// Raised by the shell when a person denied the call.
     ApprovalDenied(Approval),
-    /// Raised by the driver on resume, once for each issued effect without a result; and for an effect whose task panicked.
+    /// Raised by the session on resume, once for each issued effect without a result; and for an effect whose task panicked.
     EffectLost(LostEffect),
-    /// Raised by the driver on resume, before any [`EventKind::EffectLost`].
+    /// Raised by the session on resume, before any [`EventKind::EffectLost`].
     Resumed(Resumed),
 }
 

@@ -1,4 +1,4 @@
-//! The run machine: one event in, entries and effects out. It has no clock and no I/O; the driver owns those.
+//! The run machine: one event in, entries and effects out. It has no clock and no I/O; the host of a session owns those.
 //!
 //! Knows the seven states of 002 §5 and their edges, the predicates of COMMIT in their order, budgets, the context account,
 //! the token gate and the ten outcomes. It deliberately does not know how a message came about, how a tool is run, where

@@ -181,9 +181,7 @@ impl Replayer {
             status,
             ..ResponseMeta::default()
         };
-        let mut arriving = self.session.begin(inference, meta)?;
-        arriving.push(raw);
-        self.session.judge(inference, arriving.end(), None)
+        self.session.judge_bytes(inference, meta, raw)
     }
 
     fn compare_returned(

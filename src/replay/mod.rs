@@ -1,13 +1,15 @@
-//! Replay: a fresh machine is given the recorded events, and must decide what was recorded, byte for byte.
+//! Replay: a fresh session is given the recorded events, and must decide what was recorded, byte for byte.
 //!
-//! Knows how to fold a transcript through [`kernel::Run`](crate::kernel::Run), how to encode each request and decode each raw
-//! response again, and how to name the first difference and what it comes from (semantics §10). It asks no model and no tool,
-//! aligns two runs by their decisions, and it does not know where a transcript is kept: entries are handed in, blobs come through [`BlobSource`].
+//! Knows how to make a run again in a [`Session`](crate::session::Session), how to hold each recorded response against what its bytes
+//! are judged to be now, how to name the first difference and what it comes from (semantics §10), and how to align two runs by
+//! their decisions. It asks no model and no tool, writes no request itself, and does not know where a transcript is kept: entries
+//! are handed in, blobs come through [`BlobSource`].
 //!
-//! [`Reissuer`] finds what of a run can be asked again, and compares what somebody else brings back. [`WhatIf`] gives the recorded events to a machine under another contract, as far as they answer what that one asks.
+//! [`Reissuer`] finds what of a run can be asked again, and compares what a host brings back. [`WhatIf`] gives the recorded events to
+//! a session under another contract, as far as they answer what that one asks.
 //!
 //! ```text
-//! stored entry ─▶ hash chain ─▶ event ─▶ encode / decode again ─▶ Run::step ─▶ entry ─┐
+//! stored entry ─▶ hash chain ─▶ event ─▶ its bytes judged again ─▶ Session ─▶ entry ──┐
 //!      └──────────────────────────────────────── equal, byte for byte? ◀──────────────┘
 //! ```
 

@@ -243,17 +243,12 @@ fn returned_now(
     blobs: &dyn BlobSource,
 ) -> Result<EventKind, Unfit> {
     issued(session, returned.inference, Some(returned.request_hash))?;
-    let arriving = blobs.blob(returned.result.raw_hash).and_then(|raw| {
+    let judged = blobs.blob(returned.result.raw_hash).and_then(|raw| {
         let meta = ResponseMeta {
             status: 200,
             ..ResponseMeta::default()
         };
-        let mut arriving = session.begin(returned.inference, meta)?;
-        arriving.push(&raw);
-        Some(arriving)
-    });
-    let judged = arriving.and_then(|arriving| {
-        let judged = session.judge(returned.inference, arriving.end(), None)?;
+        let judged = session.judge_bytes(returned.inference, meta, &raw)?;
         match judged.event {
             EventKind::InferenceReturned(now) => Some(now),
             _ => None,

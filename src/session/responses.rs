@@ -17,6 +17,18 @@ impl Session {
         Some(Arriving::new(issued, &self.contract, meta))
     }
 
+    /// The event that these bytes, which were scrubbed before, would be as a whole response now; nothing happens.
+    pub(crate) fn judge_bytes(
+        &self,
+        inference: InferenceSeq,
+        meta: ResponseMeta,
+        bytes: &[u8],
+    ) -> Option<Judged> {
+        let mut arriving = self.begin(inference, meta)?;
+        arriving.push(bytes);
+        self.judge(inference, arriving.end(), None)
+    }
+
     /// The event that this response would be now; nothing happens. `scrubber` knows the secrets of one that was not scrubbed yet.
     pub(crate) fn judge(
         &self,

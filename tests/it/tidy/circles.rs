@@ -4,9 +4,6 @@ use super::paths::{Paths, Target};
 use super::rust_source::{Form, SourceFile, sources};
 use super::tree::{Finding, Tree, folder_of};
 
-/// The modules that still have circles. Strike out what has become free; add nothing.
-pub const STILL_CIRCULAR: [&str; 0] = [];
-
 /// One file of a module names what another defines.
 #[derive(Debug, Clone)]
 struct Arrow {
@@ -30,17 +27,11 @@ type Arrows = BTreeMap<String, BTreeMap<String, Arrow>>;
 /// - `Self`, and the self type of an `impl` block without a trait, since the methods of a type may lie in several files;
 ///   nor is the `use` that brings in the type, if the file names it nowhere else. An `impl` of a trait, the type's
 ///   fields, variants and functions (`Type::new()`), and all else that the block names are imports.
-pub fn circles(tree: &Tree, still_circular: &[&str]) -> Vec<Finding> {
+pub fn circles(tree: &Tree) -> Vec<Finding> {
     let files = sources(tree);
     let arrows = arrows(&files);
     let mut findings = Vec::new();
-    let mut circular = BTreeSet::new();
     for circle in circles_of(&arrows) {
-        let module = folder_of(&circle[0].from).unwrap_or_default();
-        circular.insert(module);
-        if still_circular.contains(&module) {
-            continue;
-        }
         let arrow = |arrow: &&Arrow| {
             let Arrow {
                 from, line, path, ..
@@ -55,13 +46,6 @@ pub fn circles(tree: &Tree, still_circular: &[&str]) -> Vec<Finding> {
         );
         findings.push(Finding::new(&circle[0].from, circle[0].line, what));
     }
-    let free = still_circular
-        .iter()
-        .filter(|module| !circular.contains(*module));
-    findings.extend(free.map(|module| {
-        let what = format!("`{module}` has no circle left: strike it out of STILL_CIRCULAR");
-        Finding::new("tests/it/tidy/circles.rs", 1, what)
-    }));
     findings
 }
 
@@ -167,7 +151,7 @@ mod tests {
             .collect();
         let files = files.iter().map(|(path, text)| (&**path, *text));
         let files: Vec<(&str, &str)> = files.chain([("src/lib.rs", "mod m;")]).collect();
-        let findings = circles(&Tree::of(&files), &[]);
+        let findings = circles(&Tree::of(&files));
         let found: Vec<String> = findings
             .iter()
             .map(|f| format!("{}:{}", f.path, f.line))
@@ -275,17 +259,5 @@ mod tests {
             &[root, a, ("b.rs", "use super::A;\npub struct B;")],
             &["a.rs:2"],
         );
-    }
-
-    #[test]
-    fn a_module_that_is_still_circular_is_passed_over_until_it_is_free() {
-        let root = [("src/lib.rs", "mod m;"), ("src/m/mod.rs", "mod a;")];
-        let a = ("src/m/a.rs", "mod b;\nuse b::B;\npub struct A;");
-        let b = ("src/m/a/b.rs", "use super::A;\npub struct B;");
-        let circular = Tree::of(&[root[0], root[1], a, b]);
-        assert_eq!(circles(&circular, &["m"]), []);
-        assert_eq!(circles(&circular, &[]).len(), 1);
-        let free = Tree::of(&[root[0], root[1], a]);
-        assert_eq!(circles(&free, &["m"]).len(), 1);
     }
 }

@@ -56,7 +56,7 @@ fn what_belongs_to_one_module_is_named_only_there() {
 
 #[test]
 fn files_of_a_module_do_not_import_each_other_in_a_circle() {
-    clean(|tree| circles::circles(tree, &circles::STILL_CIRCULAR));
+    clean(circles::circles);
 }
 
 #[test]
