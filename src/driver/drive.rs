@@ -313,7 +313,9 @@ impl<'s> Host<'s> {
         let mut next = Done::from(first);
         loop {
             // What a task ends with comes after the pieces that it has sent before.
-            while let (true, Ok(piece)) = (next.ends_a_task(), self.pieces.try_recv()) {
+            while next.ends_a_task()
+                && let Ok(piece) = self.pieces.try_recv()
+            {
                 self.hand_in(piece.into())?;
                 if self.done(observer).await? {
                     return Ok(());

@@ -29,6 +29,9 @@ pub enum SessionError {
     /// The host: the run has begun.
     #[error("start a run that has begun")]
     Started,
+    /// The host: the run goes on from its record, and nothing happens before that is said.
+    #[error("take an input before `resumed`")]
+    NotResumed,
     /// The host: no request of that number was ever sent.
     #[error("take a response to request {inference}, which was never sent")]
     NoSuchRequest {

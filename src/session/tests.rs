@@ -348,8 +348,11 @@ fn a_resumed_run_loses_what_had_no_result() {
         before.entries.last().cloned()
     );
     let session = session.resume(QuarterBytes::counter(), Arc::new(NoSecrets));
+    let mut session = session.unwrap();
+    let early = session.handle(5, Input::Timer);
+    assert_eq!(early, Err(SessionError::NotResumed));
     let mut host = Host {
-        session: session.unwrap(),
+        session,
         entries: Vec::new(),
         outputs: Vec::new(),
     };

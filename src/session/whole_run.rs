@@ -97,6 +97,8 @@ pub struct Session {
     pub(super) outputs: Outputs,
     pub(super) progress: Option<Progress>,
     pub(super) requests: Requests,
+    /// Whether another process has to say first that it goes on.
+    pub(super) resuming: bool,
     pub(super) scrubber: Option<Arc<dyn Scrubber>>,
 }
 
@@ -135,6 +137,7 @@ impl Session {
             outputs: Outputs::default(),
             progress: None,
             requests: Requests::new(Arc::clone(&contract)),
+            resuming: false,
             scrubber: None,
             contract,
         }
@@ -156,6 +159,7 @@ impl Session {
         self.armed = None;
         self.counter = counter;
         self.driven = true;
+        self.resuming = self.progress.is_some();
         self.outputs = Outputs::gated();
         self.scrubber = Some(scrubber);
         Ok(self)
@@ -167,6 +171,9 @@ impl Session {
     /// # Errors
     /// [`SessionError`] where the host does what no host may do; the run stays as it was.
     pub fn handle(&mut self, at_ms: u64, input: Input) -> Result<(), SessionError> {
+        if self.resuming && !matches!(input, Input::Resumed { .. }) {
+            return Err(SessionError::NotResumed);
+        }
         let event = match input {
             Input::Start(started) => return self.start(*started),
             Input::Durable(seq) => {
@@ -317,6 +324,7 @@ impl Session {
     fn resumed(&mut self, at_ms: u64, tools_changed: Vec<String>) -> Result<(), SessionError> {
         let run = self.run().ok_or(SessionError::NotStarted)?;
         let lost = run.unresolved();
+        self.resuming = false;
         let resumed = Resumed {
             contract_hash: self.contract.rehash(),
             tools_changed,

@@ -71,3 +71,19 @@ fn a_body_that_comes_after_its_head_is_whole_in_the_run_and_when_it_is_asked_aga
         assert_eq!(report["inferences"], json!(1));
     }
 }
+
+#[test]
+fn a_body_larger_than_a_piece_is_whole() {
+    let desk = Desk::new();
+    let long = "x".repeat(1 << 20);
+    desk.script("", &[&crate::desk::says(&long)]);
+    for run in ["a", "b", "c", "d"] {
+        let (code, result) = desk.json(&["run", "--contract", "c.yaml", "--run-id", run]);
+        assert_eq!(code, 0, "{result}");
+        let last = result["conversation"].as_array().and_then(|all| all.last());
+        assert_eq!(
+            last.unwrap()["content"].as_str().map(str::len),
+            Some(1 << 20)
+        );
+    }
+}
