@@ -40,6 +40,10 @@ impl fold::Fold for Fold {
         self.progress.done
     }
 
+    fn text(&self) -> Option<&str> {
+        Some(self.draft.content())
+    }
+
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
         let line: WireLine<'_> = document(text)?;
         if let Some(report) = line.error.and_then(ErrorReport::of_value) {
