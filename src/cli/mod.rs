@@ -34,6 +34,7 @@ mod progress;
 mod recorded;
 mod screen;
 mod standing;
+mod streamed;
 mod version;
 
 pub use app::main;
