@@ -30,6 +30,7 @@ mod grammar;
 mod intent;
 mod manifest;
 mod offered_tools;
+mod pattern_states;
 mod prices;
 mod profile;
 mod queues;
@@ -48,6 +49,7 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod validators;
+mod value_bounds;
 pub(crate) mod wire_version;
 
 pub(crate) use author_form::{AuthorForm, ChangedError};
