@@ -46,9 +46,7 @@ fn states(hir: &Hir) -> u64 {
         HirKind::Literal(literal) => count(literal.0.len()),
         // One character is up to four bytes.
         HirKind::Class(Class::Unicode(class)) if class.is_ascii() => 1,
-        HirKind::Class(Class::Unicode(class)) => {
-            count(class.ranges().len()).saturating_mul(4)
-        }
+        HirKind::Class(Class::Unicode(class)) => count(class.ranges().len()).saturating_mul(4),
         HirKind::Class(Class::Bytes(_)) => 1,
         HirKind::Repetition(repeated) => {
             let times = repeated.max.unwrap_or(repeated.min).max(1);

@@ -196,7 +196,11 @@ struct Looks<'s> {
 
 impl<'s> Looks<'s> {
     fn of(root: &'s Value, walk: &'s Walk<'s>) -> Result<ValueBounds, SchemaFault> {
-        let nodes: Vec<_> = walk.nodes.iter().map(|(at, map)| (at.as_str(), *map)).collect();
+        let nodes: Vec<_> = walk
+            .nodes
+            .iter()
+            .map(|(at, map)| (at.as_str(), *map))
+            .collect();
         let index = nodes
             .iter()
             .enumerate()
@@ -356,7 +360,10 @@ impl<'s> Looks<'s> {
         let worst = |weights: &[u64]| {
             let mut sums: Vec<u64> = vec![0; self.nodes.len()];
             for _ in 0..=max_depth {
-                let next: Vec<u64> = all.iter().map(|below| below.looks(&sums, weights)).collect();
+                let next: Vec<u64> = all
+                    .iter()
+                    .map(|below| below.looks(&sums, weights))
+                    .collect();
                 if next == sums {
                     break;
                 }

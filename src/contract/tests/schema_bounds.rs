@@ -138,7 +138,8 @@ fn a_pattern_that_cannot_be_matched_in_linear_time_is_refused_with_its_place() {
         let value = json!({"properties": {"a": {"pattern": pattern}}});
         refused(&value, "/properties/a/pattern", rule);
         let fault = Validators::fault_of(&json!({"patternProperties": {pattern: true}}));
-        let fault = fault.map(|fault| (fault.pointer.starts_with("/patternProperties/"), fault.rule));
+        let fault =
+            fault.map(|fault| (fault.pointer.starts_with("/patternProperties/"), fault.rule));
         assert_eq!(fault, Some((true, rule.to_owned())));
     }
     for honest in [
@@ -147,7 +148,11 @@ fn a_pattern_that_cannot_be_matched_in_linear_time_is_refused_with_its_place() {
         "^\\p{L}+$",
         "\\/\\w+\\.",
     ] {
-        assert_eq!(Validators::fault_of(&json!({"pattern": honest})), None, "{honest}");
+        assert_eq!(
+            Validators::fault_of(&json!({"pattern": honest})),
+            None,
+            "{honest}"
+        );
     }
 }
 
@@ -164,7 +169,11 @@ fn arguments_are_refused_by_their_size_times_what_the_schema_does_with_them() {
         .collect();
     let fault = judged(&schema, &Value::Object(members)).unwrap_err();
     assert_eq!(fault.pointer, "");
-    assert!(fault.rule.starts_with("too large for this schema: "), "{}", fault.rule);
+    assert!(
+        fault.rule.starts_with("too large for this schema: "),
+        "{}",
+        fault.rule
+    );
     // What a model writes is checked.
     let few = json!({"a".repeat(90): 1, "b": "x".repeat(1000)});
     assert_eq!(judged(&schema, &few), Ok(()));
@@ -195,9 +204,17 @@ fn the_patterns_of_a_schema_are_bounded_together() {
         .map(|n| (format!("^[a-f]{{4000}}{n}$"), json!(true)))
         .collect();
     let fault = Validators::fault_of(&json!({"patternProperties": patterns})).unwrap();
-    assert!(fault.rule.starts_with("the regular expressions up to here"), "{}", fault.rule);
+    assert!(
+        fault.rule.starts_with("the regular expressions up to here"),
+        "{}",
+        fault.rule
+    );
     // Texts that cost the translation of a pattern a step for each sign.
-    let long = ["\\d".repeat(2000), "\\ca".repeat(1300), "[^\\w]".repeat(800)];
+    let long = [
+        "\\d".repeat(2000),
+        "\\ca".repeat(1300),
+        "[^\\w]".repeat(800),
+    ];
     for pattern in long {
         let _ = Validators::fault_of(&json!({"pattern": pattern}));
     }

@@ -11,9 +11,13 @@ pub(super) struct FrameHead {
     escaped: bool,
     id: Option<i64>,
     in_string: bool,
+    /// The token is a string.
+    is_text: bool,
     kind: Kind,
     member: Member,
     stage: Stage,
+    /// The id is a string, so none that we gave.
+    text_id: bool,
     token: Vec<u8>,
 }
 
@@ -62,6 +66,12 @@ impl FrameHead {
         self.id.filter(|_| self.kind == Kind::Answer)
     }
 
+    /// Whether it is an answer to a request that we never made: we number ours, and "7" is not 7 (JSON-RPC 2.0 §5). rmcp would
+    /// take the one for the other.
+    pub(super) fn answers_a_stranger(&self) -> bool {
+        self.text_id && self.kind == Kind::Answer
+    }
+
     fn begin(&mut self, byte: u8) {
         match byte {
             b'{' => {
@@ -88,7 +98,10 @@ impl FrameHead {
             return;
         }
         match byte {
-            b'"' => self.in_string = true,
+            b'"' => {
+                self.in_string = true;
+                self.is_text |= self.depth == 1;
+            }
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
                 if self.depth == 1 {
@@ -125,16 +138,20 @@ impl FrameHead {
             }
             _ => Member::Other,
         };
+        self.is_text = false;
         self.token.clear();
     }
 
     fn end_member(&mut self) {
-        if self.member == Member::Id && self.id.is_none() {
+        if self.member == Member::Id && self.is_text {
+            self.text_id = true;
+        } else if self.member == Member::Id && self.id.is_none() && !self.text_id {
             self.id = std::str::from_utf8(&self.token)
                 .ok()
                 .and_then(|text| text.parse().ok());
         }
         self.member = Member::Name;
+        self.is_text = false;
         self.token.clear();
     }
 }
@@ -159,8 +176,21 @@ mod tests {
     fn an_answer_is_known_by_its_id_wherever_it_stands() {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some(7));
         check(r#" {"result":{"id":9,"x":["}",{"id":8}]},"id":7}"#, Some(7));
-        check(r#"{"id": "7", "error": {}}"#, Some(7));
         check(r#"{"id":7,"id":8,"result":1}"#, Some(7));
+    }
+
+    #[test]
+    fn a_text_is_no_number_of_ours() {
+        let stranger = |frame: &str| {
+            check(frame, None);
+            let mut head = FrameHead::default();
+            head.feed(frame.as_bytes());
+            head.answers_a_stranger()
+        };
+        assert!(stranger(r#"{"id": "7", "error": {}}"#));
+        assert!(stranger(r#"{"result": {}, "id":"7"}"#));
+        assert!(stranger(r#"{"id":"7","id":7,"result":1}"#));
+        assert!(!stranger(r#"{"id":"7","method":"ping"}"#));
     }
 
     #[test]
