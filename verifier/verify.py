@@ -52,6 +52,10 @@ def dump(value, depth=1):  # the canonical text of RFC 8785
     plain = value == 0 or 1e-6 <= abs(value) < 1e21
     return format(decimal.Decimal(re.sub(r"\.0$", "", text)), "f") if plain else re.sub("e([+-])0*", r"e\1", text)
 
+def small(raw):  # at most 2^18 members and items, found before anything is built from them
+    bare = re.sub(rb'"[^"\\]*(?:\\.[^"\\]*)*"', b"0", raw, flags=re.S)
+    return bare.count(b",") + len(re.findall(rb"[\[{](?![\]}])", bare)) <= 2**18
+
 def keyed(what, *fields):
     return blake3(b"".join(len(field).to_bytes(8, "little") + field for field in fields), derive_key_context="monolith transcript v1 " + what).digest()
 
@@ -73,7 +77,8 @@ class Transcript:
 
     def take(self, raw):
         self.line += 1
-        record, text = json.loads(raw if len(raw) <= 2**29 else b""), raw[:-1].decode()
+        hold(len(raw) <= 2 ** (25 if raw.startswith(b'{"contract":') else 27) and small(raw), "too long, too deep, or of too many parts")
+        record, text = json.loads(raw), raw[:-1].decode()
         hold(isinstance(record, dict) and (dump(record) + "\n").encode() == raw, "not an object in canonical form, or cut or too long")
         name = "header" if self.head is None else next((name for name in ("blob", "tombstone", "checkpoint") if name in record), "entry")
         before, self.rank = self.rank, "header entry blob tombstone checkpoint".split().index(name)
@@ -189,7 +194,7 @@ def main(arguments):
     for path in paths:
         transcript = Transcript("--open" in arguments, keys)
         try:
-            for raw in iter(lambda file=open(path, "rb"): file.readline(2**29 + 1), b""):
+            for raw in iter(lambda file=open(path, "rb"): file.readline(2**27 + 1), b""):
                 transcript.take(raw)
             report = transcript.finish()
         except Exception as flaw:  # what cannot be computed does not hold

@@ -21,6 +21,7 @@ mod check;
 mod cost;
 #[cfg(test)]
 mod document_schema;
+mod document_size;
 mod draft;
 mod execution_contract;
 mod factory;
@@ -57,6 +58,7 @@ pub(crate) use big_count::BigCount;
 pub(crate) use check::{
     ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
 };
+pub(crate) use document_size::judge_document_size;
 pub(crate) use draft::ContractDraft;
 #[cfg(test)]
 pub(crate) use execution_contract::canonical;

@@ -1,8 +1,11 @@
 use super::checkpoint::CheckpointHead;
 use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
-use crate::contract::{CONTRACT_FORMAT, ExecutionContract};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, judge_document_size};
 use crate::kernel::{Action, Event};
-use crate::message::{Digest, RunId, judge_version};
+use crate::message::{Digest, JsonSize, RunId, judge_version};
+
+/// The most members of objects and items of lists in the action or the event of an entry.
+const MAX_ENTRY_VALUES: u64 = 1 << 18;
 
 /// One piece of a stored transcript, whether it came from a line of a file or from a row of a store.
 #[derive(Clone, Debug)]
@@ -110,6 +113,9 @@ impl<'a> EntryRecord<'a> {
         action: &'a str,
         hash: Digest,
     ) -> Result<Self, Flaw> {
+        for (field, text) in [("action", action), ("event", event)] {
+            judge_entry_size(field, text)?;
+        }
         Ok(Self {
             seq,
             state,
@@ -143,6 +149,8 @@ impl HeaderRecord<'_> {
         let refuse = |expected: &str, actual: &dyn std::fmt::Display| {
             Flaw::tampered("contract", expected, actual)
         };
+        judge_document_size(self.contract)
+            .map_err(|fault| refuse("a document of a contract's size", &fault))?;
         let mut value: serde_json::Value = serde_json::from_str(self.contract)
             .map_err(|fault| refuse("the text of a JSON object", &fault))?;
         canonical::same("contract", &dump(&value)?, self.contract)?;
@@ -179,6 +187,16 @@ impl HeaderRecord<'_> {
             Err(fault) => Err(refuse("an execution contract", &fault)),
         }
     }
+}
+
+/// Holds a text of an entry to its limits, before anything is built from it.
+fn judge_entry_size(field: &str, text: &str) -> Result<(), Flaw> {
+    let size = JsonSize::of(text);
+    if size.values > MAX_ENTRY_VALUES {
+        let expected = format!("at most {MAX_ENTRY_VALUES} members and items");
+        return Err(Flaw::tampered(field, expected, size.values));
+    }
+    Ok(())
 }
 
 /// RFC 8785 text of a parsed value.

@@ -30,6 +30,7 @@ mod evidence;
 mod faults;
 #[cfg(test)]
 mod first_steps;
+mod foreign;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
