@@ -23,6 +23,7 @@ mod cost;
 mod document_schema;
 mod document_size;
 mod draft;
+mod exact_numbers;
 mod execution_contract;
 mod factory;
 mod factory_error;
@@ -60,6 +61,7 @@ pub(crate) use check::{
 };
 pub(crate) use document_size::judge_document_size;
 pub(crate) use draft::ContractDraft;
+pub(crate) use exact_numbers::inexact_integer_at;
 #[cfg(test)]
 pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
@@ -76,7 +78,6 @@ pub(crate) use profile::{ProfileMatch, SamplingDefaults};
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, secret_pattern, url_secrets,
 };
-pub(crate) use schema_bounds::inexact_integer_at;
 pub(crate) use server_name::check_server_name;
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::pattern_states::pattern_states;
 use super::value_bounds::ValueBounds;
-use crate::message::{MAX_EXACT, char_prefix};
+use crate::message::char_prefix;
 
 /// The longest input schema in bytes.
 const MAX_BYTES: usize = 256 * 1024;
@@ -476,29 +476,4 @@ fn compared(map: &Map<String, Value>) -> u64 {
         bytes = bytes.saturating_add(own);
     }
     u64::try_from(bytes / BYTES_PER_LOOK).unwrap_or(u64::MAX)
-}
-
-/// Where the first number of a document stands whose RFC 8785 form is an integer that it does not hold exactly (semantics
-/// §8): RFC 6901, into the document.
-#[must_use]
-pub(crate) fn inexact_integer_at(value: &Value) -> Option<String> {
-    match value {
-        Value::Number(n) => {
-            let size = n.as_i64().map(i64::unsigned_abs).or_else(|| n.as_u64());
-            let inexact = match (size, n.as_f64()) {
-                (Some(size), _) => size > MAX_EXACT,
-                // From here to 10^21 a number is written without exponent (RFC 8785 §3.2.2.3).
-                (None, Some(n)) => (9_007_199_254_740_992.0..1e21).contains(&n.abs()),
-                (None, None) => true,
-            };
-            inexact.then(String::new)
-        }
-        Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| {
-            inexact_integer_at(item).map(|rest| join("", &n.to_string()) + &rest)
-        }),
-        Value::Object(map) => map
-            .iter()
-            .find_map(|(key, item)| inexact_integer_at(item).map(|rest| join("", key) + &rest)),
-        Value::Null | Value::Bool(_) | Value::String(_) => None,
-    }
 }

@@ -247,7 +247,7 @@ fn runs_with(
 }
 
 /// Writes the whole file anew, because a page can hold an old copy of what was moved off it, and empties the log of writes.
-fn clear(conn: &Connection) -> Result<(), String> {
+pub(super) fn clear(conn: &Connection) -> Result<(), String> {
     let rewrite = || -> rusqlite::Result<i64> {
         conn.execute_batch("VACUUM")?;
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))

@@ -17,6 +17,7 @@ mod blocks;
 mod canonical;
 mod chain;
 mod checkpoint;
+mod deletion;
 #[cfg(test)]
 mod document;
 mod entry;
@@ -70,8 +71,9 @@ pub use report::{FirstBad, VerifyCheck, VerifyReport};
 pub(crate) use run_log::is_log_name;
 pub use run_log::{LogLeaf, TreeHead};
 pub use secret_key::SecretKey;
+pub(crate) use deletion::Deletion;
 pub(crate) use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};
 pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
-pub(crate) use verify::{LogEvidence, ParentFound, Verifier, judge_tree};
+pub(crate) use verify::{LogEvidence, ParentFound, Verifier, judge_tree, signers};

@@ -1,6 +1,6 @@
 use super::checkpoint::CheckpointHead;
 use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
-use crate::contract::{CONTRACT_FORMAT, ExecutionContract, judge_document_size};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, judge_document_size, structure_faults};
 use crate::kernel::{Action, Event};
 use crate::message::{Digest, JsonSize, RunId, judge_version};
 
@@ -141,11 +141,12 @@ impl From<&EntryRecord<'_>> for SealedEntry {
 }
 
 impl HeaderRecord<'_> {
-    /// Computes id and hash of the contract anew from its stored bytes, and returns the hash.
+    /// Computes id, hash and pins of the contract anew from its stored bytes; returns the hash, and the first rule that no run under
+    /// it may have got past PRECHECK with.
     ///
     /// # Errors
     /// [`Flaw`] where the document is not canonical, of another format, or not the one its id and hash name.
-    pub(super) fn judge_contract(&self) -> Result<Digest, Flaw> {
+    pub(super) fn judge_contract(&self) -> Result<(Digest, Option<String>), Flaw> {
         let refuse = |expected: &str, actual: &dyn std::fmt::Display| {
             Flaw::tampered("contract", expected, actual)
         };
@@ -182,8 +183,17 @@ impl HeaderRecord<'_> {
             }
         }
         match ExecutionContract::decode(self.contract) {
-            Ok(contract) if contract.rehash() == hash => Ok(hash),
-            Ok(contract) => Err(refuse(&hash.to_string(), &contract.rehash())),
+            Ok(contract) if contract.rehash() != hash => {
+                Err(refuse(&hash.to_string(), &contract.rehash()))
+            }
+            Ok(contract) => match contract.pin_fault() {
+                None => Ok((hash, structure_faults(&contract).into_iter().next())),
+                Some(fault) => {
+                    let found = fault.found.map_or("none".to_owned(), |pin| pin.to_string());
+                    let field = format!("contract.{}", fault.place);
+                    Err(Flaw::tampered(&field, fault.expected, found))
+                }
+            },
             Err(fault) => Err(refuse("an execution contract", &fault)),
         }
     }

@@ -87,7 +87,7 @@ const TERMS: &str = r#"{
     "max_tool_calls_per_turn": 10, "max_turns": 6, "metadata": {"cycle_exceptions": []},
     "model_profile_id": "plain", "page": null, "parallel_tool_calls": false,
     "parallel_safe": [], "parent_contract_hash": null,
-    "policy_decision": {"grounds": "given", "policy": "required",
+    "policy_decision": {"grounds": "given", "policy": "optional",
         "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000",
         "rules_version": 1},
     "providers": {"demo": {"api_key_env": null, "base_url": null, "file": "demo.jsonl",
@@ -99,10 +99,10 @@ const TERMS: &str = r#"{
         "provider": "demo", "sampling": {"caching": "full", "max_output_tokens": 4096,
             "reasoning": null, "reasoning_tokens": null, "repeat_penalty": 1.1, "seed": "0",
             "stream": false, "temperature": 0.7, "top_p": 1}}],
-    "token_gate": true, "tokenizer": null,
+    "token_gate": false, "tokenizer": null,
     "tool_output_budget": {"max_bytes_per_call": 12288, "summarizer_model": null,
         "truncation_marker": "[TRUNCATED]"},
-    "tool_policy": "required", "tool_proof": "executed", "tool_timeout_ms": 300000,
+    "tool_policy": "optional", "tool_proof": "executed", "tool_timeout_ms": 300000,
     "tool_transport": "native", "tools": [], "total_timeout_ms": 3600000
 }"#;
 

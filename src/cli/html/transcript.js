@@ -250,7 +250,27 @@ const transcript = (() => {
       const id = hex(blake3.hash(encoder.encode(dump(without(contract, "contract_hash", "contract_id")))));
       this.contractId = `c-${id.slice(0, 16)}`;
       hold(contract.contract_id === this.contractId, `contract_id: computed ${this.contractId}`);
+      this.pins(contract);
       this.head = this.genesis = derive("genesis", this.contract, encoder.encode(this.runId));
+    }
+
+    // Every pin is the one of what the contract says of the tool, and of the tools of a server.
+    pins(contract) {
+      const hash = (text) => hex(blake3.hash(encoder.encode(text)));
+      const found = new Map();
+      for (const tool of contract.tools) {
+        const server = tool.origin.replace(/^mcp:/, "");
+        const prefix = server === tool.origin ? "" : `${server}__`;
+        const name = tool.name.startsWith(prefix) ? tool.name.slice(prefix.length) : tool.name;
+        const { annotations, description, input_schema: inputSchema, origin } = tool;
+        const pin = hash(dump({ annotations, description, inputSchema, name, origin }));
+        hold(tool.pin === pin, `contract: the pin of ${tool.name} is not ${pin}`);
+        found.set(server, [...(found.get(server) ?? []), pin]);
+      }
+      for (const [name, server] of Object.entries(contract.servers)) {
+        const pin = hash((found.get(name) ?? []).sort().join("\n"));
+        hold(!server.available || server.pin === pin, `contract: the pin of the server ${name} is not ${pin}`);
+      }
     }
 
     entry(record, text) {

@@ -287,6 +287,33 @@ fn cases() -> Vec<Evidence> {
         &witness,
         "L3 0 0",
     );
+    let signed = with(&[&seal.sign(&old)]);
+    let own = public(&old);
+    let pinned = seal.sign(&old).to_string();
+    put(
+        "the signer as its own witness",
+        &signed,
+        &own,
+        "",
+        &own,
+        "L1 0 0",
+    );
+    put(
+        "the signer as its only witness",
+        &signed,
+        "",
+        "",
+        &own,
+        "L0 0 0",
+    );
+    put(
+        "the signer's pin as a witness",
+        &signed,
+        "",
+        &pinned,
+        &own,
+        "L2 0 0",
+    );
     put(
         "a log that a file has not",
         &whole,
