@@ -1,4 +1,4 @@
-//! The canonical boundary: the vocabulary in which rooms speak to each other.
+//! The canonical boundary: the types that the other modules share.
 //!
 //! Knows messages, tool invocations, adapter verdicts, tool-result envelopes, provider fault
 //! classes, usage, ids and digests, and the UTF-8 cut of an oversized result (002 §4.2–4.4, 003
