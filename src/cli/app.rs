@@ -107,6 +107,8 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::List(args) => commands::list::list(&home, &args),
         Command::Import(args) => commands::import::import(&home, &args),
         Command::Erase(args) => commands::erase::erase(&home, &args),
+        Command::Delete(args) => commands::delete::delete(&home, &args),
+        Command::Prune(args) => commands::delete::prune(&home, &args),
         Command::Migrate(args) => commands::migrate::migrate(&home, &args),
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),

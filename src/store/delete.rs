@@ -67,7 +67,8 @@ struct Doomed {
 pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = open_writer(path, Durability::Full, BUSY)?;
-    conn.execute_batch("PRAGMA secure_delete = ON").map_err(sql)?;
+    conn.execute_batch("PRAGMA secure_delete = ON")
+        .map_err(sql)?;
     let mut names: BTreeSet<RunId> = asked.runs.iter().cloned().collect();
     let mut next: Vec<RunId> = asked.runs.clone();
     while let Some(parent) = next.pop() {
@@ -89,7 +90,10 @@ pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, Remove
     }
     tx.commit().map_err(sql)?;
     let runs = doomed.into_iter().map(|run| {
-        drop(std::fs::remove_file(super::answer::path_of(path, &run.run_id)));
+        drop(std::fs::remove_file(super::answer::path_of(
+            path,
+            &run.run_id,
+        )));
         run.lock.discard();
         run.run_id
     });
@@ -101,12 +105,7 @@ pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, Remove
 }
 
 /// Locks a run, so that nobody drives it, and reads what its note will say.
-fn lock(
-    conn: &Connection,
-    path: &Path,
-    run_id: RunId,
-    force: bool,
-) -> Result<Doomed, RemoveError> {
+fn lock(conn: &Connection, path: &Path, run_id: RunId, force: bool) -> Result<Doomed, RemoveError> {
     let lock = lock_run(path, &run_id)?;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let row = conn
@@ -155,11 +154,7 @@ fn take_out(conn: &Connection, run: &Doomed, asked: &Removal<'_>) -> rusqlite::R
         .optional()?;
     conn.execute(
         "INSERT INTO deletions(run_id, leaf, note) VALUES(?1, ?2, ?3)",
-        params![
-            run.run_id.as_str(),
-            leaf,
-            note.sign(asked.key).to_string()
-        ],
+        params![run.run_id.as_str(), leaf, note.sign(asked.key).to_string()],
     )?;
     let links: Vec<Vec<u8>> = conn
         .prepare("DELETE FROM run_blobs WHERE run = ?1 RETURNING hash")?

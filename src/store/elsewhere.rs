@@ -131,7 +131,9 @@ fn take(text: &str, texts: &mut BTreeSet<String>) {
 fn written(texts: BTreeSet<String>) -> BTreeSet<String> {
     let escaped = |text: &String| {
         let quoted = Value::from(text.as_str()).to_string();
-        let inner = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let inner = quoted
+            .strip_prefix('"')
+            .and_then(|text| text.strip_suffix('"'));
         inner.unwrap_or_default().to_owned()
     };
     let once: BTreeSet<String> = texts.iter().map(escaped).collect();
@@ -147,10 +149,16 @@ mod tests {
     fn the_texts_of_a_response_are_looked_for_as_they_may_be_written() {
         let body = r#"{"choices":[{"message":{"content":"the \"secret\" of the house","role":"assistant"}}]}"#;
         let texts = texts_of(body.as_bytes());
-        assert_eq!(texts.iter().collect::<Vec<_>>(), ["the \"secret\" of the house"]);
+        assert_eq!(
+            texts.iter().collect::<Vec<_>>(),
+            ["the \"secret\" of the house"]
+        );
         let written = written(texts);
         assert_eq!(written.len(), 3);
-        assert!(written.contains(r#"the \\\"secret\\\" of the house"#), "{written:?}");
+        assert!(
+            written.contains(r#"the \\\"secret\\\" of the house"#),
+            "{written:?}"
+        );
         let stream = b"data: {\"delta\":\"a piece that is long enough\"}\n\ndata: [DONE]\n";
         assert_eq!(texts_of(stream).len(), 1);
     }

@@ -56,7 +56,7 @@ pub(crate) use append::NewCheckpoint;
 pub(crate) use blob::{LARGE_BLOB_BYTES, NewBlob};
 pub(crate) use delete::{Removal, RemoveError, remove};
 pub(crate) use elsewhere::{Elsewhere, Place as ElsewherePlace};
-pub(crate) use erase::{EraseError, Erasure, erase};
+pub(crate) use erase::{EraseError, Erasure, erase, named_blob};
 pub use error::StoreError;
 pub(crate) use export::ExportError;
 pub(crate) use formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};

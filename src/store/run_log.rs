@@ -240,10 +240,7 @@ fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
 }
 
 /// Whether leaves are numbered without a gap, and each is that of a run that is still there.
-fn judge_leaves(
-    conn: &Connection,
-    trust: &Trust,
-) -> rusqlite::Result<Result<Vec<String>, Flaw>> {
+fn judge_leaves(conn: &Connection, trust: &Trust) -> rusqlite::Result<Result<Vec<String>, Flaw>> {
     let mut deleted = Vec::new();
     let mut leaves = conn.prepare(
         "SELECT idx, run, CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves ORDER BY idx",
@@ -302,7 +299,8 @@ fn judge_deletion(
     };
     let note = String::from_utf8_lossy(&note).into_owned();
     let read: Option<Note> = note.parse().ok();
-    let Some((note, stated)) = read.and_then(|note| Some((Deletion::read(&note)?, note)))
+    let Some((note, stated)) = read
+        .and_then(|note| Some((Deletion::read(&note)?, note)))
         .map(|(stated, note)| (note, stated))
     else {
         let expected = "the signed note of a deletion";

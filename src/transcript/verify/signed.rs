@@ -299,11 +299,7 @@ impl Verifier {
 ///
 /// # Errors
 /// [`Flaw`] where a signature in the name of one of them does not hold.
-pub(crate) fn signers(
-    keys: &[PublicKey],
-    note: &Note,
-    field: &str,
-) -> Result<Vec<String>, Flaw> {
+pub(crate) fn signers(keys: &[PublicKey], note: &Note, field: &str) -> Result<Vec<String>, Flaw> {
     let mut signers = Vec::new();
     for key in keys {
         let name = format!("{}+{}", key.name(), key.id());
