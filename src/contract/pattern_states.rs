@@ -42,12 +42,11 @@ fn states(hir: &Hir) -> u64 {
         parts.fold(1, u64::saturating_add)
     };
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => 1,
         HirKind::Literal(literal) => count(literal.0.len()),
         // One character is up to four bytes.
         HirKind::Class(Class::Unicode(class)) if class.is_ascii() => 1,
         HirKind::Class(Class::Unicode(class)) => count(class.ranges().len()).saturating_mul(4),
-        HirKind::Class(Class::Bytes(_)) => 1,
         HirKind::Repetition(repeated) => {
             let times = repeated.max.unwrap_or(repeated.min).max(1);
             let each = states(&repeated.sub).saturating_add(1);

@@ -62,7 +62,9 @@ impl Size {
         match value {
             Value::Array(items) => {
                 self.depth = self.depth.max(depth + 1);
-                items.iter().for_each(|item| self.add(item, depth + 1));
+                for item in items {
+                    self.add(item, depth + 1);
+                }
             }
             Value::Object(map) => {
                 self.depth = self.depth.max(depth + 1);

@@ -35,12 +35,29 @@ impl SampleRun {
         )
     }
 
+    /// [`Self::new`], under a contract whose policy demands tools that it does not have.
+    pub(crate) fn without_tools(run_id: &str) -> Self {
+        let mut terms: serde_json::Value = serde_json::from_str(TERMS).unwrap();
+        terms["tool_policy"] = "required".into();
+        terms["policy_decision"]["policy"] = "required".into();
+        let blobs = BLOBS.iter().map(|b| b.to_vec()).collect();
+        Self::under(sealed(terms), run_id, drafts, blobs)
+    }
+
     fn of(
         run_id: &str,
         drafts: fn(&ExecutionContract, &RunId) -> Vec<EntryDraft>,
         blobs: Vec<Vec<u8>>,
     ) -> Self {
-        let contract = contract();
+        Self::under(contract(), run_id, drafts, blobs)
+    }
+
+    fn under(
+        contract: ExecutionContract,
+        run_id: &str,
+        drafts: fn(&ExecutionContract, &RunId) -> Vec<EntryDraft>,
+        blobs: Vec<Vec<u8>>,
+    ) -> Self {
         let run_id = run_id_of(run_id);
         let mut chain = Chain::genesis(contract.contract_hash(), &run_id);
         let drafts = drafts(&contract, &run_id);
@@ -115,7 +132,10 @@ pub(crate) fn run_id_of(text: &str) -> RunId {
 
 /// A small contract, made as a document: the factory belongs to another module.
 pub(crate) fn contract() -> ExecutionContract {
-    let mut terms: serde_json::Value = serde_json::from_str(TERMS).unwrap();
+    sealed(serde_json::from_str(TERMS).unwrap())
+}
+
+fn sealed(mut terms: serde_json::Value) -> ExecutionContract {
     let digest = |v: &serde_json::Value| {
         Digest::of(serde_json_canonicalizer::to_string(v).unwrap().as_bytes())
     };

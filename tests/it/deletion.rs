@@ -20,20 +20,28 @@ impl Desk {
         self.ok(&["run", "--contract", "c.yaml", "--run-id", name]);
     }
 
-    /// A run whose model never answers, with at least so many entries; driven still.
-    fn hanging(&self, args: &[&str], entries: u64) -> Child {
-        let child = self
-            .command(args)
+    fn begun(&self, args: &[&str]) -> Child {
+        self.command(args)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .unwrap();
+            .unwrap()
+    }
+
+    /// A run whose model never answers, with at least so many entries; driven still.
+    fn hanging(&self, args: &[&str], entries: u64) -> Child {
+        let child = self.begun(args);
+        self.wait_for(entries);
+        child
+    }
+
+    fn wait_for(&self, entries: u64) {
         let until = Instant::now() + LONGEST;
         loop {
             let left = self.run(&["show", "r", "--json"]);
             let shown: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_default();
             if shown["entries"].as_u64() >= Some(entries) {
-                return child;
+                return;
             }
             assert!(
                 Instant::now() < until,

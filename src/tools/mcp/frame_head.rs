@@ -9,16 +9,23 @@ const TOKEN_BYTES: usize = 24;
 pub(super) struct FrameHead {
     depth: usize,
     escaped: bool,
-    id: Option<i64>,
+    id: Id,
     in_string: bool,
     /// The token is a string.
     is_text: bool,
     kind: Kind,
     member: Member,
     stage: Stage,
-    /// The id is a string, so none that we gave.
-    text_id: bool,
     token: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Id {
+    #[default]
+    Unknown,
+    Number(i64),
+    /// None that we gave.
+    Text,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,13 +70,16 @@ impl FrameHead {
 
     /// The id of the request that this answers, where it is an answer and has a numeric id.
     pub(super) fn answered_id(&self) -> Option<i64> {
-        self.id.filter(|_| self.kind == Kind::Answer)
+        match self.id {
+            Id::Number(id) if self.kind == Kind::Answer => Some(id),
+            Id::Number(_) | Id::Text | Id::Unknown => None,
+        }
     }
 
     /// Whether it is an answer to a request that we never made: we number ours, and "7" is not 7 (JSON-RPC 2.0 §5). rmcp would
     /// take the one for the other.
     pub(super) fn answers_a_stranger(&self) -> bool {
-        self.text_id && self.kind == Kind::Answer
+        self.id == Id::Text && self.kind == Kind::Answer
     }
 
     fn begin(&mut self, byte: u8) {
@@ -144,11 +154,11 @@ impl FrameHead {
 
     fn end_member(&mut self) {
         if self.member == Member::Id && self.is_text {
-            self.text_id = true;
-        } else if self.member == Member::Id && self.id.is_none() && !self.text_id {
-            self.id = std::str::from_utf8(&self.token)
-                .ok()
-                .and_then(|text| text.parse().ok());
+            self.id = Id::Text;
+        } else if self.member == Member::Id && self.id == Id::Unknown {
+            let number = std::str::from_utf8(&self.token).ok();
+            let number = number.and_then(|text| text.parse().ok());
+            self.id = number.map_or(Id::Unknown, Id::Number);
         }
         self.member = Member::Name;
         self.is_text = false;
