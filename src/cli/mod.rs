@@ -36,5 +36,6 @@ mod recorded;
 mod screen;
 mod standing;
 mod version;
+mod when;
 
 pub use app::main;

@@ -47,7 +47,7 @@ pub(crate) use fault::FailureCode;
 pub(crate) use genesis::GENESIS_CONTEXT;
 pub(crate) use genesis::genesis;
 pub use ids::{CallSeq, InferenceSeq, RunId};
-pub(crate) use instant::rfc3339;
+pub(crate) use instant::{rfc3339, utc};
 pub(crate) use json_size::JsonSize;
 pub(crate) use members::Members;
 pub use object_fault::ObjectFault;

@@ -10,9 +10,9 @@ use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::numbers::{counted, utc};
+use crate::cli::numbers::counted;
 use crate::cli::recorded::Source;
-use crate::message::RunId;
+use crate::message::{RunId, utc};
 use crate::store::{Removal, RunFilter, RunRow, remove};
 
 /// `monolith delete`.
