@@ -16,7 +16,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use self::contract::{ContractArgs, ContractCheckArgs, ContractCommand, ToolsArgs};
 pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 pub(super) use self::doctor::DoctorArgs;
-pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
+pub(super) use self::evidence::{
+    DeleteArgs, EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs, PruneArgs,
+};
 pub(super) use self::init::InitArgs;
 pub(super) use self::list::ListArgs;
 pub(super) use self::model::{ModelCommand, ProveArgs, PullArgs};
@@ -77,6 +79,10 @@ pub(super) enum Command {
     Import(ImportArgs),
     /// Erase bytes that a run names, and leave a signed tombstone
     Erase(EraseArgs),
+    /// Delete a run for good, and leave its leaf in the log and a signed note of it
+    Delete(DeleteArgs),
+    /// Delete the runs that are older than an age
+    Prune(PruneArgs),
     /// Bring the store of an older build to the newest format
     Migrate(MigrateArgs),
     /// Look at a contract without running it
@@ -191,6 +197,9 @@ pub(super) struct ResumeArgs {
     /// Change a value of the file, after the changes that the run was begun with; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) sets: Vec<String>,
+    /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(super) pins: Vec<PathBuf>,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(super) json: bool,

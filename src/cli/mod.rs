@@ -24,6 +24,7 @@ mod exit;
 mod found;
 mod home;
 mod html;
+mod interrupts;
 mod known;
 mod live;
 mod log;

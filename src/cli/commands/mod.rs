@@ -8,6 +8,7 @@ mod check_report;
 mod checkup;
 pub(super) mod contract;
 pub(super) mod corpus;
+pub(super) mod delete;
 pub(super) mod demo;
 mod diff;
 #[cfg(test)]

@@ -158,7 +158,14 @@ async fn begin(
     let mut draft = draft?;
     let intent_words = draft.decide(Some(&intent))?;
     let answered = beginning.answered(&request.spec.targets);
-    let started = Started::up(servers, workspace.path(), &guard.servers, cancel).await?;
+    let started = Started::up(
+        servers,
+        workspace.path(),
+        &guard.servers,
+        draft.total_timeout_ms,
+        cancel,
+    )
+    .await?;
     let made = started.then(async |offer| {
         let tools_are_up = offer.capabilities.values().all(|server| server.available);
         let name = draft.tokenizer.clone();
