@@ -29,7 +29,7 @@ pub(super) struct Limits {
 }
 
 /// What a response's bytes are pushed into, whatever its protocol.
-pub(super) trait Judge: std::fmt::Debug + Send {
+pub(super) trait PushDecoder: std::fmt::Debug + Send {
     /// Takes the next bytes of the body.
     fn push(&mut self, bytes: &[u8]);
     /// Whether nothing that may still arrive can change the message.
@@ -357,8 +357,8 @@ impl<F: Fold + Send> Decoder<F> {
     }
 }
 
-impl<F: Fold + Send> Judge for Decoder<F> {
-    /// Takes the next bytes. Those within the bound are judged before those beyond it count, so that the verdict does
+impl<F: Fold + Send> PushDecoder for Decoder<F> {
+    /// Takes the next bytes. Those within the bound are validated before those beyond it count, so that the verdict does
     /// not depend on which of them arrived together.
     fn push(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);

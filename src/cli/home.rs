@@ -7,7 +7,7 @@ use directories::ProjectDirs;
 
 use super::args::{AccountingArgs, LOCAL_KEY};
 use super::clock::unix_ms;
-use super::error::{CliError, HomeFault, TrustFault};
+use super::error::{CliError, HomeFault, TranscriptFault, TrustFault};
 use super::live::Live;
 use super::recorded::Source;
 use super::screen::Screen;
@@ -265,7 +265,14 @@ impl Home {
             asked: asked.chars().take(80).collect(),
         };
         let reader = self.reader()?.ok_or_else(none)?;
-        Ok(Source::Run(reader.resolve(asked)?, reader))
+        let found = reader.resolve(asked);
+        if let Err(StoreError::NoSuchRun { .. }) = &found
+            && let Some((by, reason)) = reader.deleted(asked, &self.trust(&[], &[], &[])?.keys)?
+        {
+            let run_id = asked.to_owned();
+            return Err(TranscriptFault::Deleted { run_id, by, reason }.into());
+        }
+        Ok(Source::Run(found?, reader))
     }
 
     /// The first run of the line that this one was forked along, itself where it was not forked; none where a run of the line

@@ -28,6 +28,8 @@ mod contract_file;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod deletion;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod evidence;
@@ -35,6 +37,8 @@ mod evidence;
 mod faults;
 #[cfg(test)]
 mod first_steps;
+#[cfg(test)]
+mod foreign;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]

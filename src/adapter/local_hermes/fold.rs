@@ -100,12 +100,12 @@ impl fold::Fold for Fold {
             return Folded::Rejected(Failure::new(FailureCode::StreamIncomplete, ""));
         }
         match parse(&self.text, model, self.progress.rules) {
-            Ok(Parsed { content, judged }) => {
+            Ok(Parsed { content, validated }) => {
                 let message = AgentMessage {
-                    tool_calls: judged.calls,
+                    tool_calls: validated.calls,
                     ..AgentMessage::text(Role::Assistant, content, 0)
                 };
-                Folded::of(message, judged.repair)
+                Folded::of(message, validated.repair)
             }
             Err(failure) => Folded::Rejected(failure),
         }

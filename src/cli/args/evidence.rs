@@ -22,6 +22,41 @@ pub(in crate::cli) struct EraseArgs {
 }
 
 #[derive(Debug, Args)]
+pub(in crate::cli) struct DeleteArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+    /// Why; it stands in the signed note that stays, for whoever reads the log of runs
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
+    pub(in crate::cli) reason: String,
+    /// Delete a run that has not ended, too
+    #[arg(long)]
+    pub(in crate::cli) force: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PruneArgs {
+    /// Delete runs that were begun longer ago than this: 12h, 30d, 8w
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub(in crate::cli) older_than: std::time::Duration,
+    /// Only those that ended in this class, such as COMPLETED_CHAT_ONLY
+    #[arg(long, value_name = "CLASS")]
+    pub(in crate::cli) outcome: Option<String>,
+    /// Why; it stands in the signed notes that stay
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
+    pub(in crate::cli) reason: String,
+    /// Name the runs, and delete none
+    #[arg(long)]
+    pub(in crate::cli) dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+}
+
+#[derive(Debug, Args)]
 pub(in crate::cli) struct ImportArgs {
     /// Transcript files; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
@@ -90,6 +125,23 @@ impl LevelArg {
             Self::Witnessed => ("L3", "witness:"),
         }
     }
+}
+
+/// A number and `h`, `d` or `w`.
+fn age(text: &str) -> Result<std::time::Duration, String> {
+    let refuse = || "an age is a number and h, d or w, such as 30d".to_owned();
+    let unit = text.chars().last().ok_or_else(refuse)?;
+    let hours: u64 = match unit {
+        'h' => 1,
+        'd' => 24,
+        'w' => 24 * 7,
+        _ => return Err(refuse()),
+    };
+    let number = text.strip_suffix(unit).and_then(|n| n.parse::<u64>().ok());
+    let seconds = number.and_then(|n| n.checked_mul(hours * 3600));
+    seconds
+        .map(std::time::Duration::from_secs)
+        .ok_or_else(refuse)
 }
 
 fn reason(text: &str) -> Result<String, String> {

@@ -10,6 +10,7 @@ mod checkup;
 pub(super) mod continuation;
 pub(super) mod contract;
 pub(super) mod corpus;
+pub(super) mod delete;
 pub(super) mod demo;
 mod diff;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub(super) mod import;
 pub(super) mod init;
 pub(super) mod key;
 pub(super) mod list;
+mod list_filter;
 mod live;
 pub(super) mod log;
 mod log_check;
@@ -54,6 +56,7 @@ pub(super) mod slow_tool;
 #[cfg(feature = "local")]
 pub(super) mod template;
 mod told_metrics;
+pub(super) mod tools;
 mod tree;
 #[cfg(feature = "local")]
 pub(super) mod try_model;

@@ -255,7 +255,14 @@ async fn begin(
     let answered = beginning.answered(&request.spec.targets);
     beginning.check(&found, cancel).await?;
     let parent_contract = beginning.parent_contract();
-    let started = Started::up(servers, workspace.path(), &guard.servers, cancel).await?;
+    let started = Started::up(
+        servers,
+        workspace.path(),
+        &guard.servers,
+        draft.total_timeout_ms,
+        cancel,
+    )
+    .await?;
     let made = started.then(async |offer| {
         let tools_are_up = offer.capabilities.values().all(|server| server.available);
         let name = draft.tokenizer.clone();

@@ -115,7 +115,14 @@ pub(in crate::driver) async fn bring_up_again(
     };
     let (mut running, mut changed) = (ToolServers::default(), Vec::new());
     if let (Some(servers), Some(workspace)) = (servers, workspace) {
-        let started = Started::up(servers?, workspace.path(), &guard.servers, cancel).await?;
+        let started = Started::up(
+            servers?,
+            workspace.path(),
+            &guard.servers,
+            contract.total_timeout_ms,
+            cancel,
+        )
+        .await?;
         let checked = started.then(async |offer| match missing_server(contract, &offer) {
             Some(fault) => Err(Mismatch::Server(fault)),
             None => Ok(()),
