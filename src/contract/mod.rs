@@ -70,7 +70,7 @@ pub(crate) use prices::{ModelPrice, PriceTable};
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};
 pub(crate) use redaction::{
-    RedactionTerms, SECRET_MARKER, placeholders, secret_pattern, url_secrets,
+    RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub(crate) use schema_bounds::inexact_integer_at;
 pub(crate) use server_name::check_server_name;
