@@ -17,6 +17,7 @@ use crate::message::RunId;
 use crate::session::RedactionKey;
 use crate::store::{Durability, Store, StoreError, StoreReader};
 use crate::telemetry::BillingFile;
+use crate::tools::Withheld;
 use crate::transcript::{KeyRing, ParentFound, Pin, PublicKey, SecretKey, Trust};
 
 /// How many generations of forks are looked at; a longer line is none that people make.
@@ -104,6 +105,20 @@ impl Home {
     /// This machine's keys: in the state folder, wherever the store is.
     pub(super) fn keys(&self) -> Result<KeyFolder, CliError> {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
+    }
+
+    /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
+    pub(super) fn withheld(&self) -> Result<Withheld, CliError> {
+        let store = self.store_path()?;
+        let beside = ["-wal", "-shm", "-journal", ".locks", ".answers"].map(|ending| {
+            let mut name = store.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        });
+        let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned(), store];
+        paths.extend(beside);
+        let open = vec![self.demo_folder()?, self.live_folder()?];
+        Ok(Withheld { paths, open })
     }
 
     /// The key that signs here; it is made at its first use.

@@ -89,6 +89,12 @@ impl KeyFolder {
         Self(path)
     }
 
+    /// Where it is.
+    #[must_use]
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// The key of that name; it is made where there is none.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ mod drive;
 mod environment;
 mod error;
 mod key_files;
+mod own_keys;
 mod perform;
 mod queues;
 mod recorder;

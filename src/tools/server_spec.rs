@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::Withheld;
 use crate::contract::ServerKind;
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
@@ -10,6 +11,8 @@ pub(crate) enum ServerSpec {
     Builtin {
         /// Which of them, such as `read_file`.
         names: Vec<String>,
+        /// What none of them reads.
+        withheld: Withheld,
     },
     /// A child process that speaks MCP over its standard streams.
     Stdio {
@@ -44,7 +47,7 @@ impl ServerSpec {
 impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Builtin { names } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
             Self::Stdio { args, command, env } => f
                 .debug_struct("Stdio")
                 .field("args", args)

@@ -48,6 +48,8 @@ mod log;
 mod loopback;
 #[cfg(test)]
 mod migrate;
+#[cfg(all(test, unix))]
+mod own_state;
 #[cfg(test)]
 mod pieces;
 #[cfg(test)]
