@@ -77,6 +77,7 @@ pub(crate) use server_name::check_server_name;
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
+pub(crate) use spec::check_address;
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,

@@ -89,6 +89,11 @@ impl Secrets {
         if let Some(url) = &provider.base_url {
             self.take_url(url, &format!("{place}.base_url"));
         }
+        if let Some(variable) = &provider.base_url_env {
+            let place = format!("{place}.base_url_env");
+            let address = environment.get_at(variable, &place).unwrap_or_default();
+            self.take_url(&address, &place);
+        }
     }
 
     fn take_values(

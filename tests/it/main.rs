@@ -53,6 +53,8 @@ mod own_state;
 #[cfg(test)]
 mod pieces;
 #[cfg(test)]
+mod reach;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod replay_modes;

@@ -34,6 +34,7 @@ mod offer;
 mod overview;
 mod pin_file;
 pub(super) mod profile;
+mod reach;
 mod reading;
 mod replay;
 mod replay_contract;
