@@ -15,7 +15,7 @@ use crate::config::{Layers, Places};
 use crate::driver::{Environment, KeyFolder};
 use crate::message::RunId;
 use crate::session::RedactionKey;
-use crate::store::{Durability, Store, StoreError, StoreReader};
+use crate::store::{Durability, Store, StoreError, StoreReader, private_folder};
 use crate::telemetry::BillingFile;
 use crate::tools::Withheld;
 use crate::transcript::{KeyRing, ParentFound, Pin, PublicKey, SecretKey, Trust};
@@ -204,7 +204,7 @@ impl Home {
     pub(super) fn ready_store(&self) -> Result<PathBuf, CliError> {
         let path = self.store_path()?;
         if let (None, Some(folder)) = (&self.store, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;
@@ -228,7 +228,7 @@ impl Home {
             None => self.state_folder()?.join("accounting.jsonl"),
         };
         if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;

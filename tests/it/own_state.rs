@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -368,4 +368,144 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
         observed.len()
     );
     assert!(observed.iter().any(|text| text == "inside"), "{observed:?}");
+}
+
+/// Everything that is left with its mode, but for what the test itself has put there.
+fn modes(desk: &Desk, folder: &str) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    let mut folders = vec![desk.path(folder)];
+    while let Some(folder) = folders.pop() {
+        found.push(folder.clone());
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    found
+        .into_iter()
+        .map(|path| (path.display().to_string(), mode(&path)))
+        .collect()
+}
+
+#[test]
+fn whatever_the_umask_state_and_store_are_their_owners_alone() {
+    let desk = Desk::new();
+    let open = |args: &[&str]| {
+        let mut command = Command::new("sh");
+        command
+            .args([
+                "-c",
+                "umask 000; exec \"$@\"",
+                "sh",
+                env!("CARGO_BIN_EXE_monolith"),
+            ])
+            .args(args)
+            .current_dir(desk.path(""))
+            .env("MONOLITH_HOME", desk.path("home"))
+            .stdin(Stdio::null());
+        command
+    };
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
+    );
+    fs::create_dir(desk.path("kept")).unwrap();
+    let run = ["run", "c.yaml", "--run-id", "r", "--store", "kept/runs.db"];
+    let mut waiting = open(&run)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    let hash = said.find_map(|line| Some(line.unwrap().split_once("blake3")?.1.trim().to_owned()));
+    assert!(said.any(|line| line.unwrap().contains("monolith approve r")));
+    // The log, the shared memory and the lock are there while the run is driven.
+    let check = |least: usize| {
+        let mut found = modes(&desk, "home");
+        found.extend(modes(&desk, "kept").into_iter().skip(1));
+        for (path, mode) in &found {
+            assert_eq!(mode & 0o077, 0, "{path}: {mode:04o}");
+        }
+        assert!(found.len() >= least, "{found:?}");
+    };
+    check(10);
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    let answer = [
+        "approve",
+        "r",
+        "--yes",
+        "--arguments",
+        &hash.unwrap(),
+        "--store",
+        "kept/runs.db",
+    ];
+    assert!(open(&answer).status().unwrap().success());
+    check(10);
+    assert!(
+        open(&["resume", "r", "--store", "kept/runs.db"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    for (format, file) in [("jsonl", "kept/r.jsonl"), ("html", "kept/r.html")] {
+        let export = [
+            "export",
+            "r",
+            "--format",
+            format,
+            "--output",
+            file,
+            "--store",
+            "kept/runs.db",
+        ];
+        assert!(open(&export).output().unwrap().status.success());
+    }
+    check(12);
+}
+
+#[test]
+fn what_others_may_write_is_refused_or_named() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let verified = desk.ends(&["verify", "r"], 0);
+    assert!(!verified.err.contains("others may"), "{}", verified.err);
+    let doctor = desk.run(&["doctor"]).said();
+    assert!(
+        doctor.contains("state and store are their owner's alone"),
+        "{doctor}"
+    );
+    let mode = |path: &str, mode| {
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("home/runs.db", 0o644);
+    mode("home/runs.db.locks", 0o755);
+    for said in [
+        desk.run(&["doctor"]).said(),
+        desk.ends(&["verify", "r"], 0).err,
+    ] {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for expect in ["runs.db (0644)", "runs.db.locks (0755)"] {
+            assert!(said.contains(expect), "{expect}: {said}");
+        }
+    }
+    mode("home/keys", 0o777);
+    for command in [&["run", "c.yaml"][..], &["verify", "r"], &["key", "show"]] {
+        let refused = desk.run(command);
+        assert_ne!(refused.code, 0, "{command:?}");
+        let said = refused
+            .said()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(said.contains("its mode is 0777"), "{command:?}: {said}");
+    }
+    assert!(desk.run(&["doctor"]).said().contains("0777"));
 }

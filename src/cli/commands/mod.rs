@@ -26,6 +26,7 @@ pub(super) mod list;
 mod live;
 pub(super) mod log;
 mod log_check;
+mod looser;
 pub(super) mod machine;
 pub(super) mod migrate;
 pub(super) mod model;
