@@ -67,7 +67,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         ..verdict(message.clone())
     };
-    let moved = BTreeMap::from([("p".to_owned(), odd.clone())]);
+    let moved = BTreeMap::from([("demo".to_owned(), odd.clone())]);
     let started = |parent, workspace| RunStarted {
         addresses: moved.clone(),
         bring_up: vec![BringUpFault {
