@@ -2,6 +2,7 @@ mod corpus;
 mod doctor;
 mod evidence;
 mod init;
+mod list;
 mod model;
 mod profile;
 mod replay;
@@ -15,6 +16,7 @@ pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 pub(super) use self::doctor::DoctorArgs;
 pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
 pub(super) use self::init::InitArgs;
+pub(super) use self::list::ListArgs;
 pub(super) use self::model::{ModelCommand, ProveArgs, PullArgs};
 pub(super) use self::profile::ProfileCommand;
 pub(super) use self::replay::{LiveArg, ReplayArgs};
@@ -354,19 +356,6 @@ pub(super) struct ShowForm {
     /// Print the run among its parents and children
     #[arg(long)]
     pub(super) tree: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ListArgs {
-    /// Print one JSON document
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Only runs that have no end yet: in progress, or to be resumed
-    #[arg(long)]
-    pub(super) open: bool,
-    /// How many runs
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(super) limit: usize,
 }
 
 #[derive(Debug, Args)]

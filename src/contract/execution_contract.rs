@@ -81,7 +81,7 @@ impl ExecutionContract {
         tools.find(|known| known.name == tool.name && known.pin == tool.pin)
     }
 
-    /// Seals terms as they are, for tests of other rooms.
+    /// Seals terms as they are, for tests of other modules.
     #[cfg(test)]
     pub(crate) fn of_terms(terms: Terms) -> Self {
         Self::seal(terms)

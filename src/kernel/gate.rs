@@ -4,7 +4,9 @@ use super::Run;
 use super::judge::Judgement;
 use super::machine::Machine;
 use crate::contract::{SessionTool, ToolPolicy};
-use crate::message::{AgentMessage, Digest, ProtocolAdapterResult, Withheld, is_blank};
+use crate::message::{
+    AgentMessage, Digest, ProtocolAdapterResult, ProviderFault, Withheld, is_blank,
+};
 
 impl Machine {
     /// Whether text must still be held back.
@@ -100,6 +102,12 @@ impl Run {
             result,
             withheld: held.map(|held| held.text),
         }
+    }
+
+    /// Whether what arrived before this fault may hold text that is held back.
+    #[must_use]
+    pub(crate) fn gates(&self, fault: &ProviderFault) -> bool {
+        fault.raw_hash.is_some() && self.holds_back()
     }
 
     /// Whether what arrives now without a message, such as a broken stream, may hold text that is held back.

@@ -1,4 +1,4 @@
-//! Fixtures for the tests of this room: a small contract, events in one line, and a run that is easy to push.
+//! Fixtures for the tests of this module: a small contract, events in one line, and a run that is easy to push.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

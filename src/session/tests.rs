@@ -455,3 +455,6 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
     assert!(matches!(last.last(), Some(Output::Done(_))), "{last:?}");
     assert_eq!(host.hand_in(Input::Timer), [], "nothing follows");
 }
+
+mod json_form;
+mod sequences;

@@ -7,12 +7,13 @@ use super::input::{Control, Input};
 use super::issued::Issued;
 use super::output::{Output, Outputs};
 use super::requests::Requests;
+use super::responses::Arrival;
 use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{
     Event, EventKind, Interrupter, LostEffect, Probed, Resumed, Run, RunStarted, ToolReturned,
-    observation_text,
+    observation_tokens,
 };
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
 use crate::transcript::Chain;
@@ -191,37 +192,18 @@ impl Session {
                 tools_changed,
             } => return self.resumed(at_ms, addresses, tools_changed),
             Input::ResponseBegan { inference, meta } => {
-                self.was_sent(inference)?;
-                return self.requests.begin(inference, meta);
+                self.response(inference, Arrival::Head(meta))?
             }
             Input::ResponseBytes { inference, bytes } => {
-                return self.bytes(at_ms, inference, &bytes);
+                self.response(inference, Arrival::Bytes(bytes))?
             }
-            Input::ResponseEnded { inference } => {
-                self.was_sent(inference)?;
-                let arrived = match self.arriving(inference)? {
-                    Some(arriving) => arriving.end(),
-                    None => return Ok(()),
-                };
-                self.judged(inference, arrived)
-            }
+            Input::ResponseEnded { inference } => self.response(inference, Arrival::End)?,
             Input::Response {
                 inference,
                 meta,
                 bytes,
-            } => {
-                self.was_sent(inference)?;
-                self.requests.begin(inference, meta)?;
-                let Some(mut arriving) = self.arriving(inference)? else {
-                    return Ok(());
-                };
-                arriving.push(&bytes);
-                self.judged(inference, arriving.end())
-            }
-            Input::Fault { inference, fault } => {
-                self.was_sent(inference)?;
-                self.broken(inference, fault)
-            }
+            } => self.response(inference, Arrival::Whole(meta, bytes))?,
+            Input::Fault { inference, fault } => self.response(inference, Arrival::Fault(fault))?,
             Input::ToolResult { call, outcome } => Some(self.tool_returned(call, outcome)),
             Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
             Input::Timer => Some(EventKind::TimerFired),
@@ -316,9 +298,7 @@ impl Session {
         }
         if let ToolOutcome::Returned(envelope) = &mut outcome {
             let budget = &self.contract.tool_output_budget;
-            let limit = budget.max_bytes_per_call;
-            let text = observation_text(envelope, limit, &budget.truncation_marker);
-            envelope.tokens = self.counter.count(&text);
+            envelope.tokens = observation_tokens(envelope, budget, self.counter.as_ref());
         }
         EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
     }

@@ -251,7 +251,7 @@ fn copy(
         reason,
     };
     let io = |fault: io::Error| refuse(&partial, fault.to_string());
-    check_room(conn, path)?;
+    check_space(conn, path)?;
     match fs::remove_file(&partial) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(io(fault)),
         _ => {}
@@ -300,7 +300,7 @@ fn copy(
 }
 
 /// The copy, and the pages that the migration writes: twice the store is more than enough.
-fn check_room(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
+fn check_space(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
     let number = |pragma: &str| {
         conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
             .map_err(|fault| StoreError::from_sql(path, &fault))
@@ -317,11 +317,11 @@ fn check_room(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
     }
 }
 
-/// How much room the file system of that file has; none where the system does not say.
+/// How much space the file system of that file has; none where the system does not say.
 #[cfg(unix)]
 fn free_bytes(path: &Path) -> Option<u64> {
-    let room = rustix::fs::statvfs(path).ok()?;
-    room.f_bavail.checked_mul(room.f_frsize)
+    let space = rustix::fs::statvfs(path).ok()?;
+    space.f_bavail.checked_mul(space.f_frsize)
 }
 
 #[cfg(not(unix))]

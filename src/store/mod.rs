@@ -1,4 +1,4 @@
-//! The store: where transcripts are kept, and the only room that speaks SQL.
+//! The store: where transcripts are kept, and the only module that knows SQL.
 //!
 //! Knows one SQLite file with runs, entries, blobs, tombstones, signed checkpoints and a log with a leaf for each sealed run; appends that are durable when they are acknowledged
 //! and that a stale writer cannot make (compare-and-set on epoch, head sequence and head hash); readers on

@@ -115,7 +115,7 @@ pub(crate) fn run_id_of(text: &str) -> RunId {
     RunId::try_from(text.to_owned()).unwrap()
 }
 
-/// A small contract, made as a document: the factory is not this room's.
+/// A small contract, made as a document: the factory belongs to another module.
 pub(crate) fn contract() -> ExecutionContract {
     let mut terms: serde_json::Value = serde_json::from_str(TERMS).unwrap();
     let digest = |v: &serde_json::Value| {

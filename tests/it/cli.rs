@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, says};
 
+mod list;
 #[cfg(unix)]
 mod signals;
 

@@ -211,7 +211,7 @@ fn clock(home: &Home) -> Finding {
         ),
         None => ok(
             name,
-            crate::cli::numbers::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
+            crate::message::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
         ),
     }
 }

@@ -23,6 +23,7 @@ pub(super) mod import;
 pub(super) mod init;
 pub(super) mod key;
 pub(super) mod list;
+mod list_filter;
 mod live;
 pub(super) mod log;
 mod log_check;

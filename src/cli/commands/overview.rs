@@ -7,11 +7,11 @@ use super::list::forked_from;
 use super::shown_run::ShownRun;
 use crate::cli::escape::{brief, line};
 use crate::cli::narration::{call_end, target_name};
-use crate::cli::numbers::{counted, grouped, seconds, utc};
+use crate::cli::numbers::{counted, grouped, seconds};
 use crate::cli::screen::{Screen, Style};
 use crate::cli::standing::Standing;
 use crate::contract::{Completion, Grounds, ToolPolicy};
-use crate::message::RunId;
+use crate::message::{RunId, utc};
 use crate::telemetry;
 use crate::view::{ApprovalEnd, Call, RunView};
 

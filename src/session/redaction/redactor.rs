@@ -1,14 +1,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 
-use super::Salt;
-use super::forms::{base64_forms, forms};
+use super::forms::{base64_forms, can_be_matched, forms};
+use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
 use super::view::{Undone, View};
-use crate::contract::{RedactionTerms, SECRET_MARKER};
-use crate::message::{Digest, Scrubber};
+use crate::contract::{ExecutionContract, RedactionTerms, SECRET_MARKER};
+use crate::message::{Digest, RunId, Scrubber};
 
 /// How often a text is gone through: what a replacement brings together is looked at again. One that still holds a known value
 /// then goes as a whole.
@@ -64,6 +65,53 @@ enum Hidden {
     Known(usize),
     /// What stands there.
     Itself,
+}
+
+impl RedactionKey {
+    /// What takes secrets out of a run as monolith does (docs/redaction.md): `values` in every form, the contract's `redact`, and
+    /// credentials by their shape. A host hands it to its [`Session`](crate::Session), and scrubs with it what it words itself.
+    ///
+    /// ```
+    /// use monolith::{RedactionKey, RunId};
+    /// # use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+    ///
+    /// # let spec = ContractSpec::parse("c.yaml", "
+    /// # task: How late is it?
+    /// # tool_policy: forbidden
+    /// # targets: [{provider: demo, model: canned, context_window: 8192}]
+    /// # providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+    /// # ", &[])?;
+    /// # let targets = vec![TargetCapability::default()];
+    /// # let manifest = CapabilityManifest { targets, ..CapabilityManifest::default() };
+    /// # let contract = ContractFactory.make(&spec, &manifest, None)?;
+    /// let run_id = RunId::try_from("example".to_owned())?;
+    /// let key = RedactionKey::new([7; 32]);
+    /// let scrubber = key.scrubber(&contract, &run_id, ["correct horse battery"]);
+    /// let text = scrubber.text("it is correct horse battery");
+    /// assert!(text.starts_with("it is [REDACTED:"));
+    /// assert_eq!(scrubber.text(&text), text, "once is enough");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn scrubber<'v>(
+        &self,
+        contract: &ExecutionContract,
+        run_id: &RunId,
+        values: impl IntoIterator<Item = &'v str>,
+    ) -> Arc<dyn Scrubber> {
+        // Whoever has the key can try what a marker stands for.
+        let own = self.texts();
+        let own = own.iter().map(String::as_str);
+        let values = values
+            .into_iter()
+            .chain(own)
+            .filter(|value| can_be_matched(value));
+        Arc::new(Redactor::salted(
+            values,
+            &contract.redact,
+            self.salt(run_id),
+        ))
+    }
 }
 
 impl Redactor {
