@@ -64,11 +64,7 @@ mod tests {
         let key = keys.load_or_make("local").unwrap();
         keys.redaction_key().unwrap();
         let texts: Vec<String> = keys.secret_texts().into_iter().map(|(_, t)| t).collect();
-        let hex: String = key
-            .seed()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let hex = Digest::from_bytes(*key.seed()).to_string();
         for given_away in [
             key.secret_text(),
             STANDARD.encode(key.seed()),

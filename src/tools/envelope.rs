@@ -166,7 +166,9 @@ fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
     let mut text = String::new();
     for part in &parts {
         if let Part::Text(texts) = part {
-            texts.iter().for_each(|piece| text += &scrub.text(piece));
+            for piece in texts {
+                text += &scrub.text(piece);
+            }
         }
     }
     let parts = match scrub.text(&text) {

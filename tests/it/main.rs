@@ -48,7 +48,7 @@ mod log;
 mod loopback;
 #[cfg(test)]
 mod migrate;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod own_state;
 #[cfg(test)]
 mod pieces;

@@ -1,5 +1,7 @@
 //! What is the host's own stays with it: its keys and its state reach no model, no store and no export, and no other user.
 
+#![cfg(unix)]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -233,7 +235,7 @@ fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
     let blocks = texts
         .iter()
         .map(|text| json!({"type": "text", "text": text}));
-    desk.write("told.json", &Value::from_iter(blocks).to_string());
+    desk.write("told.json", &blocks.collect::<Value>().to_string());
     let more = format!(
         "redact: {{env: [HIDDEN, SPLIT]}}\ntools: {{mcp: {}}}\n\
          targets: [{{provider: demo, model: script}}]\n\
@@ -297,6 +299,10 @@ fn no_diagnostic_shows_the_value_of_a_query() {
     }
 }
 
+/// Turns of the run below, and calls of each.
+const TURNS: usize = 8;
+const CALLS: usize = 60;
+
 /// While another process swaps a file with a link that leads outside, and a folder with another, nothing outside is ever read.
 #[cfg(target_os = "linux")]
 #[test]
@@ -327,8 +333,6 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
         swapping.wait().unwrap();
         return;
     }
-    const TURNS: usize = 8;
-    const CALLS: usize = 60;
     let message = |turn: usize| {
         let each = (0..CALLS).map(|n| {
             let file = if n % 2 == 0 { "f" } else { "d/f" };
@@ -336,7 +340,7 @@ fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
                 "function": {"name": "read_file", "arguments": path(file)}})
         });
         let message =
-            json!({"role": "assistant", "content": null, "tool_calls": Value::from_iter(each)});
+            json!({"role": "assistant", "content": null, "tool_calls": each.collect::<Value>()});
         let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
         json!({"response": {"choices": [choice]}}).to_string()
     };

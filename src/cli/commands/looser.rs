@@ -1,5 +1,6 @@
 //! What of the host's own files others may read or write.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::cli::error::CliError;
@@ -45,7 +46,8 @@ pub(super) fn named(found: &[(PathBuf, u32)]) -> String {
         first.map(|(path, mode)| format!("{} ({mode:04o})", line(&path.display().to_string())));
     let mut text = first.collect::<Vec<_>>().join(", ");
     if let Some(more @ 1..) = found.len().checked_sub(MOST_NAMED) {
-        text.push_str(&format!(" and {more} more"));
+        // Writing to a String cannot fail.
+        let _ = write!(text, " and {more} more");
     }
     text
 }

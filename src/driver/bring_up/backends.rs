@@ -10,7 +10,7 @@ use crate::contract::{ContractSpec, ExecutionContract, ProviderSpec};
 use crate::driver::{DriverError, Environment};
 use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
 
-/// One backend for each target, shared where targets share a provider. Keys are looked up only where `with_keys`: a run
+/// One backend for each target, shared where targets share a provider. Keys are looked up only where they are wanted: a run
 /// whose tools did not come up needs none to say so. `answered` says how many requests each target has answered before:
 /// a script is played on from there.
 pub(super) fn backends(
@@ -55,7 +55,8 @@ pub(super) fn backends(
 pub(super) struct Keys<'k> {
     pub(super) addresses: &'k Addresses,
     pub(super) environment: &'k Environment,
-    pub(super) with_keys: bool,
+    /// Whether they are wanted.
+    pub(super) wanted: bool,
 }
 
 fn http_target(
@@ -67,7 +68,7 @@ fn http_target(
     let Keys {
         addresses,
         environment,
-        with_keys,
+        wanted,
     } = keys;
     let terms = contract.providers.get(name);
     let adapter = contract
@@ -81,7 +82,7 @@ fn http_target(
     let base_url = base_url.or(stated).unwrap_or_default().to_owned();
     let mut headers: Vec<(String, Secret)> = Vec::new();
     let mut key = None;
-    if with_keys {
+    if wanted {
         for (header, value) in
             environment.expand_all(&provider.headers, &format!("providers.{name}.headers"))?
         {

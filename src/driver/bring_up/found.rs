@@ -102,7 +102,7 @@ impl<'r> Found<'r> {
         let keys = Keys {
             addresses,
             environment,
-            with_keys,
+            wanted: with_keys,
         };
         backends(spec, contract, self.sources, keys, answered)
     }

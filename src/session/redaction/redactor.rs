@@ -100,14 +100,10 @@ impl RedactionKey {
         values: impl IntoIterator<Item = &'v str>,
     ) -> Arc<dyn Scrubber> {
         // Whoever has the key can try what a marker stands for.
-        let own = self.texts();
-        let own = own.iter().map(String::as_str);
-        let values = values
-            .into_iter()
-            .chain(own)
-            .filter(|value| can_be_matched(value));
+        let known = values.into_iter().map(str::to_owned).chain(self.texts());
+        let known: Vec<String> = known.filter(|value| can_be_matched(value)).collect();
         Arc::new(Redactor::salted(
-            values,
+            known.iter().map(String::as_str),
             &contract.redact,
             self.salt(run_id),
         ))

@@ -138,7 +138,7 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(
         200,
         Input::Resumed {
-            addresses: std::collections::BTreeMap::new(),
+            addresses: BTreeMap::new(),
             tools_changed,
         },
     );

@@ -258,9 +258,7 @@ fn entries_of(
 }
 
 #[expect(
-    clippy::allow_attributes,
     clippy::unnecessary_cast,
-    clippy::cast_sign_loss,
     reason = "the types of both fields differ between systems"
 )]
 fn id_of(found: &Stat) -> FileId {

@@ -7,12 +7,13 @@
 #[cfg(unix)]
 mod beneath;
 #[cfg(not(unix))]
-#[path = "beneath_by_path.rs"]
-mod beneath;
+mod beneath_by_path;
 mod builtins;
 mod list_directory;
 mod read_file;
 mod refusal;
 mod workspace;
 
+#[cfg(not(unix))]
+use beneath_by_path as beneath;
 pub(super) use builtins::Builtins;

@@ -20,7 +20,7 @@ impl Workspace {
 
     /// Opens a regular file at a path that the model gave, following symlinks, and refuses it where it leads outside.
     pub(super) async fn file(&self, path: &str) -> Result<File, Refusal> {
-        self.look(path, |beneath, path| beneath.file(path)).await
+        self.look(path, Beneath::file).await
     }
 
     /// Hands on every entry of a directory: its name, and whether it is one itself.
