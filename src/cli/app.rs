@@ -100,6 +100,7 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::Migrate(args) => commands::migrate::migrate(&home, &args),
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),
+        Command::Tools(args) => commands::tools::tools(&home, &args),
         Command::Machine(args) => commands::machine::machine(&home, &args),
         Command::Key(command) => commands::key::key(&home, &command),
         Command::Log(command) => commands::log::log(&home, &command),

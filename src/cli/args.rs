@@ -1,3 +1,4 @@
+mod contract;
 mod corpus;
 mod doctor;
 mod evidence;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use self::contract::{ContractArgs, ContractCheckArgs, ContractCommand, ToolsArgs};
 pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 pub(super) use self::doctor::DoctorArgs;
 pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
@@ -80,6 +82,8 @@ pub(super) enum Command {
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
+    /// List the tools that a contract has: names, servers, arguments, pins
+    Tools(ToolsArgs),
     /// Print the state machine
     Machine(MachineArgs),
     /// Make, show or replace the key that signs checkpoints
@@ -391,40 +395,6 @@ pub(super) enum ExportFormat {
     Atif,
     /// The narrated run with its timings, for players of terminal sessions
     Cast,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum ContractCommand {
-    /// Find what is wrong with a contract file
-    Check(ContractCheckArgs),
-    /// Print the contract that the file gives, with every default filled in
-    Show(ContractArgs),
-    /// Print the hash of that contract
-    Hash(ContractArgs),
-    /// Print the JSON Schema of contract files, for editors
-    Schema,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ContractArgs {
-    /// The contract file (YAML or JSON)
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-    /// Change a value of the file, such as max_turns=3; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) sets: Vec<String>,
-    /// Start the file's tool servers to pin what they offer
-    #[arg(long)]
-    pub(super) start_servers: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ContractCheckArgs {
-    #[command(flatten)]
-    pub(super) contract: ContractArgs,
-    /// Print one JSON document, also where the file is faulty
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

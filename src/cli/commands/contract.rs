@@ -1,5 +1,7 @@
 use std::fmt::Write as _;
+use std::io;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::check_report::CheckReport;
@@ -9,13 +11,13 @@ use super::runtime::runtime;
 use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
-use crate::cli::escape::{brief, hides, line};
+use crate::cli::escape::{brief, hides, line, text};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
-use crate::contract::{ContractSpec, contract_file_schema};
+use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema};
 use crate::driver::{self, Preview, ServersToStart, Unmatched};
 use crate::kernel::CheckName;
 use crate::session::RedactionKey;
@@ -25,13 +27,17 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
     match command {
         ContractCommand::Check(args) => check(home, args),
         ContractCommand::Show(args) => {
-            let preview = preview(home, args)?;
-            tell_unpinned(home, &preview);
+            let preview = preview(home, &args.contract)?;
+            report_gaps(home, &preview);
             for sent in variables(&preview.reach) {
                 home.screen.write_err(&format!("note: {sent}\n"));
             }
-            home.screen
-                .out_json_text(&format!("{}\n", preview.contract.canonical_text()))?;
+            if args.json || !home.screen.is_shown() {
+                let document = preview.contract.canonical_text();
+                home.screen.out_json_text(&format!("{document}\n"))?;
+            } else {
+                home.screen.out(&readable(&preview.contract)?)?;
+            }
             Ok(Exit::OK)
         }
         ContractCommand::Hash(args) => {
@@ -39,7 +45,7 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
             if let Some(fault) = preview.tokenizer_fault {
                 return Err(ContractFault::NoTokenizer { fault }.into());
             }
-            tell_unpinned(home, &preview);
+            report_gaps(home, &preview);
             home.screen
                 .out(&format!("{}\n", preview.contract.contract_hash()))?;
             Ok(Exit::OK)
@@ -51,6 +57,20 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
             Ok(Exit::OK)
         }
     }
+}
+
+/// The contract as YAML, for people. What a schema says stands in `monolith tools`.
+fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
+    let mut document: Value =
+        serde_json::from_str(&contract.canonical_text()).map_err(io::Error::from)?;
+    let tools = document["tools"].as_array_mut();
+    for tool in tools.into_iter().flatten() {
+        let names = tool["input_schema"]["properties"].as_object();
+        let names = names.map(|names| names.keys().cloned().collect::<Vec<_>>());
+        tool["input_schema"] = format!("of {}", names.unwrap_or_default().join(", ")).into();
+    }
+    let yaml = serde_saphyr::to_string(&document).map_err(io::Error::other)?;
+    Ok(text(&yaml))
 }
 
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
@@ -94,7 +114,7 @@ pub(super) fn preview_of(
 }
 
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
-fn tell_unpinned(home: &Home, preview: &Preview) {
+pub(super) fn report_gaps(home: &Home, preview: &Preview) {
     for (path, origin) in &preview.origins {
         let (path, origin) = (line(path), line(&origin.to_string()));
         home.screen
@@ -185,6 +205,6 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
             line(place)
         ));
     }
-    tell_unpinned(home, &preview);
+    report_gaps(home, &preview);
     Ok(Exit(report.exit_code))
 }

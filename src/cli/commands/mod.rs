@@ -53,6 +53,7 @@ pub(super) mod slow_tool;
 #[cfg(feature = "local")]
 pub(super) mod template;
 mod told_metrics;
+pub(super) mod tools;
 mod tree;
 #[cfg(feature = "local")]
 pub(super) mod try_model;
