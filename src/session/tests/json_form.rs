@@ -135,7 +135,13 @@ fn exchange() -> Vec<Value> {
     let recorded = std::mem::replace(session, empty);
     *session = recorded.resume(counter(), scrubber).unwrap();
     let tools_changed = Vec::new();
-    exchange.hand_in(200, Input::Resumed { tools_changed });
+    exchange.hand_in(
+        200,
+        Input::Resumed {
+            addresses: BTreeMap::new(),
+            tools_changed,
+        },
+    );
     exchange.hand_in(210, Input::Control(Control::Abort));
     exchange.lines
 }
