@@ -102,6 +102,9 @@ fn perform(
     if let Ok(folder) = home.models_folder() {
         home.environment = home.environment.with_models(folder);
     }
+    if let (Ok(keys), Ok(withheld)) = (home.keys(), home.withheld()) {
+        home.environment = home.environment.with_state(keys, withheld);
+    }
     if let Ok(program) = std::env::current_exe() {
         home.environment = home.environment.with_program(program);
     }

@@ -15,8 +15,9 @@ use crate::config::{Layers, Places};
 use crate::driver::{Environment, KeyFolder};
 use crate::message::RunId;
 use crate::session::RedactionKey;
-use crate::store::{Durability, Store, StoreError, StoreReader};
+use crate::store::{Durability, Store, StoreError, StoreReader, private_folder};
 use crate::telemetry::BillingFile;
+use crate::tools::Withheld;
 use crate::transcript::{KeyRing, ParentFound, Pin, PublicKey, SecretKey, Trust};
 
 /// How many generations of forks are looked at; a longer line is none that people make.
@@ -108,6 +109,20 @@ impl Home {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
     }
 
+    /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
+    pub(super) fn withheld(&self) -> Result<Withheld, CliError> {
+        let store = self.store_path()?;
+        let beside = ["-wal", "-shm", "-journal", ".locks", ".answers"].map(|ending| {
+            let mut name = store.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        });
+        let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned(), store];
+        paths.extend(beside);
+        let open = vec![self.demo_folder()?, self.live_folder()?];
+        Ok(Withheld { paths, open })
+    }
+
     /// The key that signs here; it is made at its first use.
     pub(super) fn signer(&self) -> Result<SecretKey, CliError> {
         Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
@@ -191,7 +206,7 @@ impl Home {
     pub(super) fn ready_store(&self) -> Result<PathBuf, CliError> {
         let path = self.store_path()?;
         if let (None, Some(folder)) = (&self.store, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;
@@ -215,7 +230,7 @@ impl Home {
             None => self.state_folder()?.join("accounting.jsonl"),
         };
         if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;

@@ -76,12 +76,13 @@ pub(crate) use prices::{ModelPrice, PriceTable};
 pub use profile::ModelProfile;
 pub(crate) use profile::{ProfileMatch, SamplingDefaults};
 pub(crate) use redaction::{
-    RedactionTerms, SECRET_MARKER, placeholders, secret_pattern, url_secrets,
+    RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
 pub(crate) use server_name::check_server_name;
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;
 pub(crate) use session_tools::{BATCH, FINAL_REPORT, PROGRESS_REPORT, SessionTool};
+pub(crate) use spec::check_address;
 pub use spec::{ContractSpec, SpecErrors};
 pub(crate) use spec::{
     Definition, Definitions, FinalReportSpec, McpSpec, McpTransport, ModelSpec, ProviderSpec,

@@ -25,6 +25,7 @@ mod drive;
 mod environment;
 mod error;
 mod key_files;
+mod own_keys;
 mod perform;
 mod queues;
 mod recorder;
@@ -51,8 +52,9 @@ mod tests_tokenizers;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub(crate) use bring_up::{
-    Continuation, Preview, ServersToStart, embedded_model, prepare_continuation, prepare_fork,
-    prepare_resume, preview, preview_recorded, random_run_id, reopen,
+    Continuation, Preview, Reach, ReachedVariable, ServersToStart, embedded_model,
+    prepare_continuation, prepare_fork, prepare_resume, preview, preview_recorded, random_run_id,
+    reopen,
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 

@@ -90,6 +90,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             ProviderTerms {
                 api_key_env: None,
                 base_url: None,
+                base_url_env: None,
                 file: Some("demo.jsonl".to_owned()),
                 header_names: Vec::new(),
                 header_variables: BTreeMap::new(),
@@ -331,6 +332,7 @@ impl Harness {
 
 pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
     RunStarted {
+        addresses: BTreeMap::new(),
         bring_up: Vec::<BringUpFault>::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

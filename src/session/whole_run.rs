@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::deltas::Deltas;
@@ -186,7 +187,10 @@ impl Session {
                 self.outputs.extend(request.map(Output::Send));
                 return Ok(());
             }
-            Input::Resumed { tools_changed } => return self.resumed(at_ms, tools_changed),
+            Input::Resumed {
+                addresses,
+                tools_changed,
+            } => return self.resumed(at_ms, addresses, tools_changed),
             Input::ResponseBegan { inference, meta } => {
                 self.response(inference, Arrival::Head(meta))?
             }
@@ -301,11 +305,17 @@ impl Session {
 
     /// Another process goes on: what the last one had begun and not ended is lost, in the order in which it was begun. An approval that
     /// is waited for is not; it is still waited for.
-    fn resumed(&mut self, at_ms: u64, tools_changed: Vec<String>) -> Result<(), SessionError> {
+    fn resumed(
+        &mut self,
+        at_ms: u64,
+        addresses: BTreeMap<String, String>,
+        tools_changed: Vec<String>,
+    ) -> Result<(), SessionError> {
         let run = self.run().ok_or(SessionError::NotStarted)?;
         let lost = run.unresolved();
         self.resuming = false;
         let resumed = Resumed {
+            addresses,
             contract_hash: self.contract.rehash(),
             tools_changed,
         };

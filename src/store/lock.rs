@@ -4,6 +4,7 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::private::{own_folder, private_file, private_folder};
 use super::{Store, StoreError, StoreReader};
 use crate::message::RunId;
 
@@ -150,8 +151,10 @@ pub(super) fn lock_store(database: &Path) -> Result<StoreLock, StoreError> {
 }
 
 fn lock_file(folder: &Path, path: &Path) -> Result<File, StoreError> {
-    fs::create_dir_all(folder).map_err(|fault| refused(path, &fault))?;
-    File::options()
+    private_folder(folder)
+        .and_then(|()| own_folder(folder))
+        .map_err(|fault| refused(path, &fault))?;
+    private_file()
         .create(true)
         .read(true)
         .truncate(false)

@@ -10,6 +10,7 @@ use super::connection::{BUSY, distrust};
 use super::formats::steps;
 use super::lock::lock_store;
 use super::open_reader::open_to_read;
+use super::private::private_file;
 use super::{STORE_FORMAT, StoreError, schema, verify};
 use crate::message::RunId;
 use crate::transcript::{FirstBad, Trust};
@@ -233,7 +234,7 @@ fn verify_all(conn: &Connection) -> rusqlite::Result<Verified> {
 
 /// Makes an empty file that as many may read as the store, and no more.
 fn make_alike(path: &Path, store: &Path) -> io::Result<()> {
-    let file = File::create_new(path)?;
+    let file = private_file().write(true).create_new(true).open(path)?;
     file.set_permissions(fs::metadata(store)?.permissions())
 }
 

@@ -226,8 +226,8 @@ impl Host {
     ) -> Result<(Self, Offer), ToolServerError> {
         check_name(name, spec)?;
         match spec {
-            ServerSpec::Builtin { names } => {
-                let (tools, offered) = Builtins::choose(names, workspace)?;
+            ServerSpec::Builtin { names, withheld } => {
+                let (tools, offered) = Builtins::choose(names, workspace, withheld.clone())?;
                 let pins = offer::pins(BUILTIN, &offered);
                 let offer = Offer {
                     tools: offered,

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
+use super::Withheld;
 use crate::contract::ServerKind;
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
@@ -11,6 +12,8 @@ pub(crate) enum ServerSpec {
     Builtin {
         /// Which of them, such as `read_file`.
         names: Vec<String>,
+        /// What none of them reads.
+        withheld: Withheld,
     },
     /// A child process that speaks MCP over its standard streams.
     Stdio {
@@ -47,7 +50,7 @@ impl ServerSpec {
 impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Builtin { names } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
             Self::Stdio {
                 args, command, env, ..
             } => f

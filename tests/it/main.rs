@@ -58,7 +58,11 @@ mod loopback;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
+mod own_state;
+#[cfg(test)]
 mod pieces;
+#[cfg(test)]
+mod reach;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]

@@ -2,6 +2,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::when::{self, When};
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EraseArgs {
     /// A run's name, the beginning of it, or `last`
@@ -39,9 +41,9 @@ pub(in crate::cli) struct DeleteArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PruneArgs {
-    /// Delete runs that were begun longer ago than this: 12h, 30d, 8w
-    #[arg(long, value_name = "AGE", value_parser = age)]
-    pub(in crate::cli) older_than: std::time::Duration,
+    /// Delete runs that were begun longer ago than this: 12h, 30d, 8w, or before a date such as 2026-11-20
+    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
+    pub(in crate::cli) older_than: When,
     /// Only those that ended in this class, such as COMPLETED_CHAT_ONLY
     #[arg(long, value_name = "CLASS")]
     pub(in crate::cli) outcome: Option<String>,
@@ -125,23 +127,6 @@ impl LevelArg {
             Self::Witnessed => ("L3", "witness:"),
         }
     }
-}
-
-/// A number and `h`, `d` or `w`.
-fn age(text: &str) -> Result<std::time::Duration, String> {
-    let refuse = || "an age is a number and h, d or w, such as 30d".to_owned();
-    let unit = text.chars().last().ok_or_else(refuse)?;
-    let hours: u64 = match unit {
-        'h' => 1,
-        'd' => 24,
-        'w' => 24 * 7,
-        _ => return Err(refuse()),
-    };
-    let number = text.strip_suffix(unit).and_then(|n| n.parse::<u64>().ok());
-    let seconds = number.and_then(|n| n.checked_mul(hours * 3600));
-    seconds
-        .map(std::time::Duration::from_secs)
-        .ok_or_else(refuse)
 }
 
 fn reason(text: &str) -> Result<String, String> {

@@ -6,11 +6,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::check_report::CheckReport;
 use super::dry_precheck::dry_precheck;
+use super::reach::{listed, variables};
 use super::runtime::runtime;
 use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
-use crate::cli::escape::{brief, line, text};
+use crate::cli::escape::{brief, hides, line, text};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::known;
@@ -28,6 +29,9 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
         ContractCommand::Show(args) => {
             let preview = preview(home, &args.contract)?;
             report_gaps(home, &preview);
+            for sent in variables(&preview.reach) {
+                home.screen.write_err(&format!("note: {sent}\n"));
+            }
             if args.json || !home.screen.is_shown() {
                 let document = preview.contract.canonical_text();
                 home.screen.out_json_text(&format!("{document}\n"))?;
@@ -177,7 +181,17 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         counted(offered, "tool"),
         contract.contract_hash()
     );
+    out.push_str(&listed(&preview.reach));
     home.screen.out(&out)?;
+    for tool in &contract.tools {
+        if hides(&tool.description) {
+            home.screen.write_err(&format!(
+                "note: the description of {} holds characters that a terminal does not show: {}\n",
+                line(&tool.name),
+                line(&tool.description)
+            ));
+        }
+    }
     for unsent in &report.unsent {
         home.screen.write_err(&format!(
             "note: targets.{}: not sent, the protocol has no place for it: {}\n",

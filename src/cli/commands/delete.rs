@@ -30,8 +30,7 @@ pub(in crate::cli) fn delete(home: &Home, args: &DeleteArgs) -> Result<Exit, Cli
 
 /// `monolith prune`: runs that have ended, never one that could go on.
 pub(in crate::cli) fn prune(home: &Home, args: &PruneArgs) -> Result<Exit, CliError> {
-    let age = u64::try_from(args.older_than.as_millis()).unwrap_or(u64::MAX);
-    let before = unix_ms().saturating_sub(age);
+    let before = args.older_than.unix_ms(unix_ms());
     let old = |row: &RunRow| {
         let class = row.outcome.as_ref().map(|(class, _)| class.as_str());
         let wanted = args.outcome.as_deref();

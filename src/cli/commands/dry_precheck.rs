@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::contract::ExecutionContract;
@@ -15,6 +16,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         return Vec::new();
     };
     let started = RunStarted {
+        addresses: BTreeMap::new(),
         bring_up: preview.faults.clone(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

@@ -255,6 +255,8 @@ async fn begin(
     let answered = beginning.answered(&request.spec.targets);
     beginning.check(&found, cancel).await?;
     let parent_contract = beginning.parent_contract();
+    let reached = found.addresses()?;
+    let addresses = reached.recorded(redactor.as_ref());
     let started = Started::up(
         servers,
         workspace.path(),
@@ -269,7 +271,7 @@ async fn begin(
         let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;
         let contract = draft.complete(&offer.capabilities, parent_contract, &tokenizers)?;
         guard.check(&contract)?;
-        let backends = found.backends(&contract, tools_are_up, &answered)?;
+        let backends = found.backends(&contract, &reached, tools_are_up, &answered)?;
         Ok::<_, DriverError>((contract, backends, tokenizers, offer.faults))
     });
     let ((contract, backends, tokenizers, mut faults), servers) = made.await?;
@@ -283,6 +285,7 @@ async fn begin(
     };
     let (messages, parent) = beginning.opening(&contract, &intent, counter.as_ref(), &redactor);
     let started = Box::new(RunStarted {
+        addresses,
         bring_up: faults,
         contract_hash: contract.rehash(),
         intent_words,

@@ -33,6 +33,7 @@ pub(super) fn server_specs(
             "builtin".to_owned(),
             ServerSpec::Builtin {
                 names: spec.tools.builtin.clone(),
+                withheld: environment.withheld().clone(),
             },
         );
     }

@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 use super::forms::{base64_forms, can_be_matched, forms};
 use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
-use super::view::{Escaping, View};
+use super::view::{Undone, View};
 use crate::contract::{ExecutionContract, RedactionTerms, SECRET_MARKER};
 use crate::message::{Digest, RunId, Scrubber};
 
@@ -99,9 +99,11 @@ impl RedactionKey {
         run_id: &RunId,
         values: impl IntoIterator<Item = &'v str>,
     ) -> Arc<dyn Scrubber> {
-        let values = values.into_iter().filter(|value| can_be_matched(value));
+        // Whoever has the key can try what a marker stands for.
+        let known = values.into_iter().map(str::to_owned).chain(self.texts());
+        let known: Vec<String> = known.filter(|value| can_be_matched(value)).collect();
         Arc::new(Redactor::salted(
-            values,
+            known.iter().map(String::as_str),
             &contract.redact,
             self.salt(run_id),
         ))
@@ -189,7 +191,8 @@ impl Redactor {
             return Vec::new();
         }
         let mut found = Vec::new();
-        let mut scan = |view: &View<'_>, inner: Option<&View<'_>>, outer: Option<&View<'_>>| {
+        Undone::each(text, &mut |undone, inner| {
+            let view = &undone.view;
             let is_plain = view.is_plain();
             let mut hits: Vec<_> = self.finder.hits(view.bytes()).collect();
             if let Some(unbroken) = View::unbroken(view.bytes()) {
@@ -197,13 +200,9 @@ impl Redactor {
                 hits.extend(broken.map(|(at, owner)| (unbroken.origin(&at), owner)));
             }
             for (bare, owner) in hits {
-                let origin = |at: &Range<usize>| {
-                    let at = view.origin(at);
-                    outer.map_or(at.clone(), |outer| outer.origin(&at))
-                };
-                let mut at = origin(&bare);
+                let mut at = undone.origin(&bare);
                 if let Some(inner) = inner {
-                    let wide = origin(&inner.widened(bare));
+                    let wide = undone.origin(&inner.widened(bare));
                     // What looks like an escape of a string in the string may be the end of the string.
                     let ends = text
                         .get(at.end..wide.end)
@@ -215,22 +214,7 @@ impl Redactor {
                     value: Hidden::Known(owner),
                 });
             }
-        };
-        let json = View::unescaped(text, Escaping::Json);
-        scan(&View::plain(text), json.as_ref(), None);
-        if let Some(json) = &json {
-            let twice = View::unescaped(json.bytes(), Escaping::Json);
-            scan(json, twice.as_ref(), None);
-            if let Some(twice) = &twice {
-                scan(twice, None, Some(json));
-            }
-            if let Some(percent) = View::unescaped(json.bytes(), Escaping::Percent) {
-                scan(&percent, None, Some(json));
-            }
-        }
-        if let Some(percent) = View::unescaped(text, Escaping::Percent) {
-            scan(&percent, None, None);
-        }
+        });
         found
     }
 

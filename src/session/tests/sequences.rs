@@ -101,7 +101,7 @@ fn what_arrived_of_a_response_that_breaks_off_is_kept() {
     let Some(Output::Append(append)) = outputs.first() else {
         panic!("it is recorded: {outputs:?}");
     };
-    assert_eq!(append.blobs, [bytes.clone()]);
+    assert_eq!(append.blobs, std::slice::from_ref(&bytes));
     let EventKind::InferenceFailed(failed) = last_event(&host) else {
         panic!("the attempt failed");
     };
@@ -229,7 +229,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => Just(Input::Blob { bytes: b"another".to_vec(), hash: full }),
         2 => Just(Input::Timer),
         1 => control.prop_map(Input::Control),
-        1 => Just(Input::Resumed { tools_changed: vec!["a__time".to_owned()] }),
+        1 => Just(Input::Resumed { addresses: BTreeMap::new(), tools_changed: vec!["a__time".to_owned()] }),
         1 => inference().prop_map(|inference| Input::Lost(LostEffect::Inference(inference))),
         1 => (0..9_u64).prop_map(Input::Durable),
     ]
