@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use super::args::{AccountingArgs, Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
+use super::args::{
+    AccountingArgs, ChatArgs, Cli, Command, ContinueArgs, ReplayArgs, ResumeArgs, RunArgs,
+};
 use super::caught::{caught, on_panic};
 use super::clock::unix_ms;
 use super::commands;
@@ -36,13 +38,19 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(fault) => return usage(&fault, &given, screen).into(),
     };
+    let screen = if accounting(&cli.command).quiet {
+        screen.quieted()
+    } else {
+        screen
+    };
     let wants_result = match &cli.command {
         Command::Run(args) => args.json,
+        Command::Continue(args) => args.json,
         Command::Resume(args) => args.json,
         Command::Replay(args) => args.json && args.fork_at.is_some(),
         _ => false,
     };
-    let outcome = caught(|| perform(cli, environment, screen));
+    let outcome = caught(|| perform(cli, environment, screen, !wants_result));
     if let Err(fault @ CliError::System(SystemFault::LogFilter { .. } | SystemFault::Panic { .. })) =
         &outcome
         && wants_result
@@ -62,7 +70,12 @@ fn supervised(mut given: impl Iterator<Item = OsString>) -> Option<Vec<OsString>
     (command == SUPERVISE_COMMAND).then(|| given.collect())
 }
 
-fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, CliError> {
+fn perform(
+    cli: Cli,
+    environment: Environment,
+    screen: Screen,
+    for_people: bool,
+) -> Result<Exit, CliError> {
     log::start(&environment)?;
     let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
         reason: fault.to_string(),
@@ -73,12 +86,16 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         cwd,
         environment,
         screen,
+        // Beside a stream on a terminal there must be a place for what is said of it.
+        streams: for_people && screen.is_shown() && screen.is_watched(),
         store: cli.store,
         unsigned: matches!(
             &cli.command,
             Command::Run(RunArgs { no_sign: true, .. })
                 | Command::Resume(ResumeArgs { no_sign: true, .. })
                 | Command::Replay(ReplayArgs { no_sign: true, .. })
+                | Command::Continue(ContinueArgs { no_sign: true, .. })
+                | Command::Chat(ChatArgs { no_sign: true, .. })
         ),
     };
     // Without a state folder nothing is stored, and whoever asks for a model is told.
@@ -96,6 +113,8 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     }
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
+        Command::Continue(args) => commands::continuation::continue_run(&home, args),
+        Command::Chat(args) => commands::chat::chat(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),
         Command::Approve(args) => commands::approve::approve(&home, &args),
         Command::Replay(mut args) => {
@@ -137,9 +156,12 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
 fn accounting(command: &Command) -> AccountingArgs {
     match command {
         Command::Run(args) => args.accounting.clone(),
+        Command::Continue(args) => args.accounting.clone(),
+        Command::Chat(args) => args.accounting.clone(),
         Command::Resume(args) => args.accounting.clone(),
         Command::Replay(args) => AccountingArgs {
             billing_file: args.billing_file.clone(),
+            quiet: false,
             verbose: args.verbose,
         },
         _ => AccountingArgs::default(),
@@ -157,7 +179,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
     // What was typed stands in it, and may hold anything.
     screen.write_err(&super::escape::text(&fault.render().to_string()));
     let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
-    if (has("run") || has("resume") || has("--fork-at")) && has("--json") {
+    if (has("run") || has("continue") || has("resume") || has("--fork-at")) && has("--json") {
         let said = fault.render().to_string();
         // What stands before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();

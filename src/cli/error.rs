@@ -19,6 +19,7 @@ mod contract;
 mod corpus;
 mod driver;
 mod home;
+mod input;
 mod model;
 mod store;
 mod system;
@@ -29,6 +30,7 @@ pub(super) use advice::Advice;
 pub(super) use contract::ContractFault;
 pub(super) use corpus::CorpusFault;
 pub(super) use home::HomeFault;
+pub(super) use input::InputFault;
 pub(super) use model::ModelFault;
 pub(super) use system::SystemFault;
 pub(super) use transcript::TranscriptFault;
@@ -55,6 +57,9 @@ pub(super) enum CliError {
     /// No run can begin there.
     #[error(transparent)]
     Fork(#[from] ForkFault),
+    /// What a run is to do, and under which contract.
+    #[error(transparent)]
+    Input(#[from] InputFault),
     /// The state folder.
     #[error(transparent)]
     Home(#[from] HomeFault),
@@ -152,6 +157,9 @@ impl CliError {
                 | DriverError::NoParent { .. }
                 | DriverError::OtherWorkspace { .. }
                 | DriverError::ServerDown { .. } => "resume_refused",
+                DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => {
+                    "fork_refused"
+                }
                 _ => "contract_invalid",
             },
             Self::Store(_)
@@ -163,6 +171,7 @@ impl CliError {
             Self::Key(_) => "key",
             Self::Billing(_) => "billing_file",
             Self::Fork(_) => "fork_refused",
+            Self::Input(_) => "usage",
             Self::System(SystemFault::Panic { .. }) => "internal",
             _ => "error",
         }
@@ -177,6 +186,7 @@ impl CliError {
             Self::Driver(fault) => fault,
             Self::Fork(fault) => fault,
             Self::Home(fault) => fault,
+            Self::Input(fault) => fault,
             Self::Store(fault) => fault,
             Self::Erase(fault) => fault,
             Self::Remove(fault) => fault,

@@ -35,6 +35,8 @@ pub(super) struct Home {
     pub(super) cwd: PathBuf,
     pub(super) environment: Environment,
     pub(super) screen: Screen,
+    /// Whether an answer is shown while it arrives.
+    pub(super) streams: bool,
     /// The store that the caller names.
     pub(super) store: Option<PathBuf>,
     /// Whether checkpoints are not to be signed.
@@ -234,11 +236,8 @@ impl Home {
             })?;
         }
         let billing = BillingFile::open(&path, durability == Durability::Full)?;
-        Ok(Live::accounting(
-            self.screen,
-            self.accounting.verbose,
-            billing,
-        ))
+        let live = Live::accounting(self.screen, self.accounting.verbose, billing);
+        Ok(if self.streams { live.streaming() } else { live })
     }
 
     /// Opens the store for reading; none where nothing was ever kept.

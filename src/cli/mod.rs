@@ -35,6 +35,7 @@ mod progress;
 mod recorded;
 mod screen;
 mod standing;
+mod streamed;
 mod version;
 mod when;
 

@@ -143,9 +143,7 @@ fn results(view: &RunView) -> Vec<String> {
 fn started(view: &RunView, action: &Action) -> String {
     let started = action.effects.iter().filter_map(|effect| match effect {
         EffectRecord::Execute { call, name, .. } => {
-            // The arguments of a call in a batch are listed with the calls of the run, not here.
-            let whole = view.call(*call).filter(|call| call.batch.is_none());
-            let arguments = whole.map_or("", |call| &call.arguments);
+            let arguments = view.call(*call).map_or("", |call| &call.arguments);
             Some(format!("{} {}", line(name), brief(arguments, 80)))
         }
         EffectRecord::AwaitApproval { .. } => Some("waits for an approval".to_owned()),

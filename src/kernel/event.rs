@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::texts::FINAL_INSTRUCTION;
+use super::texts::is_instruction;
 use crate::contract::ExecutionContract;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault,
@@ -142,9 +142,18 @@ impl RunStarted {
             .iter()
             .filter(|message| message.role == Role::User)
             .map(|message| message.content.as_str())
-            .filter(|text| *text != FINAL_INSTRUCTION)
+            .filter(|text| !is_instruction(text))
             .collect();
         (!said.is_empty()).then(|| said.join("\n"))
+    }
+
+    /// What the run is to do, as the intent rules judge it (semantics §8): of a run under the contract of a parent the last message
+    /// of the user alone, else everything that the user said.
+    #[must_use]
+    pub(crate) fn judged_task(&self, contract: &ExecutionContract) -> Option<String> {
+        let last = self.messages.last();
+        let last = last.filter(|_| contract.parent_contract_hash.is_some());
+        Self::intent(last.map_or(&self.messages, std::slice::from_ref))
     }
 
     /// Counts a conversation again, but for what the model said: that was never estimated.

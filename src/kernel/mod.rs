@@ -105,3 +105,4 @@ pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;
 pub(crate) use state::State;
+pub(crate) use texts::is_instruction;

@@ -10,6 +10,11 @@ pub(super) const FINAL_INSTRUCTION: &str = "You are not allowed to run any more 
 pub(super) const REPORT_INSTRUCTION: &str = "You are not allowed to run any more tools. \
      Give your final report now with agent__final_report, using only the information you already have.";
 
+/// Whether that is what a closing turn is told: words of the machine in the user's name.
+pub(crate) fn is_instruction(text: &str) -> bool {
+    [FINAL_INSTRUCTION, REPORT_INSTRUCTION].contains(&text)
+}
+
 /// 000 §2.
 const PROSE_NOTICE: &str = "System notice: plain text responses without tool calls are ignored. \
      Use final_report to provide your answer.";

@@ -15,9 +15,14 @@ mod browser;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
+#[cfg(unix)]
+mod chat;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod config_layers;
+#[cfg(test)]
+mod continuation;
 #[cfg(test)]
 mod contract_file;
 #[cfg(test)]
@@ -67,6 +72,8 @@ mod replay_open;
 #[cfg(test)]
 mod resume;
 #[cfg(test)]
+mod run_input;
+#[cfg(test)]
 mod semantics;
 #[cfg(test)]
 mod servers;
@@ -76,6 +83,9 @@ mod session_contract;
 mod show;
 #[cfg(test)]
 mod tamper;
+#[cfg(test)]
+#[cfg(unix)]
+mod terminal;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]

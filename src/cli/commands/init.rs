@@ -238,7 +238,7 @@ fn contract_text(way: &Choice, task: Option<&str>) -> String {
     );
     let _ = writeln!(
         out,
-        "sampling: {{temperature: 0.2, seed: 7, max_output_tokens: {longest}}}\nmax_turns: 6"
+        "sampling: {{temperature: 0.2, seed: 7, max_output_tokens: {longest}, stream: true}}\nmax_turns: 6"
     );
     out
 }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::approval::Approver;
 use super::offer::offer_models;
+use super::run_input::{RunInput, piped_task};
 use super::runtime::runtime;
 use super::signals::{Asked, Signals};
 use crate::cli::args::{DurabilityArg, RunArgs};
@@ -46,6 +47,8 @@ pub(super) struct Job {
 pub(super) struct Ended {
     pub(super) result: AgentResult,
     predicate: Option<Predicate>,
+    /// Whether the answer is on the screen already.
+    pub(super) shown: bool,
 }
 
 /// A run that could not be brought to its end, and its result.
@@ -82,12 +85,12 @@ pub(super) fn tell(
             if json {
                 home.screen.out_json(&ended.result)?;
             }
-            if !home.screen.is_watched() && ended.result.success {
+            if !home.screen.is_watched() && !home.accounting.quiet && ended.result.success {
                 tell_outcome(home, &ended.result);
             }
             tell_end(home, &ended);
             tell_summary(home, &ended.result);
-            if !json && ended.result.success {
+            if !json && !ended.shown && ended.result.success {
                 let answer = ended.result.final_report.text().trim_end_matches('\n');
                 home.screen.out_foreign(&format!("{answer}\n"))?;
             }
@@ -132,12 +135,14 @@ fn tell_outcome(home: &Home, result: &AgentResult) {
 }
 
 fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
-    // The command line has exactly one of them.
-    let file = args.contract.or(args.given).unwrap_or_default();
-    let file = ContractFile::given(home, file, args.sets);
+    let input = RunInput::of(home, args.given, args.contract, args.task)?;
+    let file = ContractFile::given(home, input.file, args.sets);
     let mut spec = file.read(home)?;
-    if args.task.is_some() {
-        spec.task = args.task;
+    if input.task.is_some() {
+        spec.task = input.task;
+    }
+    if spec.task.is_none() {
+        spec.task = piped_task()?;
     }
     offer_models(home, &spec)?;
     let job = Job {
@@ -197,9 +202,11 @@ pub(super) fn drive_to_the_end(
             // A run that has ended has entries.
             let contract = || Arc::clone(finished.run.contract());
             let view = live.view().unwrap_or_else(|| RunView::new(contract()));
+            let result = AgentResult::of_run(&finished.run, &view);
             Ok(Ended {
-                result: AgentResult::of_run(&finished.run, &view),
                 predicate: view.decision().map(|decision| decision.predicate),
+                shown: live.has_shown(result.final_report.text()),
+                result,
             })
         }
         Err(error) => {
