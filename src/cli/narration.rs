@@ -117,6 +117,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
         EventKind::ApprovalDenied(_) => "denied".to_owned(),
         EventKind::EffectLost(LostEffect::Call(_)) => "a call's result was lost".to_owned(),
         EventKind::EffectLost(_) => "the answer was lost".to_owned(),
+        EventKind::Suspended => "suspended".to_owned(),
         EventKind::Resumed(_) => "resumed".to_owned(),
         EventKind::RunStarted(_) | EventKind::Probed(_) | EventKind::ToolReturned(_) => {
             String::new()

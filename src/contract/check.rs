@@ -163,13 +163,14 @@ fn unknown_prices(terms: &Terms) -> Vec<String> {
 }
 
 /// Fields that mean nothing when they are 0.
-fn positive(terms: &Terms) -> [(&'static str, u64); 12] {
+fn positive(terms: &Terms) -> [(&'static str, u64); 13] {
     [
         ("approval_timeout_ms", terms.approval_timeout_ms),
         ("checkpoint_every", terms.checkpoint_every),
         ("llm_timeout_ms", terms.llm_timeout_ms),
         ("max_attempts_per_turn", terms.max_attempts_per_turn.into()),
         ("max_inferences", terms.max_inferences),
+        ("max_invalid_turns", terms.max_invalid_turns.into()),
         ("max_tokens_consumed", terms.max_tokens_consumed.0),
         ("max_tool_calls_per_turn", terms.max_tool_calls_per_turn),
         ("max_turns", terms.max_turns.into()),

@@ -205,28 +205,44 @@ async fn a_second_stop_is_an_abort() {
     assert_eq!(end, "INTERRUPTED (abort)");
 }
 
-#[tokio::test]
-async fn a_shutdown_ends_the_run_from_every_state() {
-    for state in [
-        State::Precheck,
-        State::Infer,
-        State::ValidateCalls,
-        State::Execute,
-        State::Observe,
-        State::Commit,
+/// What a run does after it was asked to be suspended: nothing of it is begun, and it is left where something is due.
+#[tokio::test(start_paused = true)]
+async fn a_suspended_run_is_left_from_every_state_and_issues_nothing() {
+    for (state, rests) in [
+        (State::Precheck, State::Infer),
+        (State::Infer, State::Execute),
+        (State::ValidateCalls, State::Infer),
+        (State::Execute, State::Infer),
+        (State::Observe, State::Infer),
+        (State::Commit, State::Infer),
     ] {
         let script = [call("read_file", r#"{"path":"LICENSE"}"#), HANGS.to_owned()];
-        let asked = Watcher::asking(state, &[Control::Shutdown]);
-        let (end, _) = ends(&script, &[], asked).await;
-        assert_eq!(end, "INTERRUPTED (shutdown)", "{state}");
+        let asked = Watcher::asking(state, &[Control::Suspend]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let finished = run(folder.path(), &script, &[], asked).await;
+        assert!(finished.run.is_suspended(), "{state}");
+        assert_eq!((finished.run.outcome(), finished.run.state()), (None, rests), "{state}");
     }
     let script = [
         call("read_file", r#"{"path":"LICENSE"}"#),
         say("MIT OR Apache-2.0"),
     ];
-    let asked = Watcher::asking(State::Terminate, &[Control::Shutdown]);
+    let asked = Watcher::asking(State::Terminate, &[Control::Suspend]);
     let (end, _) = ends(&script, &[], asked).await;
     assert_eq!(end, "COMPLETED_WITH_TOOLS (final_message)", "it has ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_in_flight_when_a_run_is_suspended_has_its_grace_and_no_more() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = [HANGS.to_owned()];
+    let asked = Watcher::asking(State::Infer, &[Control::Suspend]);
+    let finished = run(folder.path(), &script, &[], asked).await;
+    assert_eq!((finished.run.outcome(), finished.elapsed_ms), (None, 10_000));
+    let folder = tempfile::tempdir().expect("a folder");
+    let twice = Watcher::asking(State::Infer, &[Control::Suspend, Control::Suspend]);
+    let finished = run(folder.path(), &script, &[], twice).await;
+    assert_eq!((finished.run.outcome(), finished.elapsed_ms), (None, 0));
 }
 
 /// Two calls of a tool that never answers, in one message; the second must wait for the first.

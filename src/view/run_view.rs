@@ -192,6 +192,7 @@ impl RunView {
             | EventKind::ApprovalGiven(_)
             | EventKind::ApprovalDenied(_)
             | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait)
+            | EventKind::Suspended
             | EventKind::Resumed(_) => {}
         }
     }

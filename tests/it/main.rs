@@ -67,6 +67,8 @@ mod session_contract;
 #[cfg(test)]
 mod show;
 #[cfg(test)]
+mod suspend;
+#[cfg(test)]
 mod tamper;
 #[cfg(test)]
 mod tidy;
