@@ -455,13 +455,11 @@ fn shown(failure: &Failure, whole: Option<&str>, tail: &[u8]) -> String {
     if let Some(shown) = &failure.excerpt {
         return shown.clone();
     }
-    match whole {
-        Some(text) => excerpt(text, place_of(text, &failure.pointer)),
-        None => {
-            let tail = String::from_utf8_lossy(tail);
-            excerpt(&tail, tail.len())
-        }
+    if let Some(text) = whole {
+        return excerpt(text, place_of(text, &failure.pointer));
     }
+    let tail = String::from_utf8_lossy(tail);
+    excerpt(&tail, tail.len())
 }
 
 /// `fault` with the wait that the headers ask for, else with the one that the body asked for.

@@ -58,7 +58,12 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             let next = next_request(view.contract(), action);
             format!("{checks} passed, tools {policy}; {next}")
         }
-        (State::ValidateCalls, State::Execute) => started(view, action),
+        (State::ValidateCalls, State::Execute) => {
+            let refused = action.note.as_deref().map(line);
+            let told = [Some(started(view, action)), refused];
+            let told: Vec<String> = told.into_iter().flatten().collect();
+            told.join("; ")
+        }
         (State::ValidateCalls, _) => action
             .note
             .as_deref()

@@ -221,7 +221,11 @@ async fn a_suspended_run_is_left_from_every_state_and_issues_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let finished = run(folder.path(), &script, &[], asked).await;
         assert!(finished.run.is_suspended(), "{state}");
-        assert_eq!((finished.run.outcome(), finished.run.state()), (None, rests), "{state}");
+        assert_eq!(
+            (finished.run.outcome(), finished.run.state()),
+            (None, rests),
+            "{state}"
+        );
     }
     let script = [
         call("read_file", r#"{"path":"LICENSE"}"#),
@@ -238,7 +242,10 @@ async fn what_is_in_flight_when_a_run_is_suspended_has_its_grace_and_no_more() {
     let script = [HANGS.to_owned()];
     let asked = Watcher::asking(State::Infer, &[Control::Suspend]);
     let finished = run(folder.path(), &script, &[], asked).await;
-    assert_eq!((finished.run.outcome(), finished.elapsed_ms), (None, 10_000));
+    assert_eq!(
+        (finished.run.outcome(), finished.elapsed_ms),
+        (None, 10_000)
+    );
     let folder = tempfile::tempdir().expect("a folder");
     let twice = Watcher::asking(State::Infer, &[Control::Suspend, Control::Suspend]);
     let finished = run(folder.path(), &script, &[], twice).await;

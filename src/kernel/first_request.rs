@@ -80,11 +80,9 @@ impl Machine {
             ("the final instruction", tokens)
         });
         let parts = messages.iter().enumerate().map(part).chain([tools]);
-        let parts: Vec<(&str, u64)> = parts.chain(instruction).collect();
+        let parts: Vec<(&'static str, u64)> = parts.chain(instruction).collect();
         // Of those that weigh the same, the first.
-        parts
-            .rev()
-            .max_by_key(|(_, tokens)| *tokens)
-            .unwrap_or(tools)
+        let largest = parts.into_iter().rev().max_by_key(|(_, tokens)| *tokens);
+        largest.unwrap_or(tools)
     }
 }

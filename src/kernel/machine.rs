@@ -51,6 +51,10 @@ pub(super) enum Verdict {
 
 /// Everything a run is besides its state. Changed by handlers only.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own that semantics names"
+)]
 pub(super) struct Machine {
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) validators: Arc<Validators>,

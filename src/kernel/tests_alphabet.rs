@@ -331,7 +331,7 @@ impl Letter {
                 f.usage = Some(usage(tokens, None));
             }),
             Self::FailsUnknown => fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
-                f.fault.unknown_model = true
+                f.fault.unknown_model = true;
             }),
             Self::Suspended => EventKind::Suspended,
             Self::LimitedFor(ms) => fails(

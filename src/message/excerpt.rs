@@ -42,7 +42,8 @@ fn escaped(one: char) -> String {
         one if one.is_control() || is_invisible(one) => {
             let mut units = [0; 2];
             let units = one.encode_utf16(&mut units).iter();
-            units.map(|unit| format!("\\u{unit:04x}")).collect()
+            let units: Vec<String> = units.map(|unit| format!("\\u{unit:04x}")).collect();
+            units.concat()
         }
         one => one.to_string(),
     }
@@ -68,7 +69,8 @@ mod tests {
 
     #[test]
     fn two_hundred_bytes_around_the_place() {
-        let digits: String = (0..100).map(|n| format!("{n:04}")).collect();
+        let digits: Vec<String> = (0..100).map(|n| format!("{n:04}")).collect();
+        let digits = digits.concat();
         assert_eq!(excerpt(&digits, 200), digits[100..300]);
         assert_eq!(excerpt(&digits, 0), digits[..200]);
         assert_eq!(excerpt(&digits, 10), digits[..200]);

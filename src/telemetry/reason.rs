@@ -41,6 +41,9 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
             let (_, execution) = view.first_malformed()?;
             failures::of_execution(execution)
         }
+        AgentOutcome::FailedValidation if outcome.code == OutcomeCode::Arguments => {
+            view.refused().map(str::to_owned)
+        }
         AgentOutcome::FailedProtocolMalformed | AgentOutcome::FailedValidation => {
             last_failure(view)
         }

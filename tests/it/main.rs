@@ -53,6 +53,8 @@ mod pieces;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
+mod refused;
+#[cfg(test)]
 mod replay_modes;
 #[cfg(test)]
 mod replay_open;

@@ -98,7 +98,13 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
     assert_eq!(count(|event| matches!(event, EventKind::EffectLost(_))), 0);
     desk.ok(&["verify", "r1", "--open"]);
     let asked = desk.ends(&["approve", "r1"], 4).said();
-    let hash = asked.split("blake3     ").nth(1).unwrap().split('\n').next().unwrap();
+    let hash = asked
+        .split("blake3     ")
+        .nth(1)
+        .unwrap()
+        .split('\n')
+        .next()
+        .unwrap();
     desk.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
     assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
     desk.ends(&["replay", "r1"], 0);
@@ -142,7 +148,10 @@ fn a_second_signal_leaves_at_once() {
     desk.wait_for(&mut child, 2);
     terminate(&child);
     desk.wait_for(&mut child, 3);
-    assert!(child.try_wait().unwrap().is_none(), "it waits for its grace");
+    assert!(
+        child.try_wait().unwrap().is_none(),
+        "it waits for its grace"
+    );
     terminate(&child);
     let left = left(child);
     assert_eq!(left.code, 8, "{}", left.said());
@@ -152,8 +161,16 @@ fn a_second_signal_leaves_at_once() {
 #[test]
 fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
     let desk = asking();
-    let told = desk.ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8).said();
-    let hash = told.split("blake3     ").nth(1).unwrap().split('\n').next().unwrap();
+    let told = desk
+        .ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8)
+        .said();
+    let hash = told
+        .split("blake3     ")
+        .nth(1)
+        .unwrap()
+        .split('\n')
+        .next()
+        .unwrap();
     desk.ends(&["resume", "r1", "--no-wait"], 8);
     desk.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
     assert_eq!(desk.ends(&["resume", "r1", "--no-wait"], 0).out, "said\n");
@@ -164,11 +181,18 @@ fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
 fn resuming_a_run_that_has_ended_tells_its_result_again() {
     let desk = Desk::new();
     desk.script("tool_policy: optional\n", &[&says("said")]);
-    let first = desk.ends(&["run", "c.yaml", "--run-id", "r1", "--json"], 0).document();
+    let first = desk
+        .ends(&["run", "c.yaml", "--run-id", "r1", "--json"], 0)
+        .document();
     assert_eq!(desk.ends(&["resume", "r1", "--json"], 0).document(), first);
     assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
-    desk.script("tool_policy: required\ntools: {builtin: [echo]}\n", &[&says("said")]);
-    let first = desk.ends(&["run", "c.yaml", "--run-id", "r2", "--json"], 1).document();
+    desk.script(
+        "tool_policy: required\ntools: {builtin: [echo]}\n",
+        &[&says("said")],
+    );
+    let first = desk
+        .ends(&["run", "c.yaml", "--run-id", "r2", "--json"], 1)
+        .document();
     assert_eq!(first["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
     assert_eq!(desk.ends(&["resume", "r2", "--json"], 1).document(), first);
 }

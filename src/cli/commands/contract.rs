@@ -158,6 +158,10 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         contract.contract_hash()
     );
     home.screen.out(&out)?;
+    for warning in &report.warnings {
+        home.screen
+            .write_err(&format!("warning: {}\n", line(warning)));
+    }
     for unsent in &report.unsent {
         home.screen.write_err(&format!(
             "note: targets.{}: not sent, the protocol has no place for it: {}\n",

@@ -212,7 +212,7 @@ const AT_ONCE: Duration = Duration::from_millis(500);
 /// What became of a run that was driven.
 enum Driven {
     /// Ended, or suspended in good order.
-    Finished(driver::Finished),
+    Finished(Box<driver::Finished>),
     /// Left at once.
     Left,
 }
@@ -315,7 +315,7 @@ async fn drive(
     loop {
         let ask = tokio::select! {
             biased;
-            finished = &mut driving => return finished.map(Driven::Finished),
+            finished = &mut driving => return Ok(Driven::Finished(Box::new(finished?))),
             () = until(leaves_at) => return Ok(Driven::Left),
             signal = signals.next() => match signal {
                 Asked::Interrupt if interrupts == 0 => {
