@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn in_what_is_no_json_it_is_where_that_ends() {
-        assert_eq!(place_of("{\"a\":\n 1,}", "/a"), 10);
+        assert_eq!(place_of("{\"a\":\n 1,}", "/a"), 9);
         assert_eq!(place_of("", "/a"), 0);
         assert_eq!(place_of("{\"a\":", ""), 4);
     }

@@ -236,22 +236,6 @@ async fn a_suspended_run_is_left_from_every_state_and_issues_nothing() {
     assert_eq!(end, "COMPLETED_WITH_TOOLS (final_message)", "it has ended");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_in_flight_when_a_run_is_suspended_has_its_grace_and_no_more() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let script = [HANGS.to_owned()];
-    let asked = Watcher::asking(State::Infer, &[Control::Suspend]);
-    let finished = run(folder.path(), &script, &[], asked).await;
-    assert_eq!(
-        (finished.run.outcome(), finished.elapsed_ms),
-        (None, 10_000)
-    );
-    let folder = tempfile::tempdir().expect("a folder");
-    let twice = Watcher::asking(State::Infer, &[Control::Suspend, Control::Suspend]);
-    let finished = run(folder.path(), &script, &[], twice).await;
-    assert_eq!((finished.run.outcome(), finished.elapsed_ms), (None, 0));
-}
-
 /// Two calls of a tool that never answers, in one message; the second must wait for the first.
 fn two_calls_that_never_end() -> String {
     let one = |id: &str| {
