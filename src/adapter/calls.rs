@@ -12,7 +12,7 @@ pub(super) const MAX_CALLS: usize = 128;
 /// The step of a call whose arguments could not be read.
 pub(super) const CALL_DROPPED: &str = "call_dropped";
 
-/// A call as its pieces gave it, before it is judged.
+/// A call as its pieces gave it, before it is validated.
 #[derive(Debug, Default)]
 pub(super) struct GatheredCall {
     /// The text of the arguments; where a protocol has a rule for a call without arguments, that rule has been applied.
@@ -37,7 +37,7 @@ pub(super) struct CallFields {
 
 /// The calls of a message that passed.
 #[derive(Debug, Default)]
-pub(super) struct Judged {
+pub(super) struct ValidCalls {
     pub calls: Vec<ToolInvocation>,
     /// What had to be repaired or left out, where something had to.
     pub repair: Option<Repair>,
@@ -46,7 +46,7 @@ pub(super) struct Judged {
 /// What became of the text of one call's arguments.
 enum Text {
     Read(ObjectText),
-    Mended(ObjectText, Vec<&'static str>),
+    Repaired(ObjectText, Vec<&'static str>),
     /// Nobody can say what was meant, and the calls beside it need not suffer for that.
     Dropped(FailureCode),
 }
@@ -57,12 +57,12 @@ enum Text {
 ///
 /// Where `rules` let it, a call without such arguments is kept as one that is answered and never run, as long as another call
 /// of the message is whole.
-pub(super) fn judge(
+pub(super) fn validate(
     calls: Vec<GatheredCall>,
     fields: &CallFields,
     model: &str,
     rules: Rules,
-) -> Result<Judged, Failure> {
+) -> Result<ValidCalls, Failure> {
     if let Some(beyond) = calls.get(MAX_CALLS) {
         let pointer = beyond.pointer.as_str();
         let failure = Failure::new(FailureCode::TooManyCalls, pointer);
@@ -76,7 +76,7 @@ pub(super) fn judge(
             return Err(failure.around(&call.id, 0));
         }
     }
-    let mut judged = Judged::default();
+    let mut validated = ValidCalls::default();
     let mut first_dropped = None;
     let last = calls.len().saturating_sub(1);
     for (at, call) in calls.into_iter().enumerate() {
@@ -89,10 +89,10 @@ pub(super) fn judge(
         };
         let (arguments, fault) = match text_of(&call, fields, rules, repairs)? {
             Text::Read(arguments) => (arguments, None),
-            Text::Mended(arguments, steps) => {
+            Text::Repaired(arguments, steps) => {
                 let repaired = arguments.as_str();
                 note(
-                    &mut judged.repair,
+                    &mut validated.repair,
                     &place,
                     (&call.arguments, repaired),
                     &steps,
@@ -101,7 +101,7 @@ pub(super) fn judge(
             }
             Text::Dropped(code) => {
                 note(
-                    &mut judged.repair,
+                    &mut validated.repair,
                     &place,
                     (&call.arguments, ""),
                     &[CALL_DROPPED],
@@ -118,7 +118,7 @@ pub(super) fn judge(
         } else {
             call.id
         };
-        judged.calls.push(ToolInvocation {
+        validated.calls.push(ToolInvocation {
             arguments,
             fault,
             id,
@@ -128,8 +128,8 @@ pub(super) fn judge(
         });
     }
     match first_dropped {
-        Some(failure) if judged.calls.iter().all(|call| call.fault.is_some()) => Err(failure),
-        _ => Ok(judged),
+        Some(failure) if validated.calls.iter().all(|call| call.fault.is_some()) => Err(failure),
+        _ => Ok(validated),
     }
 }
 
@@ -185,7 +185,7 @@ fn repaired(fault: ObjectFault, text: &str) -> Option<Text> {
         ObjectFault::InvalidJson { .. } | ObjectFault::NotObject
     );
     let mended = has_a_form.then(|| repair(text)).flatten()?;
-    Some(Text::Mended(mended.object, mended.steps))
+    Some(Text::Repaired(mended.object, mended.steps))
 }
 
 /// Records what became of the text at `place`, as it came and as it was read; those of several calls stand in one record, a

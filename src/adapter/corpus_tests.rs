@@ -144,7 +144,7 @@ fn every_recorded_response_gets_one_verdict_however_it_is_split() {
     }
 }
 
-/// Without strict mode a record is judged as under it, or its calls that can be read are kept; what was cut is never among them.
+/// Without strict mode a record is validated as under it, or its calls that can be read are kept; what was cut is never among them.
 #[test]
 fn without_strict_mode_only_the_whole_calls_of_one_recording_are_won() {
     let mut won = Vec::new();

@@ -2,6 +2,7 @@ use super::documents::Documents;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form, Framing};
 use super::frames::{Frame, Frames};
+use super::lines_body::LinesBody;
 use super::parameter_types::ParameterTypes;
 use super::place::place_of;
 use super::retry_after::retry_after_ms;
@@ -32,7 +33,7 @@ pub(super) struct Limits {
 }
 
 /// What a response's bytes are pushed into, whatever its protocol.
-pub(super) trait Judge: std::fmt::Debug + Send {
+pub(super) trait PushDecoder: std::fmt::Debug + Send {
     /// Takes the next bytes of the body.
     fn push(&mut self, bytes: &[u8]);
     /// Whether nothing that may still arrive can change the message.
@@ -69,6 +70,8 @@ enum Body {
     Undecided(Vec<u8>),
     /// One JSON document, or something that is none.
     Document(Vec<u8>),
+    /// One JSON document after another.
+    Lines(LinesBody),
     /// Events.
     Stream(SseSplitter),
     /// The body of a response whose status says that it is no answer.
@@ -126,7 +129,12 @@ impl<F: Fold + Send> Decoder<F> {
                 kept.extend_from_slice(bytes);
                 if let Some(is_document) = is_document(kept, F::FRAMING) {
                     let kept = std::mem::take(kept);
-                    if is_document {
+                    if is_document && is_lines(&kept, F::FRAMING) {
+                        let kept = kept.strip_prefix(BOM).unwrap_or(&kept);
+                        let mut lines = LinesBody::default();
+                        lines.push(kept, &mut self.fold);
+                        self.body = Body::Lines(lines);
+                    } else if is_document {
                         self.body = Body::Document(kept);
                     } else {
                         self.body = Body::Stream(SseSplitter::new(self.limits.line_bytes));
@@ -135,6 +143,7 @@ impl<F: Fold + Send> Decoder<F> {
                 }
             }
             Body::Document(kept) | Body::Error(kept) => kept.extend_from_slice(bytes),
+            Body::Lines(lines) => lines.push(bytes, &mut self.fold),
             Body::Stream(_) => self.stream(bytes),
         }
     }
@@ -147,8 +156,7 @@ impl<F: Fold + Send> Decoder<F> {
                 self.frames(body);
                 Some(Form::Piece)
             }
-            (Framing::Lines, Some(b'{')) => Some(self.documents(body, false)),
-            (Framing::Array, Some(b'[')) => Some(self.documents(body, true)),
+            (Framing::Array, Some(b'[')) => Some(self.array(body)),
             (_, Some(b'{')) => {
                 let taken = std::str::from_utf8(body)
                     .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))
@@ -165,19 +173,14 @@ impl<F: Fold + Send> Decoder<F> {
         }
     }
 
-    /// Takes the documents of a body that holds several.
-    fn documents(&mut self, body: &[u8], in_array: bool) -> Form {
+    /// Takes the documents of a body that is an array of them.
+    fn array(&mut self, body: &[u8]) -> Form {
         let Ok(text) = std::str::from_utf8(body) else {
             let failure = Failure::new(FailureCode::BodyInvalidJson, "");
             self.fold.progress().fail(failure);
             return Form::Piece;
         };
-        let documents = if in_array {
-            Documents::array(text)
-        } else {
-            Documents::lines(text)
-        };
-        for document in documents {
+        for document in Documents::array(text) {
             let taken = document.and_then(|text| {
                 let taken = self.fold.take(text, Form::Piece);
                 taken.map_err(|failure| failure.in_document(text))
@@ -374,8 +377,8 @@ impl<F: Fold + Send> Decoder<F> {
     }
 }
 
-impl<F: Fold + Send> Judge for Decoder<F> {
-    /// Takes the next bytes. Those within the bound are judged before those beyond it count, so that the verdict does
+impl<F: Fold + Send> PushDecoder for Decoder<F> {
+    /// Takes the next bytes. Those within the bound are validated before those beyond it count, so that the verdict does
     /// not depend on which of them arrived together.
     fn push(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
@@ -431,6 +434,10 @@ impl<F: Fold + Send> Judge for Decoder<F> {
                     None => return self.no_answer(NOT_AN_OBJECT),
                 }
             }
+            Body::Lines(lines) => {
+                lines.finish(&mut self.fold);
+                Form::Piece
+            }
             Body::Stream(splitter) => {
                 let known = splitter.saw_field();
                 match splitter.tail() {
@@ -479,6 +486,12 @@ fn at_the_end(failure: Failure) -> Failure {
         }
         _ => failure,
     }
+}
+
+/// Whether a body that is a document is the first of several.
+fn is_lines(body: &[u8], framing: Framing) -> bool {
+    let body = body.strip_prefix(BOM).unwrap_or(body);
+    framing == Framing::Lines && body.trim_ascii_start().first() == Some(&b'{')
 }
 
 /// Whether the body is a document (JSON, markup, binary frames) and not an event stream; none until its first byte that is

@@ -33,6 +33,11 @@ impl<'a> Documents<'a> {
         }
     }
 
+    /// What follows the documents so far.
+    pub(super) const fn rest(&self) -> &'a str {
+        self.rest
+    }
+
     /// What stands before the next document; true where there is none.
     fn at_end(&mut self) -> Result<bool, FailureCode> {
         self.rest = self.rest.trim_start();

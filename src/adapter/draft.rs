@@ -1,4 +1,4 @@
-use super::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
+use super::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use super::fold::{Failure, Folded};
 use super::rules::Rules;
 use crate::message::{
@@ -20,9 +20,9 @@ pub(super) struct Draft {
     signed: bool,
 }
 
-/// Who judged, who was asked, and who answered.
+/// Who validated, who was asked, and who answered.
 #[derive(Debug)]
-pub(super) struct Parties<'a> {
+pub(super) struct ResponseOrigin<'a> {
     pub asked: &'a str,
     pub answered: Option<&'a str>,
     pub rules: Rules,
@@ -91,17 +91,17 @@ impl Draft {
     }
 
     /// The message, or the first rule that one of its calls breaks.
-    pub(super) fn finish(self, fields: &CallFields, parties: &Parties<'_>) -> Folded {
-        let model = parties.answered.unwrap_or(parties.asked);
-        let Judged { calls, repair } = match judge(self.calls, fields, model, parties.rules) {
-            Ok(judged) => judged,
+    pub(super) fn finish(self, fields: &CallFields, origin: &ResponseOrigin<'_>) -> Folded {
+        let model = origin.answered.unwrap_or(origin.asked);
+        let ValidCalls { calls, repair } = match validate(self.calls, fields, model, origin.rules) {
+            Ok(validated) => validated,
             Err(failure) => return Folded::Rejected(failure),
         };
         // A refusal is the only thing some models say: for people, it never passes as an answer.
         let refused = self.content.is_empty() && !self.refusal.is_empty();
         let trace = (self.signed && !refused).then(|| ReasoningTrace {
-            adapter_version: parties.version.to_owned(),
-            model: parties.asked.to_owned(),
+            adapter_version: origin.version.to_owned(),
+            model: origin.asked.to_owned(),
             parts: self.parts,
         });
         let message = AgentMessage {

@@ -182,6 +182,20 @@ pub(super) fn check(version: &str, body: impl AsRef<[u8]>, expect: &str) {
     );
 }
 
+/// The text of a message as far as it has arrived, after each piece.
+pub(super) fn arriving(version: &str, body: &str, piece: usize) -> Vec<String> {
+    let meta = ResponseMeta {
+        status: 200,
+        ..ResponseMeta::default()
+    };
+    let mut decoder = Adapter::by_version(version).unwrap().decoder(meta, "m");
+    let texts = body.as_bytes().chunks(piece).map(|bytes| {
+        decoder.push(bytes);
+        decoder.text().unwrap_or_default().to_owned()
+    });
+    texts.collect()
+}
+
 /// The message of a response.
 pub(super) fn message(version: &str, body: &str) -> AgentMessage {
     match decode(version, [body.as_bytes()]) {

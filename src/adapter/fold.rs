@@ -95,6 +95,10 @@ impl Progress {
         self.failure.get_or_insert(failure);
     }
 
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// Takes an error that the server reported, in a document of the protocol or beside them.
     pub(super) fn report(&mut self, report: ErrorReport) {
         self.fault.get_or_insert(report);

@@ -61,13 +61,13 @@ impl Kept {
         conversation: &[Arc<AgentMessage>],
         notices: &[AgentMessage],
         render: impl Fn(&[Arc<AgentMessage>], &AgentMessage) -> Vec<u8>,
-    ) -> Said<'_> {
+    ) -> RenderedRequest<'_> {
         self.keep(conversation, &render);
         let notices = notices.iter().map(|notice| Chunk {
             bytes: render(conversation, notice),
             side: Side::of(notice.role),
         });
-        Said {
+        RenderedRequest {
             notices: notices.collect(),
             kept: self,
         }
@@ -87,12 +87,12 @@ pub(super) fn common<T>(
 
 /// What one request says, rendered.
 #[derive(Debug)]
-pub(super) struct Said<'k> {
+pub(super) struct RenderedRequest<'k> {
     kept: &'k Kept,
     notices: Vec<Chunk>,
 }
 
-impl Said<'_> {
+impl RenderedRequest<'_> {
     /// The rendered messages that say something.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
         let kept = self.kept.0.iter().map(|(_, chunk)| chunk);
@@ -156,14 +156,14 @@ pub(super) fn name_of<'m>(before: &'m [Arc<AgentMessage>], id: &str) -> &'m str 
 
 /// The model that requests go to: whose reasoning may go back to it.
 #[derive(Debug)]
-pub(super) struct Addressee {
+pub(super) struct TargetModel {
     adapter_version: String,
     model: String,
     /// Whether no other provider of the contract has the same adapter and model: else a trace does not say whose it is.
     is_unique: bool,
 }
 
-impl Addressee {
+impl TargetModel {
     pub(super) fn of(terms: &Terms, target: &TargetTerms) -> Self {
         let same = |other: &TargetTerms| {
             other.adapter_version == target.adapter_version && other.model == target.model
@@ -206,7 +206,7 @@ pub(super) enum SentPart<'m> {
 }
 
 /// The parts of a message of the model: with its own reasoning where that goes back to it, else text and then calls.
-pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &Addressee) -> Vec<SentPart<'m>> {
+pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &TargetModel) -> Vec<SentPart<'m>> {
     let Some(trace) = to.own(message) else {
         let text = Some(SentPart::Text(&message.content, None));
         let calls = message.tool_calls.iter();

@@ -36,6 +36,7 @@ mod function_tool;
 mod gemini;
 mod json;
 mod kept;
+mod lines_body;
 mod local_hermes;
 mod marks;
 mod ollama;

@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 /// Whether argument text that is no JSON object may be repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Repairs {
-    /// Every text is judged as it came: strict mode, and wherever no contract says otherwise.
+    /// Every text is validated as it came: strict mode, and wherever no contract says otherwise.
     #[default]
     Never,
     /// What has one meaning only is repaired, and the message is recovered.
@@ -37,7 +37,7 @@ pub(super) fn repair(text: &str) -> Option<Repaired> {
         let steps = vec!["arguments_unquoted"];
         return Some(Repaired { object, steps });
     }
-    let mut mender = Mender::default();
+    let mut mender = JsonWriter::default();
     let text = mender.without_fence(text);
     let from = text.find('{')?;
     let (before, object) = text.split_at(from);
@@ -83,7 +83,7 @@ enum Last {
 
 /// Writes a text token by token as JSON has it.
 #[derive(Debug, Default)]
-struct Mender {
+struct JsonWriter {
     last: Last,
     /// The closing brackets that are awaited.
     open: Vec<char>,
@@ -91,7 +91,7 @@ struct Mender {
     steps: Vec<&'static str>,
 }
 
-impl Mender {
+impl JsonWriter {
     fn note(&mut self, step: &'static str) {
         if !self.steps.contains(&step) {
             self.steps.push(step);

@@ -1,4 +1,4 @@
-use super::decoder::{Decoder, Judge};
+use super::decoder::{Decoder, PushDecoder};
 use super::fold::Fold;
 use super::parameter_types::ParameterTypes;
 use super::protocol::Protocol;
@@ -24,7 +24,7 @@ struct Head<'a> {
 /// headers: servers get content types wrong, and the stored bytes alone must decode to the same verdict in a replay.
 /// The verdict depends on the concatenated bytes only, never on where they were split.
 #[derive(Debug)]
-pub struct ResponseDecoder(Box<dyn Judge>);
+pub struct ResponseDecoder(Box<dyn PushDecoder>);
 
 impl ResponseDecoder {
     pub(super) fn new(protocol: Protocol, rules: Rules, meta: ResponseMeta, model: &str) -> Self {

@@ -5,7 +5,7 @@ use super::repair::Repairs;
 /// Whether the contract lets a decoder repair, and whether the output was cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Whether the output is known to have been cut: then its last call is judged as it came.
+    /// Whether the output is known to have been cut: then its last call is validated as it came.
     pub is_cut: bool,
     pub repairs: Repairs,
 }

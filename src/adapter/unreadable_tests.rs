@@ -8,7 +8,7 @@ use super::fixture::{decoded_in_pieces, events, verdict};
 use crate::message::{AdapterStatus, FailureCode, ProtocolAdapterResult};
 
 /// The verdict, the same in one piece and byte by byte.
-fn judged(version: &str, body: &str, strict: bool) -> Decoded {
+fn validated(version: &str, body: &str, strict: bool) -> Decoded {
     let whole = decoded_in_pieces(version, body, strict, usize::MAX);
     assert_eq!(
         decoded_in_pieces(version, body, strict, 1),
@@ -108,9 +108,9 @@ fn a_call_that_cannot_be_read_does_not_take_the_others_with_it_but_under_strict(
     ] {
         for (name, pattern, body) in bodies(&["{\"a\":0}", bad, " {} "]) {
             let version = format!("{name}/1");
-            let strict = verdict(&judged(&version, &body, true));
+            let strict = verdict(&validated(&version, &body, true));
             assert!(strict.starts_with(code.as_str()), "{version} {strict}");
-            let result = message(judged(&version, &body, false));
+            let result = message(validated(&version, &body, false));
             assert_eq!(result.status, AdapterStatus::Recovered, "{version} {bad}");
             let repair = result.repair.unwrap();
             assert_eq!(repair.original, bad, "{version}");
@@ -138,7 +138,7 @@ fn a_message_of_which_no_call_can_be_read_is_rejected_in_every_mode() {
     for (name, pattern, body) in bodies(&["null", "[]"]) {
         for strict in [true, false] {
             let version = format!("{name}/1");
-            let found = verdict(&judged(&version, &body, strict));
+            let found = verdict(&validated(&version, &body, strict));
             let expect = if name.contains('+') {
                 "ARGS_NOT_OBJECT /choices/0/message/content".to_owned()
             } else {
@@ -157,7 +157,7 @@ fn a_flaw_of_the_message_rejects_it_in_every_mode() {
         let body =
             json!({"choices": [{"message": {"tool_calls": calls}, "finish_reason": "stop"}]});
         for strict in [true, false] {
-            let found = verdict(&judged("openai-chat/1", &body.to_string(), strict));
+            let found = verdict(&validated("openai-chat/1", &body.to_string(), strict));
             assert!(found.starts_with(expect), "{found}");
         }
     };
@@ -177,7 +177,7 @@ fn a_flaw_of_the_message_rejects_it_in_every_mode() {
         r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"b","name":"f"}}"#,
         r#"{"type":"message_stop"}"#,
     ]);
-    let found = verdict(&judged("anthropic-messages/1", &open, false));
+    let found = verdict(&validated("anthropic-messages/1", &open, false));
     assert_eq!(found, "STREAM_INCOMPLETE /content/1");
 }
 
@@ -186,9 +186,9 @@ fn the_last_call_of_a_cut_output_is_the_only_one_that_is_lost() {
     let input =
         |n: u8| json!({"type": "tool_use", "id": format!("c{n}"), "name": "f", "input": {"n": n}});
     let body = json!({"content": [input(1), input(2)], "stop_reason": "max_tokens"}).to_string();
-    let strict = verdict(&judged("anthropic-messages/1", &body, true));
+    let strict = verdict(&validated("anthropic-messages/1", &body, true));
     assert_eq!(strict, "ARGS_INVALID_JSON /content/1/input");
-    let calls = message(judged("anthropic-messages/1", &body, false));
+    let calls = message(validated("anthropic-messages/1", &body, false));
     let calls = calls.canonical_message.unwrap().tool_calls;
     let faults: Vec<_> = calls.iter().map(|call| call.fault).collect();
     assert_eq!(faults, [None, Some(FailureCode::ArgsInvalidJson)]);
@@ -202,7 +202,7 @@ fn null_in_the_place_of_arguments_is_no_object_unless_the_protocol_says_that_it_
         let body = body.to_string();
         for strict in [true, false] {
             let version = format!("{name}/1");
-            let found = verdict(&judged(&version, &body, strict));
+            let found = verdict(&validated(&version, &body, strict));
             assert_eq!(found, expect, "{version} {body}");
         }
     };
@@ -254,7 +254,7 @@ fn a_null_that_begins_a_stream_stands_for_what_comes_after_it() {
         ])
     };
     let check = |pieces: &str, expect: &str| {
-        let found = verdict(&judged("anthropic-messages/1", &stream(pieces), true));
+        let found = verdict(&validated("anthropic-messages/1", &stream(pieces), true));
         assert_eq!(found, expect);
     };
     check(r#"{"type":"ping"}"#, "End:  [a f {}]");
@@ -272,9 +272,9 @@ fn the_embedded_model_loses_one_call_and_not_all() {
         json!({"text": text}),
         json!({"stop": "end", "usage": {"input": 1, "output": 1}})
     );
-    let strict = verdict(&judged("local-hermes/1", &body, true));
+    let strict = verdict(&validated("local-hermes/1", &body, true));
     assert_eq!(strict, "ARGS_NOT_OBJECT /tool_calls/1");
-    let result = message(judged("local-hermes/1", &body, false));
+    let result = message(validated("local-hermes/1", &body, false));
     assert_eq!(result.status, AdapterStatus::Recovered);
     let calls = result.canonical_message.unwrap().tool_calls;
     assert_eq!(calls[0].fault, None);

@@ -11,17 +11,24 @@ use super::commands;
 use super::error::{CliError, SystemFault};
 use super::exit::Exit;
 use super::home::Home;
+use super::interrupts;
 use super::log;
 use super::not_begun::print_result;
 use super::progress::watched;
 use super::screen::Screen;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
+use crate::tools::{SUPERVISE_COMMAND, supervise};
 
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(on_panic));
+    // Before anything is read: what a supervisor runs has the server's environment and streams.
+    if let Some(supervised) = supervised(std::env::args_os()) {
+        return supervise(supervised);
+    }
+    interrupts::watch();
     let environment = Environment::new(|name| std::env::var(name).ok());
     let screen = Screen::of_process(&environment);
     let given: Vec<OsString> = std::env::args_os().collect();
@@ -49,6 +56,12 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
+/// The program and the arguments that this process is to supervise, if it is one that does.
+fn supervised(mut given: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    let command = given.nth(1)?;
+    (command == SUPERVISE_COMMAND).then(|| given.collect())
+}
+
 fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, CliError> {
     log::start(&environment)?;
     let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
@@ -72,6 +85,9 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     if let Ok(folder) = home.models_folder() {
         home.environment = home.environment.with_models(folder);
     }
+    if let (Ok(keys), Ok(withheld)) = (home.keys(), home.withheld()) {
+        home.environment = home.environment.with_state(keys, withheld);
+    }
     if let Ok(program) = std::env::current_exe() {
         home.environment = home.environment.with_program(program);
     }
@@ -94,9 +110,12 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::List(args) => commands::list::list(&home, &args),
         Command::Import(args) => commands::import::import(&home, &args),
         Command::Erase(args) => commands::erase::erase(&home, &args),
+        Command::Delete(args) => commands::delete::delete(&home, &args),
+        Command::Prune(args) => commands::delete::prune(&home, &args),
         Command::Migrate(args) => commands::migrate::migrate(&home, &args),
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),
+        Command::Tools(args) => commands::tools::tools(&home, &args),
         Command::Machine(args) => commands::machine::machine(&home, &args),
         Command::Key(command) => commands::key::key(&home, &command),
         Command::Log(command) => commands::log::log(&home, &command),

@@ -1,7 +1,9 @@
+mod contract;
 mod corpus;
 mod doctor;
 mod evidence;
 mod init;
+mod list;
 mod model;
 mod profile;
 mod replay;
@@ -11,10 +13,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use self::contract::{ContractArgs, ContractCheckArgs, ContractCommand, ToolsArgs};
 pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 pub(super) use self::doctor::DoctorArgs;
-pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
+pub(super) use self::evidence::{
+    DeleteArgs, EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs, PruneArgs,
+};
 pub(super) use self::init::InitArgs;
+pub(super) use self::list::ListArgs;
 pub(super) use self::model::{ModelCommand, ProveArgs, PullArgs};
 pub(super) use self::profile::ProfileCommand;
 pub(super) use self::replay::{LiveArg, ReplayArgs};
@@ -73,11 +79,17 @@ pub(super) enum Command {
     Import(ImportArgs),
     /// Erase bytes that a run names, and leave a signed tombstone
     Erase(EraseArgs),
+    /// Delete a run for good, and leave its leaf in the log and a signed note of it
+    Delete(DeleteArgs),
+    /// Delete the runs that are older than an age
+    Prune(PruneArgs),
     /// Bring the store of an older build to the newest format
     Migrate(MigrateArgs),
     /// Look at a contract without running it
     #[command(subcommand)]
     Contract(ContractCommand),
+    /// List the tools that a contract has: names, servers, arguments, pins
+    Tools(ToolsArgs),
     /// Print the state machine
     Machine(MachineArgs),
     /// Make, show or replace the key that signs checkpoints
@@ -187,6 +199,9 @@ pub(super) struct ResumeArgs {
     /// Change a value of the file, after the changes that the run was begun with; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) sets: Vec<String>,
+    /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(super) pins: Vec<PathBuf>,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(super) json: bool,
@@ -381,19 +396,6 @@ pub(super) struct ShowForm {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ListArgs {
-    /// Print one JSON document
-    #[arg(long)]
-    pub(super) json: bool,
-    /// Only runs that have no end yet: in progress, or to be resumed
-    #[arg(long)]
-    pub(super) open: bool,
-    /// How many runs
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(super) limit: usize,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     /// A run's name, the beginning of it, `last`, or (but for jsonl) a transcript file
     #[arg(value_name = "RUN|FILE")]
@@ -426,40 +428,6 @@ pub(super) enum ExportFormat {
     Atif,
     /// The narrated run with its timings, for players of terminal sessions
     Cast,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum ContractCommand {
-    /// Find what is wrong with a contract file
-    Check(ContractCheckArgs),
-    /// Print the contract that the file gives, with every default filled in
-    Show(ContractArgs),
-    /// Print the hash of that contract
-    Hash(ContractArgs),
-    /// Print the JSON Schema of contract files, for editors
-    Schema,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ContractArgs {
-    /// The contract file (YAML or JSON)
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-    /// Change a value of the file, such as max_turns=3; may be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(super) sets: Vec<String>,
-    /// Start the file's tool servers to pin what they offer
-    #[arg(long)]
-    pub(super) start_servers: bool,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ContractCheckArgs {
-    #[command(flatten)]
-    pub(super) contract: ContractArgs,
-    /// Print one JSON document, also where the file is faulty
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -11,7 +11,7 @@ use crate::contract::{ChangedError, SpecErrors};
 use crate::driver::{DriverError, KeyFileError};
 use crate::inference::{ModelStoreError, PullError};
 use crate::replay::ForkFault;
-use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
 use crate::telemetry::BillingFault;
 
 mod advice;
@@ -64,6 +64,9 @@ pub(super) enum CliError {
     /// A blob was not erased.
     #[error(transparent)]
     Erase(#[from] EraseError),
+    /// A run cannot be deleted.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
     /// A file was not imported.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -176,6 +179,7 @@ impl CliError {
             Self::Home(fault) => fault,
             Self::Store(fault) => fault,
             Self::Erase(fault) => fault,
+            Self::Remove(fault) => fault,
             Self::Import(fault) => fault,
             Self::Migrate(fault) => fault,
             Self::Export(fault) => fault,

@@ -2,6 +2,9 @@
 //! or reorder what stands beside it.
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 /// One line: line feeds and tabs are escaped too.
 pub(super) fn line(text: &str) -> String {
@@ -58,24 +61,30 @@ fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Controls, characters that reorder or join what stands beside them, characters without a shape, tags.
+/// A character that a terminal does not show as it stands, by its Unicode properties: controls, formats (directions, joiners, tags),
+/// what may be ignored (variation selectors, fillers, U+034F), every space but the plain one, private and unassigned
+/// characters. Beside them four that are blank by shape alone: U+2800, U+FFFC, U+1D159, U+16FE4.
+static UNSEEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u{2800}\u{FFFC}\u{1D159}\u{16FE4}--\x20]",
+    )
+    .ok()
+});
+
 fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}'
-                | '\u{61c}'
-                | '\u{115f}'
-                | '\u{1160}'
-                | '\u{180e}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{3164}'
-                | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}'
-        )
+    if c.is_ascii() {
+        return c.is_control();
+    }
+    // The pattern is fixed and compiles; without it nothing foreign would be shown as it stands.
+    UNSEEN
+        .as_ref()
+        .is_none_or(|unseen| unseen.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
+/// Whether a text holds characters that a terminal does not show.
+pub(super) fn hides(text: &str) -> bool {
+    text.chars()
+        .any(|c| !matches!(c, '\n' | '\r' | '\t') && is_unsafe(c))
 }
 
 #[cfg(test)]
@@ -101,6 +110,46 @@ mod tests {
             "a\u{200b}b\u{feff}\u{e0041}",
             "a\\u{200b}b\\u{feff}\\u{e0041}",
         );
+    }
+
+    #[test]
+    fn what_a_terminal_does_not_show_is_written_out() {
+        for hidden in [
+            '\u{a0}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{17b4}',
+            '\u{180b}',
+            '\u{2003}',
+            '\u{2064}',
+            '\u{206a}',
+            '\u{2800}',
+            '\u{3000}',
+            '\u{3164}',
+            '\u{e000}',
+            '\u{fe00}',
+            '\u{fe0f}',
+            '\u{ffa0}',
+            '\u{fff0}',
+            '\u{fffc}',
+            '\u{16fe4}',
+            '\u{1d159}',
+            '\u{1d173}',
+            '\u{e0001}',
+            '\u{e0100}',
+            '\u{e01ef}',
+            '\u{f0000}',
+        ] {
+            let text = format!("a{hidden}b");
+            check(&text, &format!("a\\u{{{:x}}}b", u32::from(hidden)));
+            assert!(hides(&text), "{text:?}");
+        }
+        for plain in ["a b", "naïve Ω 漢字 🦀", "हिन्दी ไทย עברית", "a\n\tb\r\n"]
+        {
+            assert!(!hides(plain), "{plain:?}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use directories::ProjectDirs;
 
 use super::args::{AccountingArgs, LOCAL_KEY};
 use super::clock::unix_ms;
-use super::error::{CliError, HomeFault, TrustFault};
+use super::error::{CliError, HomeFault, TranscriptFault, TrustFault};
 use super::live::Live;
 use super::recorded::Source;
 use super::screen::Screen;
@@ -15,8 +15,9 @@ use crate::config::{Layers, Places};
 use crate::driver::{Environment, KeyFolder};
 use crate::message::RunId;
 use crate::session::RedactionKey;
-use crate::store::{Durability, Store, StoreError, StoreReader};
+use crate::store::{Durability, Store, StoreError, StoreReader, private_folder};
 use crate::telemetry::BillingFile;
+use crate::tools::Withheld;
 use crate::transcript::{KeyRing, ParentFound, Pin, PublicKey, SecretKey, Trust};
 
 /// How many generations of forks are looked at; a longer line is none that people make.
@@ -106,6 +107,20 @@ impl Home {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))
     }
 
+    /// What no built-in tool reads: the state folder and the files of the store, wherever they are.
+    pub(super) fn withheld(&self) -> Result<Withheld, CliError> {
+        let store = self.store_path()?;
+        let beside = ["-wal", "-shm", "-journal", ".locks", ".answers"].map(|ending| {
+            let mut name = store.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        });
+        let mut paths = vec![self.state_folder()?, self.keys()?.path().to_owned(), store];
+        paths.extend(beside);
+        let open = vec![self.demo_folder()?, self.live_folder()?];
+        Ok(Withheld { paths, open })
+    }
+
     /// The key that signs here; it is made at its first use.
     pub(super) fn signer(&self) -> Result<SecretKey, CliError> {
         Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
@@ -189,7 +204,7 @@ impl Home {
     pub(super) fn ready_store(&self) -> Result<PathBuf, CliError> {
         let path = self.store_path()?;
         if let (None, Some(folder)) = (&self.store, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;
@@ -213,7 +228,7 @@ impl Home {
             None => self.state_folder()?.join("accounting.jsonl"),
         };
         if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
-            std::fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;
@@ -266,7 +281,14 @@ impl Home {
             asked: asked.chars().take(80).collect(),
         };
         let reader = self.reader()?.ok_or_else(none)?;
-        Ok(Source::Run(reader.resolve(asked)?, reader))
+        let found = reader.resolve(asked);
+        if let Err(StoreError::NoSuchRun { .. }) = &found
+            && let Some((by, reason)) = reader.deleted(asked, &self.trust(&[], &[], &[])?.keys)?
+        {
+            let run_id = asked.to_owned();
+            return Err(TranscriptFault::Deleted { run_id, by, reason }.into());
+        }
+        Ok(Source::Run(found?, reader))
     }
 
     /// The first run of the line that this one was forked along, itself where it was not forked; none where a run of the line

@@ -10,7 +10,7 @@ use super::escape;
 use super::known;
 use crate::driver::Environment;
 
-/// The variable that turns diagnostics on: a level, or `monolith::room=level` separated by commas.
+/// The variable that turns diagnostics on: a level, or `monolith::module=level` separated by commas.
 const VARIABLE: &str = "MONOLITH_LOG";
 
 /// Writes diagnostics to stderr where the operator asks for them; without the variable there are none.

@@ -1,4 +1,4 @@
-//! The command line: arguments in, text and an exit code out. The only room that prints.
+//! The command line: arguments in, text and an exit code out. The only module that prints.
 //!
 //! Knows the commands (one file each), what is written to which stream, how faults are shown and which exit code they
 //! have (semantics §3), and where runs are kept by default. It decides nothing about a run: it hands a request to the
@@ -24,6 +24,7 @@ mod exit;
 mod found;
 mod home;
 mod html;
+mod interrupts;
 mod known;
 mod live;
 mod log;
@@ -35,5 +36,6 @@ mod recorded;
 mod screen;
 mod standing;
 mod version;
+mod when;
 
 pub use app::main;

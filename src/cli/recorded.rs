@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use super::error::{CliError, TranscriptFault};
 use super::standing::Standing;
-use crate::contract::{ExecutionContract, Validators};
-use crate::kernel::{Event, EventKind, Run};
+use crate::contract::ExecutionContract;
+use crate::kernel::{Fold, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
-use crate::store::{Lineage, RunReader, StoreReader};
+use crate::store::{Lineage, RunReader, StoreReader, open_regular};
 use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
 use crate::view::{DecodedEntry, RunView, Step};
 
@@ -173,26 +173,16 @@ impl Source {
     /// The machine after the recorded events, and the view of its entries; holds no more than a page of them.
     /// `first` is the first run of the line that it was forked along, where that is known.
     pub(super) fn fold(self, first: Option<RunId>) -> Result<(Run, RunView), CliError> {
-        let mut folded: Option<Run> = None;
+        let mut fold: Option<Fold> = None;
         let mut view = self.each_step(|view, entry, _| {
-            match (entry.into_event(), &mut folded) {
-                (
-                    Some(Event {
-                        event: EventKind::RunStarted(started),
-                        ..
-                    }),
-                    None,
-                ) => {
-                    let contract = Arc::clone(view.contract());
-                    let validators = Arc::new(Validators::compile(&contract));
-                    folded = Some(Run::start(contract, validators, *started).0);
-                }
-                (Some(event), Some(run)) => drop(run.step(event)),
-                _ => {}
+            let fold = fold.get_or_insert_with(|| Fold::new(Arc::clone(view.contract())));
+            if let Some(event) = entry.into_event() {
+                drop(fold.take(event));
             }
             Ok(())
         })?;
-        let run = folded.ok_or_else(|| TranscriptFault::Entry {
+        let run = fold.and_then(Fold::into_run);
+        let run = run.ok_or_else(|| TranscriptFault::Entry {
             seq: 0,
             flaw: Flaw::tampered("event", "the start of a run", "none"),
         })?;
@@ -360,7 +350,7 @@ pub(super) fn each_line(
         path: path.to_owned(),
         reason: fault.to_string(),
     };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::new(open_regular(path).map_err(unreadable)?);
     let first = file.fill_buf().map_err(unreadable)?;
     if first.is_empty() || !FIRST_KEYS.iter().any(|key| begins(first, key)) {
         return Err(TranscriptFault::NotATranscript {

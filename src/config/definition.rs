@@ -39,7 +39,9 @@ impl Builder<'_> {
                 "type" | "file" | "reasoning" => self.put(key, key, value)?,
                 "baseUrl" | "base_url" => self.put("base_url", key, value)?,
                 "apiKey" => self.key(value)?,
-                "api_key_env" => self.named("api_key_env", value.layer(), value.value()),
+                "api_key_env" | "base_url_env" => {
+                    self.named(key, value.layer(), value.value());
+                }
                 "headers" => self.later("headers", value),
                 "overrides" => self.renamed("overrides", key, value)?,
                 "models" => self.models(value)?,

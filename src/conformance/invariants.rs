@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::played::Played;
 use super::result;
-use crate::contract::{FINAL_REPORT, ToolPolicy, Validators};
+use crate::contract::{FINAL_REPORT, ToolPolicy};
 use crate::kernel::{
     AgentOutcome, BlockReason, ClosingReason, Effect, EffectRecord, EntryDraft, EntryKind, Event,
-    EventKind, Run, State,
+    EventKind, Fold, State,
 };
 use crate::message::{Role, ToolInvocation};
 use crate::transcript::Chain;
@@ -147,18 +147,12 @@ fn sealed_last(drafts: &[EntryDraft]) -> bool {
 }
 
 fn fold_is_equal(played: &Played) -> bool {
-    let contract = played.contract.clone();
-    let validators = Arc::new(Validators::compile(&contract));
+    let contract = Arc::clone(&played.contract);
     let mut chain = Chain::genesis(contract.contract_hash(), played.run_id());
-    let (mut run, first) = Run::start(contract, validators, played.started.clone());
-    let events = played.drafts.iter().skip(1).filter_map(|d| d.event.clone());
+    let mut fold = Fold::new(contract);
     let mut entries = Vec::new();
-    let mut steps = vec![first];
-    for event in events {
-        steps.push(run.step(event));
-    }
-    for effects in &steps {
-        if let Some(Effect::Append(drafts)) = effects.first() {
+    for event in played.drafts.iter().filter_map(|d| d.event.clone()) {
+        if let Some(Effect::Append(drafts)) = fold.take(event).first() {
             entries.extend(drafts.iter().map(|draft| chain.seal(draft)));
         }
     }

@@ -5,12 +5,12 @@ use super::script::{Answer, Body, FaultText, UsageText};
 use super::wire;
 use crate::adapter::xml::Nonce;
 use crate::adapter::{Adapter, ResponseMeta};
-use crate::kernel::{EventKind, InferRequest, InferenceFailed, InferenceReturned};
+use crate::kernel::{EventKind, InferRequest, InferenceReturned};
 use crate::message::{
     AdapterStatus, Digest, FailureCode, InferenceSeq, ProtocolAdapterResult, ProviderFault, Repair,
     Usage,
 };
-use crate::session::{Input, Judged};
+use crate::session::{Arrived, Input, Judged};
 
 impl Drive {
     fn asked(&mut self) -> Result<InferRequest, String> {
@@ -126,19 +126,17 @@ impl Drive {
 
     pub(super) fn fail(&mut self, text: &FaultText) -> Result<(), String> {
         let asked = self.asked()?;
-        let issued = self.session.issued(asked.inference);
-        let request_hash = issued.map(|issued| issued.body);
         let mut fault = ProviderFault::new(text.class, "as the case says");
         fault.retry_after_ms = text.retry_after_ms;
         fault.status = text.status;
-        self.push(EventKind::InferenceFailed(InferenceFailed {
-            fault,
-            gated: false,
-            inference: asked.inference,
-            redacted: false,
-            request_hash,
-            usage: text.usage.map(reported),
-        }))
+        let broken = Arrived::broken(fault);
+        let Some(mut judged) = self.session.judge(asked.inference, broken, None) else {
+            return Err(format!("request {} is not in flight", asked.inference));
+        };
+        if let EventKind::InferenceFailed(failed) = &mut judged.event {
+            failed.usage = text.usage.map(reported);
+        }
+        self.push(judged.event)
     }
 }
 

@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::exact_numbers::inexact_integer_at;
 use super::factory::adapter_of;
 use super::grammar::grammar_faults;
-use super::schema_bounds::{SchemaFault, inexact_integer_at};
+use super::schema_bounds::SchemaFault;
 use super::tokenizer::tokenizer_fault;
 use super::{
     Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms,

@@ -341,16 +341,17 @@ fn tool_output_budget(spec: &ContractSpec) -> ToolOutputBudget {
 fn providers(spec: &ContractSpec) -> BTreeMap<String, ProviderTerms> {
     let one = |(name, given): (&String, &ProviderSpec)| {
         let provider_type = given.provider_type;
+        let in_file = given.base_url_env.is_none();
+        let usual = provider_type.usual_base_url().filter(|_| in_file);
+        let address = given.base_url.as_deref().or(usual);
+        let key_env = address.and_then(|address| provider_type.key_env_at(address));
         let terms = ProviderTerms {
             api_key_env: given
                 .api_key_env
                 .clone()
-                .or_else(|| provider_type.usual_key_env().map(str::to_owned)),
-            base_url: given
-                .base_url
-                .as_deref()
-                .map(recorded_url)
-                .or_else(|| provider_type.usual_base_url().map(str::to_owned)),
+                .or_else(|| key_env.map(str::to_owned)),
+            base_url: address.map(recorded_url),
+            base_url_env: given.base_url_env.clone(),
             file: given.file.clone(),
             header_names: given.headers.keys().cloned().collect(),
             header_variables: variables_of(&given.headers),

@@ -106,22 +106,49 @@ pub(crate) fn recorded_url(url: &str) -> String {
     out
 }
 
-/// What of an address is secret: user, password, and the values of its query, as written.
+/// What of an address is secret: user, password, and the values of its query, as written and as they are meant; each with its name in
+/// the query, or none.
 #[must_use]
-pub(crate) fn url_secrets(url: &str) -> Vec<String> {
+pub(crate) fn url_secrets(url: &str) -> Vec<(Option<&str>, String)> {
     let url = url.split_once('#').map_or(url, |(before, _)| before);
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
     let rest = place.split_once("://").map_or(place, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or_default();
     let user = host.rsplit_once('@').map_or("", |(user, _)| user);
-    let values = query
-        .split('&')
-        .filter_map(|part| Some(part.split_once('=')?.1));
-    let found = user
-        .split(':')
-        .chain(values)
-        .filter(|text| !text.is_empty());
-    found.map(str::to_owned).collect()
+    let user = user.split(':').map(|text| (None, text));
+    let pairs = query.split('&').filter_map(|part| part.split_once('='));
+    let written = user.chain(pairs.map(|(name, value)| (Some(name), value)));
+    let mut found = Vec::new();
+    for (name, text) in written.filter(|(_, text)| !text.is_empty()) {
+        let spaced = text.replace('+', " ");
+        for form in [text.to_owned(), decoded(text), decoded(&spaced)] {
+            if !found.contains(&(name, form.clone())) {
+                found.push((name, form));
+            }
+        }
+    }
+    found
+}
+
+/// A text without its percent-encoding; as it is where it has none that gives text.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|two| str::from_utf8(two).ok());
+        let digits = digits.filter(|two| two.bytes().all(|b| b.is_ascii_hexdigit()));
+        match digits.map(|two| u8::from_str_radix(two, 16)) {
+            Some(Ok(byte)) if *first == b'%' => {
+                bytes.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 #[cfg(test)]
@@ -132,7 +159,8 @@ mod tests {
     fn an_address_keeps_its_place_and_the_names_of_its_query() {
         let check = |url: &str, expect: &str, secrets: &[&str]| {
             assert_eq!(recorded_url(url), expect);
-            assert_eq!(url_secrets(url), secrets, "{url}");
+            let found = url_secrets(url).into_iter().map(|(_, value)| value);
+            assert_eq!(found.collect::<Vec<_>>(), secrets, "{url}");
         };
         check("https://a.b/v1", "https://a.b/v1", &[]);
         check(
@@ -146,6 +174,11 @@ mod tests {
             &["u", "p", "a=b"],
         );
         check("http://u@a.b/x@y", "http://a.b/x@y", &["u"]);
+        check(
+            "http://a.b?k=a%2Fb+c&l=%ff",
+            "http://a.b?k=[SECRET]&l=[SECRET]",
+            &["a%2Fb+c", "a/b+c", "a/b c", "%ff"],
+        );
     }
 
     #[test]

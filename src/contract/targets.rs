@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::BigCount;
 
@@ -67,6 +68,40 @@ impl ProviderType {
             Self::Openrouter => Some("OPENROUTER_API_KEY"),
             Self::Ollama | Self::Local | Self::Scripted => None,
         }
+    }
+
+    /// The hosts of the provider itself. To no other does a key go that the author does not name.
+    #[must_use]
+    pub const fn own_hosts(self) -> &'static [&'static str] {
+        match self {
+            Self::Openai | Self::OpenaiResponses => {
+                &["api.openai.com", "eu.api.openai.com", "us.api.openai.com"]
+            }
+            Self::Anthropic => &["api.anthropic.com"],
+            Self::Google => &["generativelanguage.googleapis.com"],
+            Self::Openrouter => &["openrouter.ai", "eu.openrouter.ai"],
+            Self::Ollama | Self::Local | Self::Scripted => &[],
+        }
+    }
+
+    /// The variable whose value is sent to that address where the author names none: the usual one, to one of the provider's own hosts,
+    /// over TLS, at its usual port. The address is read as the client reads it.
+    ///
+    /// ```
+    /// use monolith::door::ProviderType;
+    ///
+    /// let variable = |url| ProviderType::Openai.key_env_at(url);
+    /// assert_eq!(variable("https://api.openai.com/v1"), Some("OPENAI_API_KEY"));
+    /// assert_eq!(variable("https://api.openai.com@example.org/v1"), None);
+    /// ```
+    #[must_use]
+    pub fn key_env_at(self, address: &str) -> Option<&'static str> {
+        let address = Url::parse(address).ok()?;
+        let own = address
+            .host_str()
+            .is_some_and(|host| self.own_hosts().contains(&host));
+        let direct = address.scheme() == "https" && address.port().is_none();
+        self.usual_key_env().filter(|_| own && direct)
     }
 
     /// Its public address, version included; none where there is no address.
@@ -217,10 +252,14 @@ impl TargetTerms {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderTerms {
-    /// Name of the environment variable that holds the key.
+    /// Name of the environment variable that holds the key; null where none is sent. Null, too, where the address is in a variable
+    /// and the author names no key: then the usual one is sent, to a host of the provider's own.
     pub api_key_env: Option<String>,
-    /// Where it is, of a query the names alone; null for embedded and scripted providers.
+    /// Where it is, of a query the names alone; null for embedded and scripted providers, and where the address is in a variable.
     pub base_url: Option<String>,
+    /// Name of the environment variable that holds the address; left out where `base_url` is the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url_env: Option<String>,
     /// The script of a scripted provider, as the author wrote it.
     pub file: Option<String>,
     /// Names of extra headers; their values are resolved when a request is sent.
@@ -234,4 +273,41 @@ pub struct ProviderTerms {
     /// The wire protocol.
     #[serde(rename = "type")]
     pub provider_type: ProviderType,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_key_goes_to_the_providers_own_hosts_alone() {
+        let check = |address: &str, sent: bool| {
+            let got = ProviderType::Openai.key_env_at(address);
+            assert_eq!(got, sent.then_some("OPENAI_API_KEY"), "{address}");
+        };
+        check("https://api.openai.com/v1", true);
+        check("HTTPS://API.OPENAI.COM:443/v1?x=y", true);
+        check("https://eu.api.openai.com/v1", true);
+        for other in [
+            "http://api.openai.com/v1",
+            "https://api.openai.com:8443/v1",
+            "https://api.openai.com./v1",
+            "https://api.openai.com.example.org/v1",
+            "https://api.openai.com@example.org/v1",
+            "https://example.org/https://api.openai.com/v1",
+            "https://example.org\\@api.openai.com/v1",
+            "https://xapi.openai.com/v1",
+            "https://api.openai.com%2eexample.org/v1",
+            "https://127.0.0.1/v1",
+            "api.openai.com",
+            "",
+        ] {
+            check(other, false);
+        }
+        for kind in ProviderType::ALL {
+            let usual = kind.usual_base_url();
+            let sent = usual.and_then(|address| kind.key_env_at(address));
+            assert_eq!(sent, kind.usual_key_env(), "{kind:?}");
+        }
+    }
 }

@@ -246,6 +246,7 @@ impl<'s> Begun<'s> {
         (counter, scrubber): (Arc<dyn TokenCounter>, Arc<dyn Scrubber>),
     ) -> Result<Self, DriverError> {
         let Resumption {
+            addresses,
             at_ms,
             head,
             lock,
@@ -261,7 +262,10 @@ impl<'s> Begun<'s> {
         }
         Ok(Self {
             at_ms,
-            first: Input::Resumed { tools_changed },
+            first: Input::Resumed {
+                addresses,
+                tools_changed,
+            },
             lock,
             recorder: Recorder::going_on(store, handle),
             session: session.resume(counter, scrubber)?,

@@ -3,8 +3,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::KeyFolder;
 use super::error::DriverError;
 use crate::contract::{ContractSpec, ValueOrigin};
+use crate::tools::Withheld;
 
 /// Where variables come from, where models are stored, and which program this is. The command line hands in the process environment; tests hand in
 /// a map. Each variable is looked up once: what is taken out of a transcript is what was sent.
@@ -20,6 +22,8 @@ use crate::contract::{ContractSpec, ValueOrigin};
 pub struct Environment {
     /// Who is told how far the reading of a large file has come.
     file_watch: Option<Arc<FileWatch>>,
+    /// The host's own keys: what they look like is secret in every run.
+    keys: Option<KeyFolder>,
     lookup: Arc<Lookup>,
     models: Option<PathBuf>,
     program: Option<PathBuf>,
@@ -27,6 +31,8 @@ pub struct Environment {
     origins: Arc<BTreeMap<String, ValueOrigin>>,
     /// What was looked up.
     seen: Arc<Mutex<BTreeMap<String, Option<String>>>>,
+    /// The host's own files, which no built-in tool reads.
+    withheld: Arc<Withheld>,
 }
 
 /// Told of a file how many of its bytes have been read, and how many it has.
@@ -39,12 +45,35 @@ impl Environment {
     pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             file_watch: None,
+            keys: None,
             lookup: Arc::new(lookup),
             models: None,
             origins: Arc::default(),
             program: None,
             seen: Arc::default(),
+            withheld: Arc::default(),
         }
+    }
+
+    /// The same on a host that keeps its keys in that folder, and its state in those places.
+    #[must_use]
+    pub(crate) fn with_state(self, keys: KeyFolder, withheld: Withheld) -> Self {
+        Self {
+            keys: Some(keys),
+            withheld: Arc::new(withheld),
+            ..self
+        }
+    }
+
+    /// Every text that gives one of the host's own keys away, and the file of each.
+    pub(super) fn own_secrets(&self) -> Vec<(String, String)> {
+        let keys = self.keys.as_ref();
+        keys.map(KeyFolder::secret_texts).unwrap_or_default()
+    }
+
+    /// The host's own files, which no built-in tool reads.
+    pub(super) fn withheld(&self) -> &Withheld {
+        &self.withheld
     }
 
     /// The same, where somebody is told how far the reading of large files has come.

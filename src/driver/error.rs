@@ -51,6 +51,16 @@ pub enum DriverError {
         /// Where it is named, as a dotted path of the file.
         place: String,
     },
+    /// The operator: a variable that the file names holds no address.
+    #[error("{place}: the environment variable {name}: {rule}")]
+    Address {
+        /// The variable.
+        name: String,
+        /// Where it is named, as a dotted path of the file.
+        place: String,
+        /// The rule that its value breaks.
+        rule: &'static str,
+    },
     /// The author: `${` without a name and `}` after it.
     #[error("{place}: `${{` is not followed by a variable's name and `}}`")]
     Placeholder {

@@ -1,7 +1,8 @@
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::store::{looser_mode, private_file, private_folder};
 use crate::transcript::{BlockError, KeyError, KeyRing, Note, PublicKey, SecretKey};
 
 /// The name of the file of the redaction key without its ending; no signing key may have it.
@@ -30,6 +31,14 @@ pub(crate) enum KeyFileError {
     #[error("use the key file {}: its mode is {mode:04o}, and only its owner may read and write it (0600)", path.display())]
     Permissions {
         /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The operator: others can put keys of theirs into the folder.
+    #[error("use the key folder {}: its mode is {mode:04o}, and only its owner may write it (0700)", path.display())]
+    Folder {
+        /// The folder.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
@@ -87,6 +96,12 @@ impl KeyFolder {
     #[must_use]
     pub(crate) const fn new(path: PathBuf) -> Self {
         Self(path)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
     }
 
     /// The key of that name; it is made where there is none.
@@ -163,6 +178,7 @@ impl KeyFolder {
     /// [`KeyFileError`] where a file cannot be read.
     pub(crate) fn ring(&self) -> Result<KeyRing, KeyFileError> {
         let mut ring = KeyRing::default();
+        self.own()?;
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(ring),
@@ -188,6 +204,7 @@ impl KeyFolder {
 
     fn load(&self, name: &str) -> Result<Option<SecretKey>, KeyFileError> {
         let files = self.files(name)?;
+        self.own()?;
         let text = match read_secret(&files.secret) {
             Ok(text) => text,
             Err(KeyFileError::None { .. }) => return Ok(None),
@@ -231,13 +248,19 @@ impl KeyFolder {
 
     /// Makes the folder, for its owner alone.
     pub(super) fn make(&self) -> Result<(), KeyFileError> {
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder
-            .create(&self.0)
-            .map_err(|fault| refuse(&self.0, &fault))
+        private_folder(&self.0).map_err(|fault| refuse(&self.0, &fault))?;
+        self.own()
+    }
+
+    /// Refuses a folder that others can write.
+    pub(super) fn own(&self) -> Result<(), KeyFileError> {
+        match looser_mode(&self.0).filter(|mode| mode & 0o022 != 0) {
+            None => Ok(()),
+            Some(mode) => Err(KeyFileError::Folder {
+                path: self.0.clone(),
+                mode,
+            }),
+        }
     }
 }
 
@@ -266,10 +289,8 @@ fn write_secret(path: &Path, key: &SecretKey) -> Result<PathBuf, KeyFileError> {
 /// Writes a text beside a file, readable by its owner alone, under a name that nobody else writes to; returns where.
 pub(super) fn write_beside(path: &Path, tag: &str, text: &str) -> Result<PathBuf, KeyFileError> {
     let partial = path.with_extension(format!("{tag}.partial"));
-    let mut options = OpenOptions::new();
+    let mut options = private_file();
     options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = options.open(&partial).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()
@@ -279,7 +300,7 @@ pub(super) fn write_beside(path: &Path, tag: &str, text: &str) -> Result<PathBuf
 }
 
 fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
-    let mut options = OpenOptions::new();
+    let mut options = private_file();
     let written = options.append(true).create(true).open(path);
     written
         .and_then(|mut file| {
@@ -380,6 +401,26 @@ mod tests {
             let path = path.clone();
             assert_eq!(fault, Err(KeyFileError::Permissions { path, mode }));
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_others_can_write_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_folder, keys) = folder();
+        keys.generate("local").unwrap();
+        keys.redaction_key().unwrap();
+        for mode in [0o777, 0o770, 0o702] {
+            fs::set_permissions(&keys.0, fs::Permissions::from_mode(mode)).unwrap();
+            let path = keys.0.clone();
+            let refused = KeyFileError::Folder { path, mode };
+            assert_eq!(keys.show("local").map(drop), Err(refused.clone()));
+            assert_eq!(keys.ring().map(drop), Err(refused.clone()));
+            assert_eq!(keys.redaction_key().map(drop), Err(refused.clone()));
+            assert_eq!(keys.generate("other").map(drop), Err(refused));
+        }
+        fs::set_permissions(&keys.0, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(keys.show("local").is_ok());
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod drive;
 mod environment;
 mod error;
 mod key_files;
+mod own_keys;
 mod perform;
 mod queues;
 mod recorder;
@@ -52,8 +53,8 @@ mod tests_tokenizers;
 pub(crate) use ancestry::{answered_before, played_from_the_first};
 pub use bring_up::{Prepared, RunRequest, prepare};
 pub(crate) use bring_up::{
-    Preview, ServersToStart, embedded_model, prepare_fork, prepare_resume, preview,
-    preview_recorded, random_run_id, reopen,
+    Preview, Reach, ReachedVariable, ServersToStart, embedded_model, prepare_fork, prepare_resume,
+    preview, preview_recorded, random_run_id, reopen,
 };
 
 pub use drive::{Finished, Observer, drive};

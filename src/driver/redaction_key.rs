@@ -43,6 +43,7 @@ impl KeyFolder {
     /// [`KeyFileError::None`] where nothing was ever recorded with this folder.
     pub(crate) fn existing_redaction_key(&self) -> Result<RedactionKey, KeyFileError> {
         let path = self.redaction_path();
+        self.own()?;
         let text = match read_secret(&path) {
             Err(KeyFileError::None { .. }) => {
                 let name = REDACTION.to_owned();

@@ -55,6 +55,9 @@ impl Secrets {
     pub(crate) fn of(spec: &ContractSpec, environment: &Environment) -> Self {
         let environment = &environment.over(spec);
         let mut found = Self::default();
+        for (file, text) in environment.own_secrets() {
+            found.take(&file, true, &text);
+        }
         for (name, provider) in &spec.providers {
             found.take_provider(name, provider, environment);
         }
@@ -85,6 +88,11 @@ impl Secrets {
         self.take_values(&provider.headers, &format!("{place}.headers"), environment);
         if let Some(url) = &provider.base_url {
             self.take_url(url, &format!("{place}.base_url"));
+        }
+        if let Some(variable) = &provider.base_url_env {
+            let place = format!("{place}.base_url_env");
+            let address = environment.get_at(variable, &place).unwrap_or_default();
+            self.take_url(&address, &place);
         }
     }
 
@@ -126,12 +134,8 @@ impl Secrets {
     }
 
     fn take_url(&mut self, url: &str, place: &str) {
-        let query = url.split_once('?').map_or("", |(_, query)| query);
-        let pairs = query.split('&').filter_map(|part| part.split_once('='));
-        let telling: Vec<&str> = pairs.filter(|(n, _)| tells(n)).map(|(_, v)| v).collect();
-        for value in url_secrets(url) {
-            let sure = telling.contains(&value.as_str()) || !query.contains(&value);
-            self.take(place, sure, &value);
+        for (name, value) in url_secrets(url) {
+            self.take(place, name.is_none_or(tells), &value);
         }
     }
 

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::texts::FINAL_INSTRUCTION;
@@ -65,6 +67,9 @@ pub enum EventKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunStarted {
+    /// Where each provider is whose address the contract gives by a variable's name, of a query the names alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub addresses: BTreeMap<String, String>,
     /// What bring-up could not bring up, for people; sorted by server.
     pub bring_up: Vec<BringUpFault>,
     /// The hash of the contract as the driver computed it.
@@ -99,6 +104,7 @@ impl RunStarted {
         started_unix_ms: u64,
     ) -> Self {
         Self {
+            addresses: BTreeMap::new(),
             bring_up: Vec::new(),
             contract_hash: contract.rehash(),
             intent_words: Vec::new(),
@@ -312,6 +318,9 @@ pub enum LostEffect {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resumed {
+    /// As [`RunStarted::addresses`], for what follows: a model server may have moved.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub addresses: BTreeMap<String, String>,
     /// The hash of the contract, computed anew.
     pub contract_hash: Digest,
     /// Exposed names whose pin no longer holds.

@@ -5,7 +5,7 @@ use super::judge::Judgement;
 use super::machine::Machine;
 use crate::contract::{SessionTool, ToolPolicy};
 use crate::message::{
-    AdapterStatus, AgentMessage, Digest, ProtocolAdapterResult, Withheld, is_blank,
+    AdapterStatus, AgentMessage, Digest, ProtocolAdapterResult, ProviderFault, Withheld, is_blank,
 };
 
 impl Machine {
@@ -114,6 +114,12 @@ impl Run {
     pub(crate) fn asks(&self, result: &ProtocolAdapterResult) -> bool {
         let message = result.canonical_message.as_ref();
         message.is_some_and(|message| !self.storage().units(message).is_empty())
+    }
+
+    /// Whether what arrived before this fault may hold text that is held back.
+    #[must_use]
+    pub(crate) fn gates(&self, fault: &ProviderFault) -> bool {
+        fault.raw_hash.is_some() && self.holds_back()
     }
 
     /// Whether what arrives now without a message, such as a broken stream, may hold text that is held back.

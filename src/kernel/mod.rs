@@ -29,6 +29,7 @@ mod entry;
 mod event;
 mod execute;
 mod first_request;
+mod fold;
 mod gate;
 mod guard;
 mod history;
@@ -99,10 +100,11 @@ pub use event::{
 };
 pub(crate) use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
 pub(crate) use execute::judged_outcome;
+pub(crate) use fold::Fold;
 pub(crate) use gate::Admitted;
 #[cfg(test)]
 pub(crate) use guard::{Guard, mutation::without};
-pub(crate) use observe::observation_text;
+pub(crate) use observe::observation_tokens;
 pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;

@@ -10,10 +10,10 @@ use super::machine::{Machine, Verdict};
 use super::proof::Proof;
 use super::report::Report;
 use super::texts::FailedReason;
-use crate::contract::ToolTransport;
+use crate::contract::{ToolOutputBudget, ToolTransport};
 use crate::message::{
-    AgentMessage, EnvelopeStatus, Observed, ObservedStatus, ToolEnvelope, cut_to_limit,
-    estimate_tokens, exact_sum,
+    AgentMessage, EnvelopeStatus, Observed, ObservedStatus, TokenCounter, ToolEnvelope,
+    cut_to_limit, estimate_tokens, exact_sum,
 };
 
 impl Machine {
@@ -221,11 +221,19 @@ impl Machine {
     }
 }
 
-/// The observation made of an envelope: its text, or `(tool failed: …)`, cut to `limit` bytes.
-///
-/// The driver stamps an envelope's tokens by this text.
+/// How many tokens the observation of an envelope has. The machine counts nothing itself: sessions and replays stamp it.
 #[must_use]
-pub(crate) fn observation_text(envelope: &ToolEnvelope, limit: u64, marker: &str) -> String {
+pub(crate) fn observation_tokens(
+    envelope: &ToolEnvelope,
+    budget: &ToolOutputBudget,
+    counter: &dyn TokenCounter,
+) -> u64 {
+    let (limit, marker) = (budget.max_bytes_per_call, &budget.truncation_marker);
+    counter.count(&observation_text(envelope, limit, marker))
+}
+
+/// The observation made of an envelope: its text, or `(tool failed: …)`, cut to `limit` bytes.
+fn observation_text(envelope: &ToolEnvelope, limit: u64, marker: &str) -> String {
     let text = envelope.text();
     let length = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
     // Only a beginning of the text may be here; the rest lies in the blob store.

@@ -1,4 +1,4 @@
-//! Fixtures for the tests of this room: a small contract, events in one line, and a run that is easy to push.
+//! Fixtures for the tests of this module: a small contract, events in one line, and a run that is easy to push.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,6 +91,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
             ProviderTerms {
                 api_key_env: None,
                 base_url: None,
+                base_url_env: None,
                 file: Some("demo.jsonl".to_owned()),
                 header_names: Vec::new(),
                 header_variables: BTreeMap::new(),
@@ -332,6 +333,7 @@ impl Harness {
 
 pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
     RunStarted {
+        addresses: BTreeMap::new(),
         bring_up: Vec::<BringUpFault>::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

@@ -1,4 +1,4 @@
-//! The canonical boundary: the vocabulary in which rooms speak to each other.
+//! The canonical boundary: the types that the other modules share.
 //!
 //! Knows messages, tool invocations, adapter verdicts, tool-result envelopes, provider fault
 //! classes, usage, ids and digests, and the UTF-8 cut of an oversized result (002 §4.2–4.4, 003
@@ -20,6 +20,7 @@ mod fault;
 mod genesis;
 mod ids;
 mod instant;
+mod json_size;
 mod members;
 mod object_fault;
 mod object_text;
@@ -48,7 +49,8 @@ pub(crate) use fault::FailureCode;
 pub(crate) use genesis::GENESIS_CONTEXT;
 pub(crate) use genesis::genesis;
 pub use ids::{CallSeq, InferenceSeq, RunId};
-pub(crate) use instant::rfc3339;
+pub(crate) use instant::{rfc3339, utc};
+pub(crate) use json_size::JsonSize;
 pub(crate) use members::Members;
 pub use object_fault::ObjectFault;
 pub use object_text::ObjectText;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::replayer::Replayer;
 use super::{Attribution, BlobSource};
-use crate::kernel::{ToolReturned, observation_text};
+use crate::kernel::{ToolReturned, observation_tokens};
 use crate::message::{
     ContentBlock, Digest, QuarterBytes, TokenCounter, ToolEnvelope, ToolOutcome, char_prefix,
 };
@@ -113,12 +113,7 @@ impl Replayer {
     fn check_tokens(&mut self, entry: &SealedEntry, envelope: &ToolEnvelope) {
         let Some(counter) = self.counts() else { return };
         let budget = &self.contract.tool_output_budget;
-        let text = observation_text(
-            envelope,
-            budget.max_bytes_per_call,
-            &budget.truncation_marker,
-        );
-        let again = counter.count(&text);
+        let again = observation_tokens(envelope, budget, counter.as_ref());
         if again != envelope.tokens {
             let pointer = format!("{ENVELOPE}/tokens");
             let (expected, actual) = (envelope.tokens.to_string(), again.to_string());

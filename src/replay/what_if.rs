@@ -5,8 +5,10 @@ use super::pointer::{differences, first_difference};
 use super::replayer::{counter_of, session_of, text_of};
 use super::what_if_event::{Answers, Unfit};
 use super::{BlobSource, NoLongerFits, OtherDecision, TermsDifference, WhatIfReport};
-use crate::contract::{ExecutionContract, Validators};
-use crate::kernel::{Action, EffectRecord, EntryDraft, Event, EventKind, Outcome, Run, State};
+use crate::contract::ExecutionContract;
+use crate::kernel::{
+    Action, EffectRecord, EntryDraft, Event, EventKind, Fold, Outcome, Run, State,
+};
 use crate::message::TokenCounters;
 use crate::session::{Input, Output, Session};
 use crate::transcript::SealedEntry;
@@ -53,7 +55,7 @@ pub struct WhatIf {
     other: Arc<ExecutionContract>,
     recorded: Arc<ExecutionContract>,
     /// The machine under the recorded contract, for what a clock decided in the recorded run.
-    recorded_run: Option<Run>,
+    recorded_run: Fold,
     recorded_outcome: Option<Outcome>,
     same: u64,
     /// The run under the other contract.
@@ -80,7 +82,7 @@ impl WhatIf {
             answers,
             fits: None,
             first_other: None,
-            recorded_run: None,
+            recorded_run: Fold::new(Arc::clone(&recorded)),
             recorded_outcome: None,
             same: 0,
             entries: 0,
@@ -157,8 +159,8 @@ impl WhatIf {
 
     /// Gives the machine what was recorded, where it answers what the machine waits for.
     fn feed(&mut self, seq: u64, event: Event, blobs: &dyn BlobSource) {
-        let recorded_deadline = self.recorded_run.as_ref().and_then(Run::next_deadline);
-        self.step_recorded(event.clone());
+        let recorded_deadline = self.recorded_run.run().and_then(Run::next_deadline);
+        drop(self.recorded_run.take(event.clone()));
         let Some(run) = self.session.run() else {
             self.begin(seq, event, blobs);
             return;
@@ -177,21 +179,6 @@ impl WhatIf {
         match self.answers.fitted(event, &self.session, blobs) {
             Ok(event) => self.decide(event, blobs),
             Err(unfit) => self.unfit(seq, unfit),
-        }
-    }
-
-    fn step_recorded(&mut self, event: Event) {
-        match (&mut self.recorded_run, event.event) {
-            (None, EventKind::RunStarted(started)) => {
-                let validators = Arc::new(Validators::compile(&self.recorded));
-                let contract = Arc::clone(&self.recorded);
-                self.recorded_run = Some(Run::start(contract, validators, *started).0);
-            }
-            (Some(run), kind) => {
-                let at_ms = event.at_ms;
-                drop(run.step(Event { at_ms, event: kind }));
-            }
-            (None, _) => {}
         }
     }
 

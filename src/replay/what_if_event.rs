@@ -8,7 +8,7 @@ use crate::adapter::ResponseMeta;
 use crate::contract::{ExecutionContract, TargetTerms};
 use crate::kernel::{
     Event, EventKind, InferenceFailed, InferenceReturned, Probed, ProbedTarget, Run, RunStarted,
-    ToolReturned, observation_text,
+    ToolReturned, observation_tokens,
 };
 use crate::message::{
     ContentBlock, Digest, InferenceSeq, NoTokenizers, QuarterBytes, TokenCounter, ToolEnvelope,
@@ -185,16 +185,14 @@ impl Answers {
         if let ToolOutcome::Returned(envelope) = &mut returned.outcome
             && (was != is || self.counts_otherwise())
         {
-            let limit = is.max_bytes_per_call;
             if was != is {
-                refit(envelope, limit, blobs)?;
+                refit(envelope, is.max_bytes_per_call, blobs)?;
             }
             let counter = self.counter.as_ref().map_err(|reason| {
                 let recorded = format!("{} tokens", envelope.tokens);
                 Unfit::new("a result cannot be counted again", recorded, reason)
             })?;
-            let text = observation_text(envelope, limit, &is.truncation_marker);
-            envelope.tokens = counter.count(&text);
+            envelope.tokens = observation_tokens(envelope, is, counter.as_ref());
         }
         Ok(EventKind::ToolReturned(Box::new(returned)))
     }
@@ -272,7 +270,7 @@ fn returned_now(
 fn failed_now(failed: InferenceFailed, session: &Session) -> Result<EventKind, Unfit> {
     issued(session, failed.inference, failed.request_hash)?;
     Ok(EventKind::InferenceFailed(InferenceFailed {
-        gated: failed.fault.raw_hash.is_some() && session.holds_back(),
+        gated: session.run().is_some_and(|run| run.gates(&failed.fault)),
         ..failed
     }))
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::base64;
@@ -87,6 +89,9 @@ pub enum Input {
     Control(Control),
     /// Another process drives the run from now on. What the last one had begun is lost; the session knows what that was.
     Resumed {
+        /// Where each provider is whose address the contract gives by a variable's name.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        addresses: BTreeMap<String, String>,
         /// Exposed names of tools whose pin no longer holds.
         tools_changed: Vec<String>,
     },

@@ -199,8 +199,8 @@ impl Judge<'_> {
         };
         Judged {
             event: EventKind::InferenceFailed(InferenceFailed {
+                gated: self.run.gates(&fault),
                 fault,
-                gated: evidence.hash.is_some() && self.run.holds_back(),
                 inference: self.inference,
                 redacted: evidence.is_redacted(),
                 request_hash: Some(self.issued.body),

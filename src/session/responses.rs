@@ -1,14 +1,24 @@
 //! Responses while they arrive, and what they are once they have.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use super::error::SessionError;
-use super::input::Input;
 use super::issued::Issued;
 use super::output::Output;
 use super::response::{Arrived, Arriving, Judge, Judged};
 use super::whole_run::Session;
 use crate::adapter::ResponseMeta;
-use crate::kernel::{Admitted, EventKind, Run};
+use crate::kernel::{Admitted, EventKind, LostEffect, Run};
 use crate::message::{InferenceSeq, ProtocolAdapterResult, ProviderFault, Scrubber};
+
+/// What comes of a response, or instead of it.
+pub(super) enum Arrival {
+    Head(ResponseMeta),
+    Bytes(Vec<u8>),
+    End,
+    Whole(ResponseMeta, Vec<u8>),
+    Fault(ProviderFault),
+}
 
 impl Session {
     /// Begins to read a response beside the run, to see what it would be.
@@ -62,56 +72,90 @@ impl Session {
         })
     }
 
-    pub(super) fn was_sent(&self, inference: InferenceSeq) -> Result<(), SessionError> {
-        let run = self.run().ok_or(SessionError::NotStarted)?;
-        if inference.0 <= run.counters().inferences {
-            return Ok(());
-        }
-        Err(SessionError::NoSuchRequest { inference })
-    }
-
-    /// Takes what has arrived of a response; none where its request is no longer in flight.
-    pub(super) fn arriving(
+    /// What a response, or a part of one, makes happen; none while more of it is to come, or where its request is no longer in flight.
+    ///
+    /// What a model server sends is foreign. Should reading it panic, one inference is lost and the run goes on.
+    pub(super) fn response(
         &mut self,
         inference: InferenceSeq,
-    ) -> Result<Option<Arriving>, SessionError> {
+        arrival: Arrival,
+    ) -> Result<Option<EventKind>, SessionError> {
+        let run = self.run().ok_or(SessionError::NotStarted)?;
+        if inference.0 > run.counters().inferences {
+            return Err(SessionError::NoSuchRequest { inference });
+        }
+        // Only the request itself can be left half read, and a lost inference takes it away.
+        let read = AssertUnwindSafe(|| self.arrives(inference, arrival));
+        catch_unwind(read).unwrap_or_else(|_| {
+            let lost = LostEffect::Inference(inference);
+            Ok(Some(EventKind::EffectLost(lost)))
+        })
+    }
+
+    fn arrives(
+        &mut self,
+        inference: InferenceSeq,
+        arrival: Arrival,
+    ) -> Result<Option<EventKind>, SessionError> {
+        match arrival {
+            Arrival::Head(meta) => {
+                self.requests.begin(inference, meta)?;
+                Ok(None)
+            }
+            Arrival::Bytes(bytes) => self.bytes(inference, &bytes),
+            Arrival::End => self.ended(inference),
+            Arrival::Whole(meta, bytes) => {
+                self.requests.begin(inference, meta)?;
+                if let Some(arriving) = self.arriving(inference)? {
+                    arriving.push(&bytes);
+                }
+                self.ended(inference)
+            }
+            Arrival::Fault(fault) => Ok(self.broken(inference, fault)),
+        }
+    }
+
+    /// What has arrived of a response; none where its request is no longer in flight.
+    fn arriving(&mut self, inference: InferenceSeq) -> Result<Option<&mut Arriving>, SessionError> {
         match self.requests.get_mut(inference) {
             None => Ok(None),
-            Some(in_flight) => match in_flight.arriving.take() {
+            Some(in_flight) => match &mut in_flight.arriving {
                 None => Err(SessionError::NoHead { inference }),
-                arriving => Ok(arriving),
+                Some(arriving) => Ok(Some(arriving)),
             },
         }
     }
 
-    pub(super) fn bytes(
+    fn bytes(
         &mut self,
-        at_ms: u64,
         inference: InferenceSeq,
         bytes: &[u8],
-    ) -> Result<(), SessionError> {
-        self.was_sent(inference)?;
-        let Some(in_flight) = self.requests.get_mut(inference) else {
-            return Ok(());
-        };
-        let Some(arriving) = &mut in_flight.arriving else {
-            return Err(SessionError::NoHead { inference });
+    ) -> Result<Option<EventKind>, SessionError> {
+        let Some(arriving) = self.arriving(inference)? else {
+            return Ok(None);
         };
         arriving.push(bytes);
         if arriving.is_settled() {
             self.outputs.push(Output::Close(inference));
-            return self.handle(at_ms, Input::ResponseEnded { inference });
+            return self.ended(inference);
         }
-        let released = in_flight.issued.releases() && self.releases();
-        if released
+        if self.releases()
             && let Some(in_flight) = self.requests.get_mut(inference)
+            && in_flight.issued.releases()
             && let Some(text) = in_flight.arriving.as_ref().and_then(Arriving::text)
         {
             let scrubber = self.scrubber.as_deref();
             let delta = self.deltas.next(inference, text, scrubber);
             self.outputs.extend(delta);
         }
-        Ok(())
+        Ok(None)
+    }
+
+    fn ended(&mut self, inference: InferenceSeq) -> Result<Option<EventKind>, SessionError> {
+        self.arriving(inference)?;
+        let in_flight = self.requests.get_mut(inference);
+        let arriving = in_flight.and_then(|in_flight| in_flight.arriving.take());
+        Ok(arriving.and_then(|arriving| self.judged(inference, arriving.end())))
     }
 
     /// Whether text that arrives may be shown at once.
@@ -119,11 +163,7 @@ impl Session {
         self.driven && self.run().is_some_and(|run| !run.holds_back())
     }
 
-    pub(super) fn judged(
-        &mut self,
-        inference: InferenceSeq,
-        arrived: Arrived,
-    ) -> Option<EventKind> {
+    fn judged(&mut self, inference: InferenceSeq, arrived: Arrived) -> Option<EventKind> {
         let in_flight = self.requests.take(inference)?;
         let judge = self.judge_of(inference, &in_flight.issued)?;
         let Judged { blobs, event } = judge.judge(arrived);
@@ -135,11 +175,7 @@ impl Session {
         Some(event)
     }
 
-    pub(super) fn broken(
-        &mut self,
-        inference: InferenceSeq,
-        fault: ProviderFault,
-    ) -> Option<EventKind> {
+    fn broken(&mut self, inference: InferenceSeq, fault: ProviderFault) -> Option<EventKind> {
         let in_flight = self.requests.get_mut(inference)?;
         let arrived = match in_flight.arriving.take() {
             Some(arriving) => arriving.break_off(fault),

@@ -1,5 +1,6 @@
 //! What a host can rely on: the order of outputs, the wait for what is durable, responses in any pieces, what a resumed run has lost.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -357,7 +358,10 @@ fn a_resumed_run_loses_what_had_no_result() {
         outputs: Vec::new(),
     };
     let tools_changed = Vec::new();
-    let outputs = host.hand_in(Input::Resumed { tools_changed });
+    let outputs = host.hand_in(Input::Resumed {
+        addresses: BTreeMap::new(),
+        tools_changed,
+    });
     let appended: Vec<EventKind> = outputs
         .iter()
         .filter_map(|output| match output {
@@ -451,3 +455,6 @@ fn what_no_host_may_do_is_refused_and_changes_nothing() {
     assert!(matches!(last.last(), Some(Output::Done(_))), "{last:?}");
     assert_eq!(host.hand_in(Input::Timer), [], "nothing follows");
 }
+
+mod json_form;
+mod sequences;

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::deltas::Deltas;
@@ -6,12 +7,13 @@ use super::input::{Control, Input};
 use super::issued::Issued;
 use super::output::{Output, Outputs};
 use super::requests::Requests;
+use super::responses::Arrival;
 use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{
     Event, EventKind, Interrupter, LostEffect, Probed, Resumed, Run, RunStarted, ToolReturned,
-    observation_text,
+    observation_tokens,
 };
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
 use crate::transcript::Chain;
@@ -185,39 +187,23 @@ impl Session {
                 self.outputs.extend(request.map(Output::Send));
                 return Ok(());
             }
-            Input::Resumed { tools_changed } => return self.resumed(at_ms, tools_changed),
+            Input::Resumed {
+                addresses,
+                tools_changed,
+            } => return self.resumed(at_ms, addresses, tools_changed),
             Input::ResponseBegan { inference, meta } => {
-                self.was_sent(inference)?;
-                return self.requests.begin(inference, meta);
+                self.response(inference, Arrival::Head(meta))?
             }
             Input::ResponseBytes { inference, bytes } => {
-                return self.bytes(at_ms, inference, &bytes);
+                self.response(inference, Arrival::Bytes(bytes))?
             }
-            Input::ResponseEnded { inference } => {
-                self.was_sent(inference)?;
-                let arrived = match self.arriving(inference)? {
-                    Some(arriving) => arriving.end(),
-                    None => return Ok(()),
-                };
-                self.judged(inference, arrived)
-            }
+            Input::ResponseEnded { inference } => self.response(inference, Arrival::End)?,
             Input::Response {
                 inference,
                 meta,
                 bytes,
-            } => {
-                self.was_sent(inference)?;
-                self.requests.begin(inference, meta)?;
-                let Some(mut arriving) = self.arriving(inference)? else {
-                    return Ok(());
-                };
-                arriving.push(&bytes);
-                self.judged(inference, arriving.end())
-            }
-            Input::Fault { inference, fault } => {
-                self.was_sent(inference)?;
-                self.broken(inference, fault)
-            }
+            } => self.response(inference, Arrival::Whole(meta, bytes))?,
+            Input::Fault { inference, fault } => self.response(inference, Arrival::Fault(fault))?,
             Input::ToolResult { call, outcome } => Some(self.tool_returned(call, outcome)),
             Input::Probed(probed) => Some(EventKind::Probed(self.scrubbed_probe(probed))),
             Input::Timer => Some(EventKind::TimerFired),
@@ -312,20 +298,24 @@ impl Session {
         }
         if let ToolOutcome::Returned(envelope) = &mut outcome {
             let budget = &self.contract.tool_output_budget;
-            let limit = budget.max_bytes_per_call;
-            let text = observation_text(envelope, limit, &budget.truncation_marker);
-            envelope.tokens = self.counter.count(&text);
+            envelope.tokens = observation_tokens(envelope, budget, self.counter.as_ref());
         }
         EventKind::ToolReturned(Box::new(ToolReturned { call, outcome }))
     }
 
     /// Another process goes on: what the last one had begun and not ended is lost, in the order in which it was begun. An approval that
     /// is waited for is not; it is still waited for.
-    fn resumed(&mut self, at_ms: u64, tools_changed: Vec<String>) -> Result<(), SessionError> {
+    fn resumed(
+        &mut self,
+        at_ms: u64,
+        addresses: BTreeMap<String, String>,
+        tools_changed: Vec<String>,
+    ) -> Result<(), SessionError> {
         let run = self.run().ok_or(SessionError::NotStarted)?;
         let lost = run.unresolved();
         self.resuming = false;
         let resumed = Resumed {
+            addresses,
             contract_hash: self.contract.rehash(),
             tools_changed,
         };

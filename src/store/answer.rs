@@ -1,10 +1,11 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::private::{own_folder, private_file, private_folder};
 use super::{Store, StoreError, StoreReader};
 use crate::message::{CallSeq, Digest, RunId};
 
@@ -45,7 +46,9 @@ impl StoreReader {
         let path = path_of(&self.path, run_id);
         let refuse = |fault: io::Error| super::lock::refused(&path, &fault);
         let folder = path.parent().unwrap_or(&path);
-        fs::create_dir_all(folder).map_err(refuse)?;
+        private_folder(folder)
+            .and_then(|()| own_folder(folder))
+            .map_err(refuse)?;
         // Of two people who answer at once the second is told.
         let _turn = turn_in(folder).map_err(refuse)?;
         if read_answer(&path) != found {
@@ -54,7 +57,12 @@ impl StoreReader {
         // Whole or not at all: whoever takes it may look at any moment. No run is called so.
         let unfinished = folder.join(format!("_{}", std::process::id()));
         let text = serde_json::to_vec(answer).map_err(|fault| refuse(fault.into()))?;
-        fs::write(&unfinished, text).map_err(refuse)?;
+        let mut file = private_file();
+        let file = file.create(true).truncate(true).write(true);
+        let written = file
+            .open(&unfinished)
+            .and_then(|mut file| file.write_all(&text));
+        written.map_err(refuse)?;
         fs::rename(&unfinished, &path).map_err(refuse)?;
         Ok(true)
     }
@@ -67,6 +75,8 @@ impl Store {
         if !path.exists() {
             return None;
         }
+        // What others can write is nobody's answer.
+        own_folder(path.parent()?).ok()?;
         // An answer that is being put in another's place is not lost between the look and the removal.
         let _turn = turn_in(path.parent()?).ok()?;
         let answer = read_answer(&path);
@@ -78,7 +88,9 @@ impl Store {
 
 /// The turn of whoever changes answers: they do it one after the other. No run is called so.
 fn turn_in(folder: &Path) -> io::Result<File> {
-    let turn = File::create(folder.join("_turn"))?;
+    let mut turn = private_file();
+    let turn = turn.create(true).truncate(false).write(true);
+    let turn = turn.open(folder.join("_turn"))?;
     turn.lock()?;
     Ok(turn)
 }
@@ -90,7 +102,7 @@ fn read_answer(path: &Path) -> Option<Answer> {
     serde_json::from_slice(&text).ok()
 }
 
-fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
+pub(super) fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
     let mut folder = OsString::from(database);
     folder.push(".answers");
     PathBuf::from(folder).join(run_id.as_str())
@@ -119,5 +131,33 @@ mod tests {
         let found = Some(answer(true));
         assert!(reader.leave_answer(&run, &answer(false), found).unwrap());
         assert_eq!(reader.left_answer(&run), Some(answer(false)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_answer_is_taken_from_a_folder_that_others_can_write() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        let store = Store::open(&path, Durability::Normal).unwrap();
+        let reader = StoreReader::open(&path).unwrap();
+        let run = RunId::try_from("r1".to_owned()).unwrap();
+        let answer = Answer {
+            approved: true,
+            arguments_hash: Digest::of(b"{}"),
+            call: CallSeq(1),
+        };
+        assert!(reader.leave_answer(&run, &answer, None).unwrap());
+        let answers = folder.path().join("runs.db.answers");
+        let mode = |mode| fs::set_permissions(&answers, fs::Permissions::from_mode(mode)).unwrap();
+        for open in [0o777, 0o770, 0o702] {
+            mode(open);
+            assert_eq!(store.take_answer(&run), None, "{open:o}");
+            let again = reader.leave_answer(&run, &answer, Some(answer));
+            assert!(again.is_err(), "{open:o}");
+        }
+        mode(0o700);
+        assert_eq!(store.take_answer(&run), Some(answer));
     }
 }

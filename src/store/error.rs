@@ -223,7 +223,7 @@ impl StoreError {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, reason },
             Some(ErrorCode::SystemIoFailure) => Self::Io { path, reason },
-            // A value that no statement of this room writes: somebody else has.
+            // A value that no statement of this module writes: another program did.
             None if is_value_fault(fault) => Self::Corrupt { path, reason },
             _ => Self::Statement { path, reason },
         }

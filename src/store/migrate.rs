@@ -10,6 +10,7 @@ use super::connection::{BUSY, distrust};
 use super::formats::steps;
 use super::lock::lock_store;
 use super::open_reader::open_to_read;
+use super::private::private_file;
 use super::{STORE_FORMAT, StoreError, schema, verify};
 use crate::message::RunId;
 use crate::transcript::{FirstBad, Trust};
@@ -233,7 +234,7 @@ fn verify_all(conn: &Connection) -> rusqlite::Result<Verified> {
 
 /// Makes an empty file that as many may read as the store, and no more.
 fn make_alike(path: &Path, store: &Path) -> io::Result<()> {
-    let file = File::create_new(path)?;
+    let file = private_file().write(true).create_new(true).open(path)?;
     file.set_permissions(fs::metadata(store)?.permissions())
 }
 
@@ -250,7 +251,7 @@ fn copy(
         reason,
     };
     let io = |fault: io::Error| refuse(&partial, fault.to_string());
-    check_room(conn, path)?;
+    check_space(conn, path)?;
     match fs::remove_file(&partial) {
         Err(fault) if fault.kind() != io::ErrorKind::NotFound => return Err(io(fault)),
         _ => {}
@@ -299,7 +300,7 @@ fn copy(
 }
 
 /// The copy, and the pages that the migration writes: twice the store is more than enough.
-fn check_room(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
+fn check_space(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
     let number = |pragma: &str| {
         conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0))
             .map_err(|fault| StoreError::from_sql(path, &fault))
@@ -316,11 +317,11 @@ fn check_room(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
     }
 }
 
-/// How much room the file system of that file has; none where the system does not say.
+/// How much space the file system of that file has; none where the system does not say.
 #[cfg(unix)]
 fn free_bytes(path: &Path) -> Option<u64> {
-    let room = rustix::fs::statvfs(path).ok()?;
-    room.f_bavail.checked_mul(room.f_frsize)
+    let space = rustix::fs::statvfs(path).ok()?;
+    space.f_bavail.checked_mul(space.f_frsize)
 }
 
 #[cfg(not(unix))]

@@ -1,4 +1,4 @@
-//! The store: where transcripts are kept, and the only room that speaks SQL.
+//! The store: where transcripts are kept, and the only module that knows SQL.
 //!
 //! Knows one SQLite file with runs, entries, blobs, tombstones, signed checkpoints and a log with a leaf for each sealed run; appends that are durable when they are acknowledged
 //! and that a stale writer cannot make (compare-and-set on epoch, head sequence and head hash); readers on
@@ -16,6 +16,8 @@ mod append;
 mod blob;
 mod column;
 mod connection;
+mod delete;
+mod elsewhere;
 mod erase;
 mod error;
 mod export;
@@ -35,7 +37,9 @@ mod migrate;
 mod new_run;
 mod open_reader;
 mod open_writer;
+mod private;
 mod reader;
+mod regular_file;
 mod run;
 mod run_log;
 mod run_reader;
@@ -51,7 +55,9 @@ mod writer;
 pub(crate) use answer::Answer;
 pub(crate) use append::NewCheckpoint;
 pub(crate) use blob::{LARGE_BLOB_BYTES, NewBlob};
-pub(crate) use erase::{EraseError, Erasure, erase};
+pub(crate) use delete::{Removal, RemoveError, remove};
+pub(crate) use elsewhere::{Elsewhere, Place as ElsewherePlace};
+pub(crate) use erase::{EraseError, Erasure, erase, named_blob};
 pub use error::StoreError;
 pub(crate) use export::ExportError;
 pub(crate) use formats::{OLDEST_STORE_FORMAT, STORE_FORMAT};
@@ -64,7 +70,9 @@ pub(crate) use merge::Change;
 pub(crate) use migrate::{MigrateError, Migration, migrate};
 pub(crate) use new_run::NewRun;
 pub use open_writer::Durability;
+pub(crate) use private::{looser_mode, private_file, private_folder};
 pub use reader::StoreReader;
+pub(crate) use regular_file::{is_handed_in, open_regular};
 pub use run::RunFilter;
 pub(crate) use run::RunHandle;
 pub(crate) use run_log::RunLog;

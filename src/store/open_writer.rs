@@ -7,6 +7,7 @@ use super::StoreError;
 use super::connection::distrust;
 use super::formats::STORE_FORMAT;
 use super::log_name::NAME_LOG;
+use super::private::private_file;
 use super::schema::{APPLICATION_ID, SCHEMA, format_of, lacking};
 
 /// How sure an acknowledged append is.
@@ -29,6 +30,8 @@ pub(super) fn open_writer(
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    // SQLite makes the files beside it with the mode of this one. What cannot be made, or is there, is SQLite's to judge.
+    drop(private_file().write(true).create_new(true).open(path));
     let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
     distrust(&conn).map_err(sql)?;
     conn.busy_timeout(busy).map_err(sql)?;

@@ -70,8 +70,8 @@ impl StoreReader {
         Ok(found)
     }
 
-    /// Hands on the rows of runs, the newest first, until `take` says no.
-    fn each_row(
+    /// Hands on the rows of runs, the newest first, and what cannot be read as one, until `take` says no.
+    pub(crate) fn each_row(
         &self,
         filter: RunFilter,
         mut take: impl FnMut(Result<RunRow, DamagedRow>) -> bool,

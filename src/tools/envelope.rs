@@ -1,6 +1,10 @@
+use std::borrow::Cow;
+
 use super::CallTerms;
 use crate::kernel::CallOrder;
-use crate::message::{ContentBlock, EnvelopeError, EnvelopeStatus, ToolEnvelope, char_prefix};
+use crate::message::{
+    ContentBlock, EnvelopeError, EnvelopeStatus, Scrubber, ToolEnvelope, char_prefix,
+};
 
 /// The code of a failure for which the tool gave none.
 pub(super) const TOOL_ERROR: &str = "TOOL_ERROR";
@@ -25,8 +29,12 @@ struct Failure {
 
 #[derive(Debug)]
 enum Part {
-    Text(String),
-    Resource { bytes: Vec<u8>, mime_type: String },
+    /// Texts that follow each other: one block, in which line feeds stand between them.
+    Text(Vec<String>),
+    Resource {
+        bytes: Vec<u8>,
+        mime_type: String,
+    },
 }
 
 impl ToolAnswer {
@@ -59,10 +67,9 @@ impl ToolAnswer {
     /// Adds a text; it is joined to a text before it by a line feed, so the number of blocks stays small.
     pub(super) fn push_text(&mut self, text: String) {
         if let Some(Part::Text(before)) = self.parts.last_mut() {
-            before.push('\n');
-            before.push_str(&text);
+            before.push(text);
         } else {
-            self.parts.push(Part::Text(text));
+            self.parts.push(Part::Text(vec![text]));
         }
     }
 
@@ -90,11 +97,10 @@ impl ToolAnswer {
         started_at_ms: u64,
     ) -> ToolEnvelope {
         let limit = usize::try_from(terms.output_limit_bytes).unwrap_or(usize::MAX);
-        let content: Vec<ContentBlock> = self
-            .parts
+        let content: Vec<ContentBlock> = without_split_secrets(self.parts, terms.scrub)
             .into_iter()
             .map(|part| match part {
-                Part::Text(text) => ContentBlock::Text(terms.scrub.owned_text(text)),
+                Part::Text(texts) => ContentBlock::Text(terms.scrub.owned_text(texts.join("\n"))),
                 Part::Resource { bytes, mime_type } => {
                     let bytes = terms.scrub.owned_bytes(bytes);
                     ContentBlock::Resource {
@@ -144,6 +150,49 @@ impl ToolAnswer {
                 .truncate(char_prefix(&error.message, room).len());
         }
         envelope
+    }
+}
+
+/// The parts, none of which shows a piece of a secret that stands in several of them. Texts that show one together become one text
+/// without line feeds between them; where bytes are needed for it, nothing of the result is kept.
+fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
+    let pieces = |part: &Part| match part {
+        Part::Text(texts) => texts.len(),
+        Part::Resource { .. } => 1,
+    };
+    if parts.iter().map(pieces).sum::<usize>() < 2 {
+        return parts;
+    }
+    let mut text = String::new();
+    for part in &parts {
+        if let Part::Text(texts) = part {
+            for piece in texts {
+                text += &scrub.text(piece);
+            }
+        }
+    }
+    let parts = match scrub.text(&text) {
+        Cow::Borrowed(_) => parts,
+        Cow::Owned(closed) => {
+            let resources = parts
+                .into_iter()
+                .filter(|part| matches!(part, Part::Resource { .. }));
+            let closed = Part::Text(vec![closed]);
+            [closed].into_iter().chain(resources).collect()
+        }
+    };
+    let mut all = Vec::new();
+    for part in &parts {
+        match part {
+            Part::Text(texts) => texts
+                .iter()
+                .for_each(|piece| all.extend_from_slice(scrub.text(piece).as_bytes())),
+            Part::Resource { bytes, .. } => all.extend_from_slice(&scrub.bytes(bytes)),
+        }
+    }
+    match scrub.bytes(&all) {
+        Cow::Borrowed(_) => parts,
+        Cow::Owned(_) => vec![Part::Text(vec![scrub.marker(&all)])],
     }
 }
 

@@ -12,8 +12,8 @@
 //!                                                        └─▶ BlobSink (whole text, images, malformed answers)
 //! ```
 //!
-//! There is no sandbox: a server is a child process with the user's own rights, and the built-ins confine themselves
-//! to the workspace by checking each path before they open it.
+//! There is no sandbox: a server is a child process with the user's own rights. The built-ins confine themselves to the
+//! workspace: they open each step of a path beneath a folder that is held.
 
 mod blob_sink;
 mod builtin;
@@ -26,8 +26,10 @@ mod offer;
 mod registry;
 mod scrub;
 mod server_spec;
+mod supervisor;
 #[cfg(test)]
 mod tests;
+mod withheld;
 
 pub(crate) use blob_sink::BlobSink;
 pub(crate) use call_terms::CallTerms;
@@ -35,3 +37,5 @@ pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
 pub(crate) use registry::{BringUp, ToolServers};
 pub(crate) use server_spec::ServerSpec;
+pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
+pub(crate) use withheld::Withheld;

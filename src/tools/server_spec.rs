@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
+use super::Withheld;
 use crate::contract::ServerKind;
 
 /// How one tool server is reached, with every value resolved. Holds secrets, so its `Debug` shows names only.
@@ -10,6 +12,8 @@ pub(crate) enum ServerSpec {
     Builtin {
         /// Which of them, such as `read_file`.
         names: Vec<String>,
+        /// What none of them reads.
+        withheld: Withheld,
     },
     /// A child process that speaks MCP over its standard streams.
     Stdio {
@@ -19,6 +23,8 @@ pub(crate) enum ServerSpec {
         command: String,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
+        /// This program, which starts the server and ends whatever it has started; none where the host is no monolith.
+        supervisor: Option<PathBuf>,
     },
     /// MCP over streamable HTTP.
     Http {
@@ -44,8 +50,10 @@ impl ServerSpec {
 impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Builtin { names } => f.debug_struct("Builtin").field("names", names).finish(),
-            Self::Stdio { args, command, env } => f
+            Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
+            Self::Stdio {
+                args, command, env, ..
+            } => f
                 .debug_struct("Stdio")
                 .field("args", args)
                 .field("command", command)

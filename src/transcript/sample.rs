@@ -1,5 +1,7 @@
 //! Hand-made runs for tests: a contract, drafts, blobs and the file they make.
 
+use std::collections::BTreeMap;
+
 use super::{Chain, SealedEntry, blob_line, entry_line, header_line};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
@@ -35,12 +37,29 @@ impl SampleRun {
         )
     }
 
+    /// [`Self::new`], under a contract whose policy demands tools that it does not have.
+    pub(crate) fn without_tools(run_id: &str) -> Self {
+        let mut terms: serde_json::Value = serde_json::from_str(TERMS).unwrap();
+        terms["tool_policy"] = "required".into();
+        terms["policy_decision"]["policy"] = "required".into();
+        let blobs = BLOBS.iter().map(|b| b.to_vec()).collect();
+        Self::under(sealed(terms), run_id, drafts, blobs)
+    }
+
     fn of(
         run_id: &str,
         drafts: fn(&ExecutionContract, &RunId) -> Vec<EntryDraft>,
         blobs: Vec<Vec<u8>>,
     ) -> Self {
-        let contract = contract();
+        Self::under(contract(), run_id, drafts, blobs)
+    }
+
+    fn under(
+        contract: ExecutionContract,
+        run_id: &str,
+        drafts: fn(&ExecutionContract, &RunId) -> Vec<EntryDraft>,
+        blobs: Vec<Vec<u8>>,
+    ) -> Self {
         let run_id = run_id_of(run_id);
         let mut chain = Chain::genesis(contract.contract_hash(), &run_id);
         let drafts = drafts(&contract, &run_id);
@@ -87,7 +106,7 @@ const TERMS: &str = r#"{
     "max_tool_calls_per_turn": 10, "max_turns": 6, "metadata": {"cycle_exceptions": []},
     "model_profile_id": "plain", "page": null, "parallel_tool_calls": false,
     "parallel_safe": [], "parent_contract_hash": null,
-    "policy_decision": {"grounds": "given", "policy": "required",
+    "policy_decision": {"grounds": "given", "policy": "optional",
         "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000",
         "rules_version": 1},
     "providers": {"demo": {"api_key_env": null, "base_url": null, "file": "demo.jsonl",
@@ -99,10 +118,10 @@ const TERMS: &str = r#"{
         "provider": "demo", "sampling": {"caching": "full", "max_output_tokens": 4096,
             "reasoning": null, "reasoning_tokens": null, "repeat_penalty": 1.1, "seed": "0",
             "stream": false, "temperature": 0.7, "top_p": 1}}],
-    "token_gate": true, "tokenizer": null,
+    "token_gate": false, "tokenizer": null,
     "tool_output_budget": {"max_bytes_per_call": 12288, "summarizer_model": null,
         "truncation_marker": "[TRUNCATED]"},
-    "tool_policy": "required", "tool_proof": "executed", "tool_timeout_ms": 300000,
+    "tool_policy": "optional", "tool_proof": "executed", "tool_timeout_ms": 300000,
     "tool_transport": "native", "tools": [], "total_timeout_ms": 3600000
 }"#;
 
@@ -113,9 +132,12 @@ pub(crate) fn run_id_of(text: &str) -> RunId {
     RunId::try_from(text.to_owned()).unwrap()
 }
 
-/// A small contract, made as a document: the factory is not this room's.
+/// A small contract, made as a document: the factory belongs to another module.
 pub(crate) fn contract() -> ExecutionContract {
-    let mut terms: serde_json::Value = serde_json::from_str(TERMS).unwrap();
+    sealed(serde_json::from_str(TERMS).unwrap())
+}
+
+fn sealed(mut terms: serde_json::Value) -> ExecutionContract {
     let digest = |v: &serde_json::Value| {
         Digest::of(serde_json_canonicalizer::to_string(v).unwrap().as_bytes())
     };
@@ -269,6 +291,7 @@ fn drafted(steps: Vec<Step>, outcome: Outcome) -> Vec<EntryDraft> {
 
 fn started(contract: &ExecutionContract, run_id: &RunId) -> EventKind {
     EventKind::RunStarted(Box::new(RunStarted {
+        addresses: BTreeMap::new(),
         bring_up: Vec::new(),
         contract_hash: contract.contract_hash(),
         intent_words: Vec::new(),

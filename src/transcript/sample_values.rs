@@ -1,5 +1,7 @@
 //! A value of every recorded kind, for tests of their text.
 
+use std::collections::BTreeMap;
+
 use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
 use crate::contract::ReportFormat;
 use crate::kernel::{
@@ -67,7 +69,9 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         ..verdict(message.clone())
     };
+    let moved = BTreeMap::from([("demo".to_owned(), odd.clone())]);
     let started = |parent, workspace| RunStarted {
+        addresses: moved.clone(),
         bring_up: vec![BringUpFault {
             detail: odd.clone(),
             server: "fs".to_owned(),
@@ -171,6 +175,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         EventKind::EffectLost(LostEffect::Wait),
         EventKind::EffectLost(LostEffect::Call(CallSeq(3))),
         EventKind::Resumed(Resumed {
+            addresses: moved.clone(),
             contract_hash: digest,
             tools_changed: vec!["fs__read".to_owned()],
         }),

@@ -55,6 +55,11 @@ impl SecretKey {
         format!("{PRIVATE}{}+{}+{bytes}", self.name, self.public().id())
     }
 
+    /// The random bytes that it is made of.
+    pub(crate) fn seed(&self) -> &[u8; 32] {
+        self.key.as_bytes()
+    }
+
     /// Signs a text of somebody else's, as a witness does.
     ///
     /// # Errors

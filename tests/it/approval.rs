@@ -103,6 +103,46 @@ fn a_call_runs_once_it_is_allowed_and_by_the_hash_of_its_arguments_only() {
 }
 
 #[test]
+fn an_approval_shows_every_character_that_a_terminal_does_not_and_the_length() {
+    let hidden = [
+        '\u{34f}',
+        '\u{115f}',
+        '\u{2003}',
+        '\u{2800}',
+        '\u{3164}',
+        '\u{fe0f}',
+        '\u{ffa0}',
+        '\u{e0041}',
+        '\u{e0100}',
+    ];
+    let arguments = format!("{{\"text\":\"rm {}x\"}}", hidden.iter().collect::<String>());
+    let desk = Desk::new();
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", &arguments), &says("said")],
+    );
+    let (mut run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1"]);
+    let asked = desk.ends(&["approve", "r1"], 4).said();
+    let shown = desk.ok(&["show", "r1"]);
+    let listed = desk.ok(&["list", "--open"]);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    for text in [&asked, &shown, &listed] {
+        assert!(!text.contains(hidden), "{text:?}");
+    }
+    for c in hidden {
+        let written = format!("\\u{{{:x}}}", u32::from(c));
+        assert!(asked.contains(&written), "{written}: {asked}");
+    }
+    let length = format!("{} bytes", arguments.len());
+    for expect in [&hash, &length] {
+        assert!(asked.contains(expect), "{expect}: {asked}");
+        assert!(shown.contains(expect), "{expect}: {shown}");
+    }
+    assert_eq!(hash, blake3::hash(arguments.as_bytes()).to_string());
+}
+
+#[test]
 fn a_refused_call_is_not_made_and_the_model_is_told() {
     let desk = desk();
     let (run, hash) = desk.waiting(&["run", "c.yaml", "--run-id", "r1", "--json"]);

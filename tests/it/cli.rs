@@ -4,8 +4,10 @@ use serde_json::Value;
 
 use crate::desk::{Desk, says};
 
+mod list;
 #[cfg(unix)]
 mod signals;
+mod tools;
 
 /// A chat contract for a model that nobody serves.
 fn remote(more: &str) -> String {

@@ -23,6 +23,8 @@ mod contract_file;
 #[cfg(test)]
 mod corpus;
 #[cfg(test)]
+mod deletion;
+#[cfg(test)]
 mod desk;
 #[cfg(test)]
 mod evidence;
@@ -30,6 +32,8 @@ mod evidence;
 mod faults;
 #[cfg(test)]
 mod first_steps;
+#[cfg(test)]
+mod foreign;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
@@ -49,7 +53,11 @@ mod loopback;
 #[cfg(test)]
 mod migrate;
 #[cfg(test)]
+mod own_state;
+#[cfg(test)]
 mod pieces;
+#[cfg(test)]
+mod reach;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]

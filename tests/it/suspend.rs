@@ -51,7 +51,7 @@ impl Desk {
     }
 
     /// Waits until that many events of run r1 are durable.
-    fn wait_for(&self, child: &mut Child, events: usize) {
+    fn has_events(&self, child: &mut Child, events: usize) {
         let began = Instant::now();
         while self.events().len() < events {
             assert!(began.elapsed() < SOON, "{} events", self.events().len());
@@ -119,7 +119,7 @@ fn the_result_of_a_suspended_run_says_so_and_what_was_cut_off_is_lost_when_it_go
     desk.script(more, &[&slow]);
     let args = ["run", "c.yaml", "--run-id", "r1", "--json", "--grace", "0"];
     let mut child = desk.drives(&args);
-    desk.wait_for(&mut child, 2);
+    desk.has_events(&mut child, 2);
     terminate(&child);
     let left = left(child);
     let result = left.document();
@@ -145,9 +145,9 @@ fn a_second_signal_leaves_at_once() {
     let desk = Desk::new();
     desk.script("tool_policy: optional\n", &[HANGS]);
     let mut child = desk.drives(&["run", "c.yaml", "--run-id", "r1", "--grace", "100000"]);
-    desk.wait_for(&mut child, 2);
+    desk.has_events(&mut child, 2);
     terminate(&child);
-    desk.wait_for(&mut child, 3);
+    desk.has_events(&mut child, 3);
     assert!(
         child.try_wait().unwrap().is_none(),
         "it waits for its grace"

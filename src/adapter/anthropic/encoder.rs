@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
-use crate::adapter::kept::{Addressee, Kept, SentPart, Side, parts_of, reasoning_budget, turns};
+use crate::adapter::kept::{Kept, SentPart, Side, TargetModel, parts_of, reasoning_budget, turns};
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
 use crate::kernel::ToolExposure;
@@ -26,7 +26,7 @@ pub(in crate::adapter) struct Encoder {
     one_call: bool,
     /// With reasoning, and without: a forced call allows none.
     tails: [Vec<u8>; 2],
-    to: Addressee,
+    to: TargetModel,
     /// `,"tools":[…]`; none where no tool is exposed.
     tools: Option<Vec<u8>>,
 }
@@ -43,7 +43,7 @@ impl Encoder {
             head,
             one_call: !terms.parallel_tool_calls,
             tails: [tail(budget), tail(None)],
-            to: Addressee::of(terms, target),
+            to: TargetModel::of(terms, target),
             tools: tools(terms),
         }
     }
@@ -127,7 +127,7 @@ fn mark(out: &mut Vec<u8>, end: &[u8]) {
 }
 
 /// The blocks of a message, joined by commas. A blank text is no block: the protocol takes none.
-fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
+fn rendered(message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
     let mut out = Elements::default();
     match message.role {
         Role::System | Role::User => {

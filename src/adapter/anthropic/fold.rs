@@ -3,7 +3,7 @@ use serde_json::value::RawValue;
 use super::wire::{WireBlock, WireEvent, WireUsage};
 use crate::adapter::blocks::{BlockKind, BlockMessage, Piece};
 use crate::adapter::calls::CallFields;
-use crate::adapter::draft::Parties;
+use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document, part};
 use crate::adapter::json::{Raw, string, whole};
@@ -112,14 +112,14 @@ impl fold::Fold for Fold {
             return fail(FailureCode::TurnPaused, "/stop_reason");
         }
         let cut = self.stop() == StopReason::Length;
-        let parties = Parties {
+        let origin = ResponseOrigin {
             asked: model,
             answered: self.0.progress.model.as_deref(),
             rules: self.0.progress.rules,
             version: self.0.progress.version,
         };
         let draft = self.0.blocks.into_draft(cut, "", FIELDS.arguments);
-        draft.finish(&FIELDS, &parties)
+        draft.finish(&FIELDS, &origin)
     }
 }
 

@@ -6,7 +6,7 @@ use super::wire::{
 };
 use crate::adapter::blocks::{BlockKind, BlockMessage, Piece};
 use crate::adapter::calls::CallFields;
-use crate::adapter::draft::{MAX_PARTS, Parties};
+use crate::adapter::draft::{MAX_PARTS, ResponseOrigin};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document, part};
 use crate::adapter::json::{Raw, elements, object, string, whole};
@@ -107,14 +107,14 @@ impl fold::Fold for Fold {
             return fail(FailureCode::CallMalformed, "/stopReason");
         }
         let cut = self.stop() == StopReason::Length;
-        let parties = Parties {
+        let origin = ResponseOrigin {
             asked: model,
             answered: None,
             rules: self.0.progress.rules,
             version: self.0.progress.version,
         };
         let draft = self.0.blocks.into_draft(cut, "/toolUse", FIELDS.arguments);
-        draft.finish(&FIELDS, &parties)
+        draft.finish(&FIELDS, &origin)
     }
 }
 

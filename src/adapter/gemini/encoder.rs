@@ -7,7 +7,7 @@ use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
 use crate::adapter::kept::{
-    Addressee, Kept, SentPart, Side, name_of, parts_of, reasoning_budget, turns,
+    Kept, SentPart, Side, TargetModel, name_of, parts_of, reasoning_budget, turns,
 };
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
@@ -20,7 +20,7 @@ pub(in crate::adapter) struct Encoder {
     kept: Kept,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
-    to: Addressee,
+    to: TargetModel,
     /// `,"tools":[…]`; none where no tool is exposed.
     tools: Option<Vec<u8>>,
 }
@@ -31,7 +31,7 @@ impl Encoder {
         Self {
             kept: Kept::default(),
             tail: tail(terms, target, &Config { generation_config }),
-            to: Addressee::of(terms, target),
+            to: TargetModel::of(terms, target),
             tools: tools(terms),
         }
     }
@@ -78,7 +78,7 @@ impl Encode for Encoder {
 }
 
 /// The parts of a message, joined by commas.
-fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &Addressee) -> Vec<u8> {
+fn rendered(before: &[Arc<AgentMessage>], message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
     let mut out = Elements::default();
     match message.role {
         Role::System | Role::User => out.add(&Part::text(&message.content, None)),

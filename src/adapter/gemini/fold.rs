@@ -5,7 +5,7 @@ use super::wire::{
     WireCall, WireCandidate, WireChunk, WireContent, WireFeedback, WirePart, WireUsage,
 };
 use crate::adapter::calls::{CallFields, GatheredCall};
-use crate::adapter::draft::{Draft, MAX_PARTS, Parties, too_many_parts};
+use crate::adapter::draft::{Draft, MAX_PARTS, ResponseOrigin, too_many_parts};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
@@ -129,13 +129,13 @@ impl fold::Fold for Fold {
             // Arguments come parsed here, so one that was cut would look like a whole one.
             self.draft.cut_last_call(FIELDS.arguments);
         }
-        let parties = Parties {
+        let origin = ResponseOrigin {
             asked: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,
         };
-        self.draft.finish(&FIELDS, &parties)
+        self.draft.finish(&FIELDS, &origin)
     }
 }
 

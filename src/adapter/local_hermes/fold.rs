@@ -2,14 +2,36 @@ use super::hermes::{Parsed, parse};
 use super::wire::LocalLine;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
+use crate::contract::CALL_OPEN;
 use crate::message::{AgentMessage, FailureCode, Role, StopReason, Usage};
 
 /// An answer of an embedded model, folded from its lines.
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
     progress: Progress,
+    /// How much of the text is text of the message, whatever follows.
+    shown: usize,
     stop: Option<StopReason>,
     text: String,
+}
+
+impl Fold {
+    /// Moves `shown` on: to the first call, or to what may be the beginning of one. White space around the text goes where a call
+    /// follows, so it waits, too.
+    fn look(&mut self) {
+        if self.text.starts_with(char::is_whitespace) {
+            return;
+        }
+        let new = self.text.get(self.shown..).unwrap_or_default();
+        let end = new.find(CALL_OPEN).unwrap_or_else(|| {
+            let part = (1..CALL_OPEN.len()).rev();
+            let mut parts = part.filter_map(|length| CALL_OPEN.get(..length));
+            let part = parts.find(|part| new.ends_with(part));
+            new.len() - part.map_or(0, str::len)
+        });
+        let sure = new.get(..end).unwrap_or_default();
+        self.shown += sure.trim_end().len();
+    }
 }
 
 impl fold::Fold for Fold {
@@ -23,9 +45,16 @@ impl fold::Fold for Fold {
         self.progress.done
     }
 
+    fn text(&self) -> Option<&str> {
+        self.text.get(..self.shown)
+    }
+
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
         match document(text)? {
-            LocalLine::Text { text } => self.text.push_str(&text),
+            LocalLine::Text { text } => {
+                self.text.push_str(&text);
+                self.look();
+            }
             LocalLine::Stop { stop, usage } => {
                 self.progress.done = true;
                 self.progress.usage = Some(Usage {
@@ -71,12 +100,12 @@ impl fold::Fold for Fold {
             return Folded::Rejected(Failure::new(FailureCode::StreamIncomplete, ""));
         }
         match parse(&self.text, model, self.progress.rules) {
-            Ok(Parsed { content, judged }) => {
+            Ok(Parsed { content, validated }) => {
                 let message = AgentMessage {
-                    tool_calls: judged.calls,
+                    tool_calls: validated.calls,
                     ..AgentMessage::text(Role::Assistant, content, 0)
                 };
-                Folded::of(message, judged.repair)
+                Folded::of(message, validated.repair)
             }
             Err(failure) => Folded::Rejected(failure),
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
+use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use crate::adapter::fold::Failure;
 use crate::adapter::json::object;
 use crate::adapter::rules::Rules;
@@ -74,7 +74,7 @@ pub(super) fn body(message: &AgentMessage) -> String {
 /// Text beside calls, and the calls.
 pub(super) struct Parsed {
     pub(super) content: String,
-    pub(super) judged: Judged,
+    pub(super) validated: ValidCalls,
 }
 
 /// Tells calls from text. Where a call begins, a whole one has to follow: nothing is guessed.
@@ -106,8 +106,8 @@ pub(super) fn parse(text: &str, model: &str, rules: Rules) -> Result<Parsed, Fai
     if !calls.is_empty() {
         content = content.trim().to_owned();
     }
-    let judged = judge(calls, &FIELDS, model, rules)?;
-    Ok(Parsed { content, judged })
+    let validated = validate(calls, &FIELDS, model, rules)?;
+    Ok(Parsed { content, validated })
 }
 
 /// One call behind its opening marker: name, the text of its arguments, and what follows its closing marker.
@@ -122,7 +122,7 @@ fn call(text: &str) -> Result<(String, String, &str), FailureCode> {
         .trim_start()
         .strip_prefix(CALL_CLOSE)
         .ok_or(FailureCode::CallShape)?;
-    // The arguments are judged later, beside those of the other calls.
+    // The arguments are validated later, beside those of the other calls.
     sound(&without_arguments(whole).ok_or(FailureCode::CallShape)?)?;
     let call: WireCall<'_> = object(whole).ok_or(FailureCode::CallShape)?;
     let name = call.name.filter(|name| !name.is_empty());

@@ -1,7 +1,11 @@
 use std::sync::Arc;
 
 use super::wire::Segment;
-use super::{GatePhase, LocalRequest};
+use super::{GatePhase, LocalRequest, VERSION};
+use proptest::prelude::*;
+
+use crate::adapter::fixture::{self, arriving};
+use crate::adapter::test_text::marked_text;
 use crate::adapter::{Adapter, Decoded, RequestEncoder, RequestShape, ResponseMeta};
 use crate::contract::{
     CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, ServerCapability,
@@ -356,5 +360,56 @@ fn a_fault_is_of_the_class_that_it_states_whatever_its_status_and_words() {
             (fault.message.as_str(), fault.status),
             (message, Some(status))
         );
+    }
+}
+
+fn lines(pieces: &[&str]) -> String {
+    let text = |text: &&str| serde_json::json!({"text": text}).to_string() + "\n";
+    let lines: String = pieces.iter().map(text).collect();
+    lines + "{\"stop\":\"end\",\"usage\":{\"input\":1,\"output\":1}}\n"
+}
+
+#[test]
+fn text_is_there_as_it_arrives_and_a_call_is_no_text() {
+    let check = |pieces: &[&str], expect: &[&str]| {
+        let body = lines(pieces);
+        let texts = arriving(VERSION, &body, 1);
+        let ends = body.match_indices('\n').map(|(at, _)| texts[at].as_str());
+        assert_eq!(ends.collect::<Vec<_>>(), expect, "{pieces:?}");
+    };
+    check(
+        &["It is", " noon", "."],
+        &["It is", "It is noon", "It is noon.", "It is noon."],
+    );
+    check(
+        &["Let me look. <tool", "_call>\n{\"na"],
+        &["Let me look.", "Let me look.", "Let me look."],
+    );
+    check(
+        &["a <tool", "box> b"],
+        &["a", "a <toolbox> b", "a <toolbox> b"],
+    );
+    // White space before a call goes with the call.
+    check(&["\n", "It is noon."], &["", "", ""]);
+}
+
+proptest! {
+    /// What is shown early only grows, and the message begins with it.
+    #[test]
+    fn what_is_shown_early_is_the_beginning_of_the_message(
+        pieces in proptest::collection::vec(marked_text(), 1..6),
+    ) {
+        let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+        let body = lines(&pieces);
+        let texts = arriving(VERSION, &body, 7);
+        for pair in texts.windows(2) {
+            prop_assert!(pair[1].starts_with(&pair[0]), "{pair:?}");
+        }
+        if let Decoded::Message(result) = fixture::decode(VERSION, [body.as_bytes()])
+            && let Some(message) = result.canonical_message
+        {
+            let last = texts.last().expect("a piece");
+            prop_assert!(message.content.starts_with(last), "{last:?} of {:?}", message.content);
+        }
     }
 }

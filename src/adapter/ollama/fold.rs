@@ -2,7 +2,7 @@ use serde_json::value::RawValue;
 
 use super::wire::{WireCall, WireFunction, WireLine, WireMessage};
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS};
-use crate::adapter::draft::{Draft, Parties};
+use crate::adapter::draft::{Draft, ResponseOrigin};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Framing, Progress, document};
 use crate::adapter::json::{elements, is_null, object, string};
@@ -38,6 +38,10 @@ impl fold::Fold for Fold {
 
     fn is_done(&self) -> bool {
         self.progress.done
+    }
+
+    fn text(&self) -> Option<&str> {
+        Some(self.draft.content())
     }
 
     fn take(&mut self, text: &str, _: Form) -> Result<(), Failure> {
@@ -94,13 +98,13 @@ impl fold::Fold for Fold {
         if !self.progress.done {
             return fail(FailureCode::StreamIncomplete, "/done");
         }
-        let parties = Parties {
+        let origin = ResponseOrigin {
             asked: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,
         };
-        self.draft.finish(&FIELDS, &parties)
+        self.draft.finish(&FIELDS, &origin)
     }
 }
 
@@ -115,7 +119,7 @@ impl Fold {
             .and_then(|raw| object(raw.get()))
             .ok_or_else(|| shape("/function"))?;
         self.calls = self.calls.saturating_add(1);
-        // An object, whose text as it stood is judged; servers of the same tongue write its text as a string.
+        // An object, whose text as it stood is validated; servers of the same tongue write its text as a string.
         let arguments = function.arguments.map(|raw| match string(Some(raw)) {
             Some(text) => text,
             None => raw.get().to_owned(),

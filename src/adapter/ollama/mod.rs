@@ -6,7 +6,7 @@
 //! never sent back.
 //!
 //! **Responses.** Lines of JSON; a body is one line. Dialect rules:
-//! - `arguments` is an object, whose bytes are kept; a text in its place is judged as the text of one. No arguments at all are
+//! - `arguments` is an object, whose bytes are kept; a text in its place is validated as the text of one. No arguments at all are
 //!   `ARGS_INVALID_JSON`: a call without arguments writes `{}` here.
 //! - A message is whole with `done: true`, else `STREAM_INCOMPLETE`.
 //! - A line with `error` is a provider's fault, whatever came before it.

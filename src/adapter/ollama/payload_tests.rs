@@ -112,6 +112,24 @@ fn an_error_is_a_fault_at_every_place() {
 }
 
 #[test]
+fn the_text_of_a_stream_is_there_with_the_end_of_its_line() {
+    let lines = [
+        line(r#"{"content":"It "}"#),
+        line("{\n \"content\":\n\"is\"}"),
+        line(r#"{"content":" noon."}"#),
+        END.to_owned(),
+    ];
+    let body = lines.join("\n") + "\n";
+    let texts = fixture::arriving(VERSION, &body, 1);
+    let ends = body.match_indices('\n').map(|(at, _)| texts[at].as_str());
+    let shown: Vec<&str> = ends.collect();
+    assert_eq!(
+        shown,
+        ["It ", "It ", "It ", "It is", "It is noon.", "It is noon."]
+    );
+}
+
+#[test]
 fn a_request_is_these_bytes() {
     let expect = concat!(
         r#"{"model":"m","messages":["#,

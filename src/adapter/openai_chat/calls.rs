@@ -1,5 +1,5 @@
 use super::wire::{MESSAGE, WireCall, WireFunction};
-use crate::adapter::calls::{CallFields, GatheredCall, Judged, MAX_CALLS, judge};
+use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use crate::adapter::fold::Failure;
 use crate::adapter::json::{Raw, object, string, whole};
 use crate::adapter::rules::Rules;
@@ -112,7 +112,7 @@ impl Calls {
         cut: bool,
         model: &str,
         rules: Rules,
-    ) -> Result<Judged, Failure> {
+    ) -> Result<ValidCalls, Failure> {
         if self.0.iter().all(|parts| parts.index.is_some()) {
             self.0.sort_by_key(|parts| parts.index);
         }
@@ -131,7 +131,7 @@ impl Calls {
                 name: parts.name,
                 pointer: pointer(at, ""),
             });
-        judge(gathered.collect(), &FIELDS, model, rules)
+        validate(gathered.collect(), &FIELDS, model, rules)
     }
 }
 
@@ -165,7 +165,7 @@ impl Parts {
                     .ok_or((FailureCode::ArgsInvalidJson, "/function/arguments"))?;
                 self.arguments.push_str(&piece);
             } else {
-                // Dialect: arguments as JSON instead of text. Its text as it stood is judged like any other.
+                // Dialect: arguments as JSON instead of text. Its text as it stood is validated like any other.
                 self.arguments.push_str(raw.get());
             }
         }

@@ -7,7 +7,7 @@ use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::json::put;
-use crate::adapter::kept::{Addressee, common};
+use crate::adapter::kept::{TargetModel, common};
 use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::tail::tail;
 use crate::contract::{ProviderType, Sampling, TargetTerms, Terms};
@@ -25,7 +25,7 @@ pub(in crate::adapter) struct Encoder {
     tools: OpenaiTools,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
-    to: Addressee,
+    to: TargetModel,
 }
 
 impl Encoder {
@@ -43,7 +43,7 @@ impl Encoder {
             kept: Vec::new(),
             tools: OpenaiTools::of(&FunctionTool::exposed(terms), terms),
             tail: tail(terms, target, &Parameters::of(&target.sampling, provider)),
-            to: Addressee::of(terms, target),
+            to: TargetModel::of(terms, target),
         }
     }
 
@@ -90,7 +90,7 @@ impl Encode for Encoder {
     }
 }
 
-fn append_message(out: &mut Vec<u8>, message: &AgentMessage, to: &Addressee) {
+fn append_message(out: &mut Vec<u8>, message: &AgentMessage, to: &TargetModel) {
     if !out.is_empty() {
         out.push(b',');
     }
@@ -185,7 +185,7 @@ struct WireMessage<'a> {
 }
 
 impl<'a> WireMessage<'a> {
-    fn of(message: &'a AgentMessage, to: &Addressee) -> Self {
+    fn of(message: &'a AgentMessage, to: &TargetModel) -> Self {
         let parts = to.own(message).map_or(&[][..], |trace| &trace.parts);
         let details = parts.iter().filter_map(|part| match part {
             ReasoningPart::Block(json) => serde_json::from_str(json).ok(),

@@ -4,7 +4,7 @@ use super::calls::Calls;
 use super::reasoning_details::ReasoningDetails;
 use super::usage::usage;
 use super::wire::{MESSAGE, WireCall, WireChoice, WireChunk, WireFunction, WireMessage, WirePart};
-use crate::adapter::calls::{Judged, MAX_CALLS};
+use crate::adapter::calls::{MAX_CALLS, ValidCalls};
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{Raw, elements, object, string, whole};
@@ -114,9 +114,9 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         }
         let may_be_cut = self.is_cut() || self.stop() != StopReason::End;
         let answered = self.progress.model.as_deref().unwrap_or(model);
-        let Judged { calls, repair } =
+        let ValidCalls { calls, repair } =
             match self.calls.finish(may_be_cut, answered, self.progress.rules) {
-                Ok(judged) => judged,
+                Ok(validated) => validated,
                 Err(failure) => return Folded::Rejected(failure),
             };
         let mut message = AgentMessage {

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use super::{Fold, VERSION};
-use crate::adapter::decoder::{Decoder, Judge};
+use crate::adapter::decoder::{Decoder, PushDecoder};
 use crate::adapter::{Decoded, ResponseMeta};
 use crate::message::{AgentMessage, ProtocolAdapterResult};
 
-pub(super) fn new_decoder(meta: ResponseMeta) -> Box<dyn Judge> {
+pub(super) fn new_decoder(meta: ResponseMeta) -> Box<dyn PushDecoder> {
     Box::new(Decoder::<Fold>::new(VERSION, meta, "asked"))
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::adapter::RequestShape;
 use crate::adapter::encode::Encode;
 use crate::adapter::json::{Elements, put};
-use crate::adapter::kept::{Addressee, Kept, SentPart, parts_of};
+use crate::adapter::kept::{Kept, SentPart, TargetModel, parts_of};
 use crate::adapter::openai_tools::OpenaiTools;
 use crate::adapter::tail::tail;
 use crate::contract::{Sampling, TargetTerms, Terms, ToolTerms};
@@ -19,7 +19,7 @@ pub(in crate::adapter) struct Encoder {
     kept: Kept,
     /// Parameters and the closing brace, after a comma.
     tail: Vec<u8>,
-    to: Addressee,
+    to: TargetModel,
     tools: OpenaiTools,
 }
 
@@ -33,7 +33,7 @@ impl Encoder {
             head,
             kept: Kept::default(),
             tail: tail(terms, target, &Parameters::of(&target.sampling)),
-            to: Addressee::of(terms, target),
+            to: TargetModel::of(terms, target),
             tools: OpenaiTools::of(&tools, terms),
         }
     }
@@ -59,7 +59,7 @@ impl Encode for Encoder {
 }
 
 /// The items of a message, joined by commas.
-fn rendered(message: &AgentMessage, to: &Addressee) -> Vec<u8> {
+fn rendered(message: &AgentMessage, to: &TargetModel) -> Vec<u8> {
     let mut out = Elements::default();
     match message.role {
         Role::System | Role::User => out.add(&Item::Message {

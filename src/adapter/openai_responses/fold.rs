@@ -1,6 +1,6 @@
 use super::items::{FIELDS, Items, OUTPUT};
 use super::wire::{WireDetails, WireEvent, WireUsage};
-use crate::adapter::draft::Parties;
+use crate::adapter::draft::ResponseOrigin;
 use crate::adapter::error_report::ErrorReport;
 use crate::adapter::fold::{self, Failure, Folded, Form, Progress, document};
 use crate::adapter::json::{object, string};
@@ -116,14 +116,14 @@ impl fold::Fold for Fold {
         if !self.items.is_known() {
             return fail(FailureCode::BodyShape, OUTPUT);
         }
-        let parties = Parties {
+        let origin = ResponseOrigin {
             asked: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,
         };
         match self.items.draft() {
-            Ok(draft) => draft.finish(&FIELDS, &parties),
+            Ok(draft) => draft.finish(&FIELDS, &origin),
             Err(failure) => Folded::Rejected(failure),
         }
     }

@@ -192,8 +192,8 @@ pub(super) fn answer(profile: TextProfile, text: &str, calls: &[ToolInvocation])
     if calls.is_empty() {
         return out;
     }
-    let spoken = out.trim_end().len();
-    out.truncate(spoken);
+    let parsed = out.trim_end().len();
+    out.truncate(parsed);
     if llama {
         out.push_str(json_calls::TAG);
     }

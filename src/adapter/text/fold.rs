@@ -1,8 +1,8 @@
 use std::marker::PhantomData;
 
 use super::family::Family;
-use super::manner::Manner;
 use super::read::{Reading, read};
+use super::read_options::ReadOptions;
 use crate::adapter::fold::{Failure, Fold, Folded, Form, Framing, Progress};
 use crate::adapter::repair::Repairs;
 use crate::message::{AgentMessage, FailureCode, StopReason};
@@ -51,14 +51,14 @@ impl<F: Fold, P: Family> Fold for Layer<F, P> {
         // No call is awaited on the wire, so none there is repaired.
         progress.rules.repairs = Repairs::Never;
         let types = std::mem::take(&mut progress.types);
-        let manner = Manner {
+        let options = ReadOptions {
             profile: P::PROFILE,
             rules,
             types: &types,
         };
         match self.wire.finish(form, model) {
             Folded::Message(message) | Folded::Recovered(message, _) => {
-                layered::<F>(message, stop, named.as_deref().unwrap_or(model), &manner)
+                layered::<F>(message, stop, named.as_deref().unwrap_or(model), &options)
             }
             other => other,
         }
@@ -69,7 +69,7 @@ fn layered<F: Fold>(
     message: AgentMessage,
     stop: StopReason,
     model: &str,
-    manner: &Manner<'_>,
+    options: &ReadOptions<'_>,
 ) -> Folded {
     if !message.tool_calls.is_empty() {
         // No tool was offered on the wire, so a call there is none of ours.
@@ -85,7 +85,7 @@ fn layered<F: Fold>(
         content,
         reasoning,
         repair,
-    } = match read(&message.content, model, manner) {
+    } = match read(&message.content, model, options) {
         Ok(reading) => reading,
         Err(code) => return Folded::Rejected(Failure::new(code, F::TEXT)),
     };

@@ -1,8 +1,8 @@
 use std::borrow::Cow;
 
 use super::flaw::Flaw;
+use super::parsed_text::ParsedText;
 use super::payload::{ArgumentsKey, call, is_call, value_at};
-use super::spoken::Spoken;
 use crate::adapter::calls::MAX_CALLS;
 use crate::adapter::marks::LLAMA3;
 use crate::adapter::rules::Rules;
@@ -12,15 +12,15 @@ pub(super) const TAG: &str = "<|python_tag|>";
 
 /// Reads calls that are JSON objects, separated by `;`: the whole message, or what follows the tag. `base` is where
 /// `text` stands in the whole message.
-pub(super) fn read(text: &str, base: usize, rules: Rules) -> Result<Spoken, Flaw> {
-    let mut spoken = Spoken::default();
+pub(super) fn read(text: &str, base: usize, rules: Rules) -> Result<ParsedText, Flaw> {
+    let mut parsed = ParsedText::default();
     let mut at = 0;
     if !opens_a_call(text) {
         let Some(tag) = text.find(TAG) else {
-            spoken.say(text, false);
-            return Ok(spoken);
+            parsed.push_text(text, false);
+            return Ok(parsed);
         };
-        spoken.say(text.get(..tag).unwrap_or_default(), true);
+        parsed.push_text(text.get(..tag).unwrap_or_default(), true);
         at = tag + TAG.len();
     }
     loop {
@@ -29,20 +29,20 @@ pub(super) fn read(text: &str, base: usize, rules: Rules) -> Result<Spoken, Flaw
         let json = text.get(from..to).unwrap_or_default();
         let range = base + from..base + to;
         let read = call(json, range, ArgumentsKey::Parameters, rules)?;
-        spoken.calls.push(read);
-        if spoken.calls.len() > MAX_CALLS {
-            return Ok(spoken);
+        parsed.calls.push(read);
+        if parsed.calls.len() > MAX_CALLS {
+            return Ok(parsed);
         }
         let after = text.get(to..).unwrap_or_default().trim_start();
         let Some(next) = after.strip_prefix(';') else {
             return if after.is_empty() {
-                Ok(spoken)
+                Ok(parsed)
             } else {
                 Err(Flaw::new(FailureCode::CallShape))
             };
         };
         if next.trim().is_empty() {
-            return Ok(spoken);
+            return Ok(parsed);
         }
         at = text.len() - next.len();
     }

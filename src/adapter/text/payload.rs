@@ -112,7 +112,7 @@ pub(super) fn call(
             None => flaw,
         }
     });
-    // One that nothing repairs is judged beside the other calls, where it need not take them with it.
+    // One that nothing repairs is validated beside the other calls, where it need not take them with it.
     if let Some(flaw) = flaw.filter(|flaw| flaw.has_fix() || !rules.drop_calls()) {
         return Err(flaw);
     }

@@ -1,7 +1,7 @@
 use super::flaw::{Fix, Flaw};
-use super::manner::Manner;
+use super::read_options::ReadOptions;
 use super::{json_calls, tagged_calls, thinking};
-use crate::adapter::calls::{CallFields, joined, judge};
+use crate::adapter::calls::{CallFields, joined, validate};
 use crate::adapter::marks;
 use crate::contract::TextProfile;
 use crate::message::{FailureCode, Repair, ToolInvocation};
@@ -20,13 +20,17 @@ pub(super) struct Reading {
 }
 
 /// Reads the text of a message; `model` is what the calls name as their source.
-pub(super) fn read(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading, FailureCode> {
+pub(super) fn read(
+    text: &str,
+    model: &str,
+    options: &ReadOptions<'_>,
+) -> Result<Reading, FailureCode> {
     let mut repaired: Option<String> = None;
     let mut steps: Vec<String> = Vec::new();
     let mut repairs = 0;
     loop {
         let current = repaired.as_deref().unwrap_or(text);
-        let flaw = match as_it_stands(current, model, manner) {
+        let flaw = match as_it_stands(current, model, options) {
             Ok(reading) => {
                 let repair = repaired.map(|repaired| Repair {
                     original: text.to_owned(),
@@ -39,7 +43,7 @@ pub(super) fn read(text: &str, model: &str, manner: &Manner<'_>) -> Result<Readi
             Err(flaw) => flaw,
         };
         // What is missing at the end of an output that was cut is not only the form.
-        let allowed = repairs < MAX_REPAIRS && !manner.rules.is_cut;
+        let allowed = repairs < MAX_REPAIRS && !options.rules.is_cut;
         let fix = flaw.fix.filter(|_| allowed);
         let Some(fix) = fix else {
             return Err(flaw.code);
@@ -54,19 +58,19 @@ pub(super) fn read(text: &str, model: &str, manner: &Manner<'_>) -> Result<Readi
     }
 }
 
-fn as_it_stands(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading, Flaw> {
-    let profile = manner.profile;
+fn as_it_stands(text: &str, model: &str, options: &ReadOptions<'_>) -> Result<Reading, Flaw> {
+    let profile = options.profile;
     let is_markup = |text: &str| match profile {
-        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::is_markup(text, manner),
+        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::is_markup(text, options),
         TextProfile::Llama3 => json_calls::is_markup(text),
     };
     let (reasoning, base) = thinking::split(text, is_markup)?;
     let rest = text.get(base..).unwrap_or_default();
-    let spoken = match profile {
-        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(text, base, manner),
-        TextProfile::Llama3 => json_calls::read(rest, base, manner.rules),
+    let parsed = match profile {
+        TextProfile::Hermes | TextProfile::Qwen => tagged_calls::read(text, base, options),
+        TextProfile::Llama3 => json_calls::read(rest, base, options.rules),
     }?;
-    let mut calls = spoken.calls;
+    let mut calls = parsed.calls;
     for (place, call) in (1..).zip(&mut calls) {
         // Of a text that is rejected the whole text is named; a record names the call.
         call.pointer = format!("call_{place}");
@@ -76,13 +80,13 @@ fn as_it_stands(text: &str, model: &str, manner: &Manner<'_>) -> Result<Reading,
         id: "",
         name: "",
     };
-    let judged = judge(calls, &fields, model, manner.rules);
-    let judged = judged.map_err(|failure| Flaw::new(failure.code))?;
+    let validated = validate(calls, &fields, model, options.rules);
+    let validated = validated.map_err(|failure| Flaw::new(failure.code))?;
     Ok(Reading {
-        calls: judged.calls,
-        content: plain(profile, &spoken.text),
+        calls: validated.calls,
+        content: plain(profile, &parsed.text),
         reasoning: reasoning.map(str::to_owned),
-        repair: judged.repair,
+        repair: validated.repair,
     })
 }
 

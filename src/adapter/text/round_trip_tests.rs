@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::encoder::answer;
-use super::manner::Manner;
 use super::read::{Reading, read};
+use super::read_options::ReadOptions;
 use crate::adapter::marks::CONTROL;
 use crate::adapter::parameter_types::ParameterTypes;
 use crate::adapter::rules::Rules;
@@ -71,12 +71,12 @@ fn calls() -> impl Strategy<Value = Vec<ToolInvocation>> {
 }
 
 fn read_as(profile: TextProfile, text: &str) -> Result<Reading, FailureCode> {
-    let manner = Manner {
+    let options = ReadOptions {
         profile,
         rules: Rules::default(),
         types: &ParameterTypes::default(),
     };
-    read(text, "m", &manner)
+    read(text, "m", &options)
 }
 
 proptest! {

@@ -1,24 +1,24 @@
 use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
 use super::lines::{LineStart, Prose, first_in_prose, is_line_break};
-use super::manner::Manner;
+use super::parsed_text::ParsedText;
 use super::payload::{ArgumentsKey, call, value_at};
-use super::spoken::Spoken;
+use super::read_options::ReadOptions;
 use super::tags::{CLOSE, OPEN};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
 use crate::message::FailureCode;
 
 /// Reads `<tool_call>` JSON `</tool_call>`, and what stands outside as text. The JSON is read as JSON, so a tag inside a
 /// string of it is part of the string. `from` is where the reasoning of the message ends.
-pub(super) fn read(text: &str, from: usize, manner: &Manner<'_>) -> Result<Spoken, Flaw> {
-    let mut spoken = Spoken::default();
+pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result<ParsedText, Flaw> {
+    let mut parsed = ParsedText::default();
     let mut prose = Prose::default();
     let mut at = from;
     loop {
         let rest = text.get(at..).unwrap_or_default();
         let first = first_tag(rest);
-        if manner.functions().is_some() {
-            let (start, begins) = if spoken.calls.is_empty() {
+        if options.functions().is_some() {
+            let (start, begins) = if parsed.calls.is_empty() {
                 (line_of(text, from), LineStart::New)
             } else {
                 (at, LineStart::AfterCall)
@@ -30,15 +30,15 @@ pub(super) fn read(text: &str, from: usize, manner: &Manner<'_>) -> Result<Spoke
             }
         }
         let Some(open) = first else {
-            spoken.say(rest, false);
-            return Ok(spoken);
+            parsed.push_text(rest, false);
+            return Ok(parsed);
         };
         if rest.get(open..).is_some_and(|tag| tag.starts_with(CLOSE)) {
             return Err(Flaw::new(FailureCode::CallShape));
         }
-        spoken.say(rest.get(..open).unwrap_or_default(), true);
+        parsed.push_text(rest.get(..open).unwrap_or_default(), true);
         let inside = at + open + OPEN.len();
-        let (read, to) = one(text, inside, manner)?;
+        let (read, to) = one(text, inside, options)?;
         let after = text.get(to..).unwrap_or_default();
         let trimmed = after.trim_start();
         let Some(beyond) = trimmed.strip_prefix(CLOSE) else {
@@ -54,19 +54,23 @@ pub(super) fn read(text: &str, from: usize, manner: &Manner<'_>) -> Result<Spoke
                 flaw
             });
         };
-        spoken.calls.push(read);
-        if spoken.calls.len() > MAX_CALLS {
-            return Ok(spoken);
+        parsed.calls.push(read);
+        if parsed.calls.len() > MAX_CALLS {
+            return Ok(parsed);
         }
         at = text.len() - beyond.len();
     }
 }
 
 /// Reads the call that stands at `inside`, and where it ends.
-fn one(text: &str, inside: usize, manner: &Manner<'_>) -> Result<(GatheredCall, usize), Flaw> {
+fn one(
+    text: &str,
+    inside: usize,
+    options: &ReadOptions<'_>,
+) -> Result<(GatheredCall, usize), Flaw> {
     let begun = text.get(inside..).unwrap_or_default();
     let trimmed = begun.trim_start();
-    if let Some(types) = manner.functions()
+    if let Some(types) = options.functions()
         && trimmed.starts_with(FUNCTION)
     {
         let from = text.len() - trimmed.len();
@@ -81,14 +85,14 @@ fn one(text: &str, inside: usize, manner: &Manner<'_>) -> Result<(GatheredCall, 
     let found = value_at(begun).map_err(Flaw::new)?;
     let (from, to) = (inside + found.start, inside + found.end);
     let json = text.get(from..to).unwrap_or_default();
-    let call = call(json, from..to, ArgumentsKey::Arguments, manner.rules)?;
+    let call = call(json, from..to, ArgumentsKey::Arguments, options.rules)?;
     Ok((call, to))
 }
 
 /// Whether something of the text is a call, or the beginning of one.
-pub(super) fn is_markup(text: &str, manner: &Manner<'_>) -> bool {
+pub(super) fn is_markup(text: &str, options: &ReadOptions<'_>) -> bool {
     let has_function = || first_in_prose(text, FUNCTION).is_some();
-    text.contains(OPEN) || manner.functions().is_some() && has_function()
+    text.contains(OPEN) || options.functions().is_some() && has_function()
 }
 
 /// Where the line begins in which the reasoning has ended at `from`: there itself, where reasoning stands on it.

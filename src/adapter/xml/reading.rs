@@ -67,7 +67,7 @@ pub(crate) struct XmlReading {
 }
 
 impl XmlReading {
-    /// The calls, not judged yet: the slot is the id, the payload the arguments.
+    /// The calls, not validated yet: the slot is the id, the payload the arguments.
     pub(super) fn gathered(&self, nonce: &Nonce) -> Vec<GatheredCall> {
         let gathered = self.calls.iter().map(|call| GatheredCall {
             arguments: call.payload.clone(),

@@ -7,7 +7,7 @@ use super::reading::{XmlFlaw, XmlReading};
 use super::scanner::{XmlScanner, read_tags};
 use super::slot::{SlotRange, XmlTerms};
 use super::*;
-use crate::adapter::calls::{CallFields, judge};
+use crate::adapter::calls::{CallFields, validate};
 use crate::adapter::fixture::terms;
 use crate::adapter::marks;
 use crate::adapter::rules::Rules;
@@ -242,15 +242,15 @@ fn what_is_too_long_for_a_tag_is_text_and_too_many_tags_are_not_read() {
 fn calls_become_invocations_by_their_slots() {
     let read = |text: &str| read_tags(&turn(), &written(text), StopReason::End);
     let good = read("<N-0005 tool=\"f\">\n{ \"a\" : 1 }\n</N-0005>");
-    let judged = |reading: &XmlReading| {
+    let validated = |reading: &XmlReading| {
         let fields = CallFields {
             arguments: "",
             id: "",
             name: "",
         };
-        judge(reading.gathered(&nonce()), &fields, "m", Rules::default())
+        validate(reading.gathered(&nonce()), &fields, "m", Rules::default())
     };
-    let calls = judged(&good).unwrap().calls;
+    let calls = validated(&good).unwrap().calls;
     assert_eq!(calls[0].id, "0a1b2c3d-0005");
     assert_eq!(calls[0].name, "f");
     assert_eq!(calls[0].arguments.as_str(), "\n{ \"a\" : 1 }\n");
@@ -260,7 +260,7 @@ fn calls_become_invocations_by_their_slots() {
         ("{\"a\":1,\"a\":2}", FailureCode::ArgsDuplicateKey),
     ] {
         let bad = read(&format!("<N-0005 tool=\"f\">{payload}</N-0005>"));
-        let refused = judged(&bad).unwrap_err();
+        let refused = validated(&bad).unwrap_err();
         assert_eq!(refused.code, code);
         assert_eq!(refused.pointer, "0a1b2c3d-0005");
     }

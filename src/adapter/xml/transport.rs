@@ -7,7 +7,7 @@ use super::scanner::read_tags;
 use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
 use super::{XmlNext, XmlPast};
 use crate::adapter::Adapter;
-use crate::adapter::calls::{CallFields, GatheredCall, joined, judge};
+use crate::adapter::calls::{CallFields, GatheredCall, joined, validate};
 use crate::adapter::fold::Failure;
 use crate::adapter::kept::common;
 use crate::contract::{
@@ -290,8 +290,8 @@ pub(crate) fn transported(
     }
     // What the adapter holds to, here too.
     let rules = adapter.rules().cut_where(result.stop == StopReason::Length);
-    let judged = match judge(calls, &FIELDS, model, rules) {
-        Ok(judged) => judged,
+    let validated = match validate(calls, &FIELDS, model, rules) {
+        Ok(validated) => validated,
         Err(failure) => {
             let failure = failure.around(&message.content, 0);
             return rejected(result, failure);
@@ -302,10 +302,10 @@ pub(crate) fn transported(
         reading.text.trim().clone_into(&mut message.content);
         message.reasoning_trace = None;
     }
-    message.tool_calls.extend(judged.calls);
-    if judged.repair.is_some() {
+    message.tool_calls.extend(validated.calls);
+    if validated.repair.is_some() {
         result.status = AdapterStatus::Recovered;
-        result.repair = joined(result.repair, judged.repair);
+        result.repair = joined(result.repair, validated.repair);
     }
     result
 }

@@ -68,7 +68,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolInvocation {
     }
 }
 
-fn judged(
+fn validated(
     result: ProtocolAdapterResult,
     offer: Option<&XmlOffer>,
     terms: &Terms,
@@ -85,7 +85,7 @@ fn check(transport: &str, content: &str, native: Vec<ToolInvocation>, expect: &s
         slots: if transport == "xml" { 2 } else { 0 },
         ..offer()
     };
-    let read = judged(result, Some(&offer), &reporting(transport));
+    let read = validated(result, Some(&offer), &reporting(transport));
     let found = match (&read.canonical_message, read.failure_code) {
         (Some(message), _) => {
             let calls = message.tool_calls.iter();
@@ -147,7 +147,7 @@ fn tags_of_an_answer_become_calls_and_the_rest_stays_text() {
     );
     let untouched = said("<N-0001>", vec![], StopReason::End);
     assert_eq!(
-        judged(untouched.clone(), None, &reporting("xml")),
+        validated(untouched.clone(), None, &reporting("xml")),
         untouched
     );
 }
@@ -221,10 +221,10 @@ fn a_report_of_xml_final_in_the_providers_own_form_was_not_offered() {
     let check = |name: &str, expect: Option<FailureCode>| {
         let terms = reporting("xml-final");
         let native = vec![call("c0", "f", "{}"), call("c1", name, "{}")];
-        let judged = judged(said("", native, StopReason::End), Some(&offer()), &terms);
-        assert_eq!(judged.failure_code, expect, "{name}");
+        let validated = validated(said("", native, StopReason::End), Some(&offer()), &terms);
+        assert_eq!(validated.failure_code, expect, "{name}");
         let pointer = expect.map(|_| "/tool_calls/1".to_owned());
-        assert_eq!(judged.pointer, pointer);
+        assert_eq!(validated.pointer, pointer);
     };
     let unexpected = Some(FailureCode::CallUnexpected);
     check(FINAL_REPORT, unexpected);

@@ -1,8 +1,9 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use crate::cli::escape::line;
+use crate::cli::escape::{hides, line};
 use crate::cli::live::Live;
+use crate::cli::numbers::counted;
 use crate::kernel::{Approval, CallOrder};
 use crate::message::{CallSeq, RunId};
 use crate::session::Control;
@@ -81,13 +82,20 @@ pub(super) fn said_yes(typed: &str) -> bool {
 }
 
 /// The whole call as a person judges it: the tool, every byte of its arguments with nothing in them that could hide or move
-/// another, and the hash that the answer is bound to.
+/// another, how many bytes they are, and the hash that the answer is bound to.
 pub(super) fn shown(order: &CallOrder) -> String {
-    let arguments = line(order.invocation.arguments.as_str());
+    let arguments = order.invocation.arguments.as_str();
+    let hidden = if hides(arguments) {
+        "; characters that a terminal does not show are written as \\u{…}"
+    } else {
+        ""
+    };
     format!(
-        "call {} of {} asks for your approval\n  arguments  {arguments}\n  blake3     {}\n",
+        "call {} of {} asks for your approval\n  arguments  {}\n  length     {}{hidden}\n  blake3     {}\n",
         order.call.0,
         line(&order.invocation.name),
+        line(arguments),
+        counted(arguments.len(), "byte"),
         order.arguments_hash
     )
 }

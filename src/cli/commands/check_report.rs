@@ -8,7 +8,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::known;
 use crate::contract::{ExecutionContract, contract_warnings};
-use crate::driver::Preview;
+use crate::driver::{Preview, Reach};
 use crate::kernel::CheckName;
 use crate::message::Digest;
 
@@ -26,6 +26,9 @@ pub(super) struct CheckReport {
     pub(super) checks: Vec<Checked>,
     /// What is wrong with the file, in its order.
     errors: Vec<Wrong>,
+    /// What a run reaches: commands, hosts, variables, folders; none where there is no contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reaches: Option<Reach>,
     /// Which file each value is from that the contract's own does not hold.
     origins: BTreeMap<String, String>,
     /// Tool servers that were not started, whose pins the contract lacks.
@@ -101,6 +104,7 @@ impl CheckReport {
             checks,
             errors: Vec::new(),
             not_started: preview.not_started.clone(),
+            reaches: Some(preview.reach.clone()),
             origins: preview
                 .origins
                 .iter()
@@ -145,6 +149,7 @@ impl CheckReport {
             checks: Vec::new(),
             errors,
             not_started: Vec::new(),
+            reaches: None,
             origins: BTreeMap::new(),
             unsent: Vec::new(),
             unmatched: Vec::new(),

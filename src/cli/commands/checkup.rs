@@ -2,6 +2,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::looser::{looser, named};
 use super::runtime::runtime;
 use crate::cli::args::{DoctorArgs, LOCAL_KEY};
 use crate::cli::error::{CliError, HomeFault};
@@ -38,7 +39,8 @@ pub(super) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, Cl
     let folder = home.models_folder()?;
     let state = folder.parent().unwrap_or(&folder);
     let mut found = vec![state_folder(state), store(home)];
-    found.extend([signing_key(home), redaction_key(home), room(state)]);
+    found.extend([signing_key(home), redaction_key(home)]);
+    found.extend([modes(home)?, room(state)]);
     found.extend([clock(home), terminal()]);
     found.push(engine());
     if !cfg!(feature = "local") {
@@ -146,6 +148,18 @@ fn signing_key(home: &Home) -> Finding {
     }
 }
 
+/// Whether others may read or write what is the owner's alone.
+fn modes(home: &Home) -> Result<Finding, CliError> {
+    let name = "modes";
+    let found = looser(home)?;
+    if found.is_empty() {
+        return Ok(ok(name, "state and store are their owner's alone"));
+    }
+    let detail = format!("others may read or write {}", named(&found));
+    let fix = "chmod go-rwx each of them (files 0600, folders 0700)";
+    Ok(wrong(name, detail, fix))
+}
+
 fn redaction_key(home: &Home) -> Finding {
     let name = "redaction key";
     match home
@@ -197,7 +211,7 @@ fn clock(home: &Home) -> Finding {
         ),
         None => ok(
             name,
-            crate::cli::numbers::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
+            crate::message::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
         ),
     }
 }

@@ -1,20 +1,23 @@
 use std::fmt::Write as _;
+use std::io;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::check_report::CheckReport;
 use super::dry_precheck::dry_precheck;
+use super::reach::{listed, variables};
 use super::runtime::runtime;
 use crate::cli::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault};
-use crate::cli::escape::{brief, line};
+use crate::cli::escape::{brief, hides, line, text};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::known;
 use crate::cli::numbers::counted;
 use crate::cli::screen::Style;
-use crate::contract::{ContractSpec, contract_file_schema};
+use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema};
 use crate::driver::{self, Preview, ServersToStart, Unmatched};
 use crate::kernel::CheckName;
 use crate::session::RedactionKey;
@@ -24,10 +27,17 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
     match command {
         ContractCommand::Check(args) => check(home, args),
         ContractCommand::Show(args) => {
-            let preview = preview(home, args)?;
-            tell_unpinned(home, &preview);
-            home.screen
-                .out_json_text(&format!("{}\n", preview.contract.canonical_text()))?;
+            let preview = preview(home, &args.contract)?;
+            report_gaps(home, &preview);
+            for sent in variables(&preview.reach) {
+                home.screen.write_err(&format!("note: {sent}\n"));
+            }
+            if args.json || !home.screen.is_shown() {
+                let document = preview.contract.canonical_text();
+                home.screen.out_json_text(&format!("{document}\n"))?;
+            } else {
+                home.screen.out(&readable(&preview.contract)?)?;
+            }
             Ok(Exit::OK)
         }
         ContractCommand::Hash(args) => {
@@ -35,7 +45,7 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
             if let Some(fault) = preview.tokenizer_fault {
                 return Err(ContractFault::NoTokenizer { fault }.into());
             }
-            tell_unpinned(home, &preview);
+            report_gaps(home, &preview);
             home.screen
                 .out(&format!("{}\n", preview.contract.contract_hash()))?;
             Ok(Exit::OK)
@@ -47,6 +57,20 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
             Ok(Exit::OK)
         }
     }
+}
+
+/// The contract as YAML, for people. What a schema says stands in `monolith tools`.
+fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
+    let mut document: Value =
+        serde_json::from_str(&contract.canonical_text()).map_err(io::Error::from)?;
+    let tools = document["tools"].as_array_mut();
+    for tool in tools.into_iter().flatten() {
+        let names = tool["input_schema"]["properties"].as_object();
+        let names = names.map(|names| names.keys().cloned().collect::<Vec<_>>());
+        tool["input_schema"] = format!("of {}", names.unwrap_or_default().join(", ")).into();
+    }
+    let yaml = serde_saphyr::to_string(&document).map_err(io::Error::other)?;
+    Ok(text(&yaml))
 }
 
 fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
@@ -90,7 +114,7 @@ pub(super) fn preview_of(
 }
 
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
-fn tell_unpinned(home: &Home, preview: &Preview) {
+pub(super) fn report_gaps(home: &Home, preview: &Preview) {
     for (path, origin) in &preview.origins {
         let (path, origin) = (line(path), line(&origin.to_string()));
         home.screen
@@ -157,10 +181,20 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         counted(offered, "tool"),
         contract.contract_hash()
     );
+    out.push_str(&listed(&preview.reach));
     home.screen.out(&out)?;
     for warning in &report.warnings {
         home.screen
             .write_err(&format!("warning: {}\n", line(warning)));
+    }
+    for tool in &contract.tools {
+        if hides(&tool.description) {
+            home.screen.write_err(&format!(
+                "note: the description of {} holds characters that a terminal does not show: {}\n",
+                line(&tool.name),
+                line(&tool.description)
+            ));
+        }
     }
     for unsent in &report.unsent {
         home.screen.write_err(&format!(
@@ -175,6 +209,6 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
             line(place)
         ));
     }
-    tell_unpinned(home, &preview);
+    report_gaps(home, &preview);
     Ok(Exit(report.exit_code))
 }

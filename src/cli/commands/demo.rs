@@ -15,6 +15,7 @@ use crate::cli::recorded::Source;
 use crate::message::RunId;
 use crate::replay::ReplayReport;
 use crate::store::{Durability, RunFilter};
+use crate::store::{private_file, private_folder};
 use crate::transcript::{LineVerifier, Trust, VerifyOptions, VerifyReport, WithheldBlobs};
 
 const CONTRACT: &str = "contracts/demo.yaml";
@@ -153,7 +154,7 @@ fn folder(home: &Home, run_id: &RunId) -> Result<PathBuf, CliError> {
             path: path.clone(),
             reason: fault.to_string(),
         };
-        std::fs::create_dir_all(path.parent().unwrap_or(&folder)).map_err(refuse)?;
+        private_folder(path.parent().unwrap_or(&folder)).map_err(refuse)?;
         // Another demo may be reading it: it is there whole, or not at all.
         let new = home.demo_folder()?.with_file_name(format!("{run_id}.new"));
         std::fs::write(&new, text).map_err(refuse)?;
@@ -192,10 +193,12 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
         *byte ^= CASE;
     }
     let path = std::env::temp_dir().join(format!("monolith-tampered-{run_id}.jsonl"));
-    std::fs::write(&path, &file).map_err(|fault| SystemFault::CannotWrite {
-        path: path.clone(),
-        reason: fault.to_string(),
-    })?;
+    let made = private_file().write(true).create_new(true).open(&path);
+    made.and_then(|mut made| std::io::Write::write_all(&mut made, &file))
+        .map_err(|fault| SystemFault::CannotWrite {
+            path: path.clone(),
+            reason: fault.to_string(),
+        })?;
     let report = verify_bytes(&file, &trust);
     let found = Exit::of_verify(&report);
     let mut out = format!("A copy of {run_id}, as it was exported:\n\n");

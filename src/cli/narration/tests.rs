@@ -115,6 +115,7 @@ fn envelope(id: &str) -> ToolOutcome {
 fn check(events: &[EventKind], expect: &[&str]) {
     let contract = Arc::new(contract());
     let started = RunStarted {
+        addresses: BTreeMap::new(),
         bring_up: Vec::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

@@ -68,12 +68,14 @@ fn state_provider(file: &mut Document, name: &str, terms: &ProviderTerms) {
     let mut state = |key: &str, value: Value| file.state(&[FILE.providers.name, name, key], value);
     let kind = terms.provider_type;
     state(PROVIDER.provider_type.name, json!(kind));
+    let base_url = terms.base_url.as_deref();
     let key_env = terms.api_key_env.as_deref();
-    if key_env != kind.usual_key_env() {
+    if key_env != base_url.and_then(|address| kind.key_env_at(address)) {
         state(PROVIDER.api_key_env.name, json!(key_env));
     }
-    let base_url = terms.base_url.as_deref();
-    if base_url != kind.usual_base_url() {
+    if let Some(variable) = &terms.base_url_env {
+        state(PROVIDER.base_url_env.name, json!(variable));
+    } else if base_url != kind.usual_base_url() {
         state(PROVIDER.base_url.name, json!(base_url));
     }
     if let Some(path) = &terms.file {

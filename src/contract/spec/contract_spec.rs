@@ -184,6 +184,8 @@ pub struct ProviderSpec {
     pub api_key_env: Option<String>,
     /// Its address, where the author gives one.
     pub base_url: Option<String>,
+    /// The variable that holds its address, where the author names one in its place.
+    pub base_url_env: Option<String>,
     /// The script of a scripted provider or the file of an embedded model, as written.
     pub file: Option<String>,
     /// Extra headers with their values, unexpanded.
@@ -237,6 +239,7 @@ impl fmt::Debug for ProviderSpec {
         f.debug_struct("ProviderSpec")
             .field("api_key_env", &self.api_key_env)
             .field("base_url", &self.base_url)
+            .field("base_url_env", &self.base_url_env)
             .field("file", &self.file)
             .field("headers", &Names(&self.headers))
             .field("models", &self.models)

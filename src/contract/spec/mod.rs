@@ -54,3 +54,4 @@ pub(in crate::contract) use keys::{
 };
 pub(crate) use origin::ValueOrigin;
 pub(crate) use schema::contract_file_schema;
+pub(crate) use texts::check_address;

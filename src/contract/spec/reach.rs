@@ -18,6 +18,7 @@ impl Read for ProviderSpec {
             let provider_type = section.get(&PROVIDER.provider_type);
             let api_key_env = section.get(&PROVIDER.api_key_env);
             let base_url = section.get(&PROVIDER.base_url);
+            let base_url_env = section.get(&PROVIDER.base_url_env);
             let file = section.get(&PROVIDER.file);
             let headers = section.get(&PROVIDER.headers).unwrap_or_default();
             let models = section.get(&PROVIDER.models).unwrap_or_default();
@@ -29,6 +30,7 @@ impl Read for ProviderSpec {
             let spec = Self {
                 api_key_env: api_key_env.map(|KeyEnv(name)| name),
                 base_url: base_url.map(|Url(url)| url),
+                base_url_env: base_url_env.map(|EnvName(name)| name),
                 file,
                 headers: headers.0,
                 models,
@@ -58,6 +60,11 @@ fn refuse_misplaced(section: &Section<'_, '_>, provider_type: ProviderType) {
         let has_it = row.only_for.is_empty() || row.only_for.contains(&provider_type);
         if is_there && !has_it {
             let rule = format!("a provider of type {known} has no `{}`", row.name);
+            section.refuse_key(row.name, rule, None);
+        }
+        let beside = row.not_with.iter().find(|other| section.has(other));
+        if let Some(other) = beside.filter(|_| is_there) {
+            let rule = format!("a provider with a `{other}` has no `{}`", row.name);
             section.refuse_key(row.name, rule, None);
         }
     }

@@ -43,6 +43,7 @@ pub(super) fn masked_blindly(text: &str) -> String {
             (false, Some(_)) => Some(indent),
             (false, None) => None,
         };
+        let from = from.or_else(|| query_from(line));
         let (open, secret) = line
             .split_at_checked(from.unwrap_or(line.len()))
             .unwrap_or((line, ""));
@@ -50,6 +51,13 @@ pub(super) fn masked_blindly(text: &str) -> String {
         out.push_str(&stars(secret));
     }
     out
+}
+
+/// Where the query of the first address of a line begins.
+fn query_from(line: &str) -> Option<usize> {
+    let address = line.find("://")?;
+    let query = line.get(address..)?.find('?')?;
+    Some(address + query + 1)
 }
 
 /// Where the value of the first secret key of a line begins.
@@ -72,8 +80,8 @@ fn collect(node: &Node, secret: bool, places: &mut Vec<Place>) {
     match &node.kind {
         Kind::Scalar { .. } if secret => places.push(node.place.clone()),
         Kind::Scalar { text, .. } => {
-            // An address with a password in it.
-            if text.contains("://") && text.contains('@') {
+            // An address with a password or a query in it.
+            if text.contains("://") && text.contains(['@', '?']) {
                 places.push(node.place.clone());
             }
         }

@@ -165,28 +165,40 @@ impl Read for SecretPattern {
     }
 }
 
+/// Whether a text is an address of the web that holds no user name and no password.
+///
+/// # Errors
+/// The rule that it breaks.
+pub(crate) fn check_address(text: &str) -> Result<(), &'static str> {
+    let rest = ["https://", "http://"]
+        .iter()
+        .find_map(|scheme| text.strip_prefix(scheme));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    match host {
+        None | Some("") => Err("expected an address that begins with https:// or http://"),
+        Some(host) if host.contains('@') => {
+            Err("an address in a contract holds no user name and no password")
+        }
+        Some(_) if text.chars().any(|c| c.is_whitespace() || c.is_control()) => {
+            Err("an address holds no white space")
+        }
+        Some(_) => Ok(()),
+    }
+}
+
 /// An address of the web that holds no user name and no password.
 pub(in crate::contract) struct Url(pub(super) String);
 
 impl Read for Url {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
         let text = String::read(node, out)?;
-        let rest = ["https://", "http://"]
-            .iter()
-            .find_map(|scheme| text.strip_prefix(scheme));
-        let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
-        let rule = match host {
-            None | Some("") => "expected an address that begins with https:// or http://",
-            Some(host) if host.contains('@') => {
-                "an address in a contract holds no user name and no password"
+        match check_address(&text) {
+            Ok(()) => Some(Self(text)),
+            Err(rule) => {
+                out.refuse(node, rule, None);
+                None
             }
-            Some(_) if text.chars().any(|c| c.is_whitespace() || c.is_control()) => {
-                "an address holds no white space"
-            }
-            Some(_) => return Some(Self(text)),
-        };
-        out.refuse(node, rule, None);
-        None
+        }
     }
 
     fn schema(_: &mut Schemas) -> Value {

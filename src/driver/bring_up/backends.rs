@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::addresses::Addresses;
 use super::sources::{ScriptFile, Sources, used_providers};
 use crate::adapter::Adapter;
 use crate::contract::{ContractSpec, ExecutionContract, ProviderSpec};
 use crate::driver::{DriverError, Environment};
 use crate::inference::{Backend, HttpBackend, HttpTarget, ScriptedBackend, Secret};
 
-/// One backend for each target, shared where targets share a provider. Keys are looked up only where `with_keys`: a run
+/// One backend for each target, shared where targets share a provider. Keys are looked up only where they are wanted: a run
 /// whose tools did not come up needs none to say so. `answered` says how many requests each target has answered before:
 /// a script is played on from there.
 pub(super) fn backends(
     spec: &ContractSpec,
     contract: &ExecutionContract,
     sources: Sources,
-    environment: &Environment,
-    with_keys: bool,
+    keys: Keys<'_>,
     answered: &[usize],
 ) -> Result<Vec<Arc<Backend>>, DriverError> {
     let Sources {
@@ -32,9 +32,9 @@ pub(super) fn backends(
             let played = played.fold(0, |sum: usize, (_, count)| sum.saturating_add(*count));
             Backend::Scripted(ScriptedBackend::new(script, played))
         } else if let Some(model) = models.get(name) {
-            model.backend(name, contract, environment)
+            model.backend(name, contract, keys.environment)
         } else {
-            let target = http_target(name, provider, contract, environment, with_keys)?;
+            let target = http_target(name, provider, contract, keys)?;
             let http = HttpBackend::new(&target).map_err(|fault| DriverError::Backend {
                 fault,
                 provider: name.to_owned(),
@@ -50,28 +50,47 @@ pub(super) fn backends(
         .collect())
 }
 
+/// Where keys come from, and where they go.
+#[derive(Clone, Copy)]
+pub(super) struct Keys<'k> {
+    pub(super) addresses: &'k Addresses,
+    pub(super) environment: &'k Environment,
+    /// Whether they are wanted.
+    pub(super) wanted: bool,
+}
+
 fn http_target(
     name: &str,
     provider: &ProviderSpec,
     contract: &ExecutionContract,
-    environment: &Environment,
-    with_keys: bool,
+    keys: Keys<'_>,
 ) -> Result<HttpTarget, DriverError> {
+    let Keys {
+        addresses,
+        environment,
+        wanted,
+    } = keys;
     let terms = contract.providers.get(name);
     let adapter = contract
         .targets
         .iter()
         .find(|target| target.provider == name)
         .and_then(|target| Adapter::by_version(&target.adapter_version).ok());
+    // The contract's own address holds no value of a query.
+    let stated = terms.and_then(|terms| terms.base_url.as_deref());
+    let base_url = addresses.of(name).or(provider.base_url.as_deref());
+    let base_url = base_url.or(stated).unwrap_or_default().to_owned();
     let mut headers: Vec<(String, Secret)> = Vec::new();
     let mut key = None;
-    if with_keys {
+    if wanted {
         for (header, value) in
             environment.expand_all(&provider.headers, &format!("providers.{name}.headers"))?
         {
             headers.push((header, Secret::new(value)));
         }
-        let variable = terms.and_then(|terms| terms.api_key_env.as_deref());
+        // Judged on the address that is connected to.
+        let usual = provider.provider_type.key_env_at(&base_url);
+        let variable = provider.api_key_env.as_deref().or(usual);
         let place = format!("providers.{name}.api_key_env");
         key = variable.and_then(|variable| environment.get_at(variable, &place));
         if let (None, Some(named)) = (&key, &provider.api_key_env) {
@@ -89,12 +108,7 @@ fn http_target(
         key = None;
     }
     Ok(HttpTarget {
-        // The contract's own address holds no value of a query.
-        base_url: provider
-            .base_url
-            .clone()
-            .or_else(|| terms.and_then(|terms| terms.base_url.clone()))
-            .unwrap_or_default(),
+        base_url,
         headers,
         key: key.map(Secret::new),
     })

@@ -1,12 +1,15 @@
 //! What is found out before a tool server is started, each fact once: the files behind providers, and where variables come from.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::backends::backends;
+use super::addresses::Addresses;
+use super::backends::{Keys, backends};
 use super::guard::Guard;
+use super::reach::Reach;
 use super::request::RunRequest;
 use super::servers::{ServersToStart, server_specs};
 use super::sources::Sources;
@@ -76,21 +79,31 @@ impl<'r> Found<'r> {
         self.sources.model_faults(contract, &self.environment)
     }
 
+    /// Where each provider is whose address is in a variable.
+    pub(super) fn addresses(&self) -> Result<Addresses, DriverError> {
+        Addresses::resolve(self.spec, &self.environment)
+    }
+
+    /// What the file's run reaches; tools see that folder.
+    pub(super) fn reach(&self, contract: &ExecutionContract, workspace: &Path) -> Reach {
+        let files = self.sources.files();
+        Reach::of(self.spec, contract, &self.environment, workspace, files)
+    }
+
     /// What answers each target's requests.
     pub(super) fn backends(
         self,
         contract: &ExecutionContract,
+        addresses: &Addresses,
         with_keys: bool,
         answered: &[usize],
     ) -> Result<Vec<Arc<Backend>>, DriverError> {
         let (spec, environment) = (self.spec, &self.environment);
-        backends(
-            spec,
-            contract,
-            self.sources,
+        let keys = Keys {
+            addresses,
             environment,
-            with_keys,
-            answered,
-        )
+            wanted: with_keys,
+        };
+        backends(spec, contract, self.sources, keys, answered)
     }
 }

@@ -84,6 +84,11 @@ impl LocalModel {
         }
     }
 
+    /// Its file, where it was opened.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.file.as_ref().map(|(file, _)| file.path())
+    }
+
     /// A model that is not there, and why. The window is not its own: the run shall end for the lack of the model, not for a
     /// window that nobody could know.
     pub(super) fn missing(fault: String) -> Self {

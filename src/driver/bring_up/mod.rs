@@ -15,6 +15,7 @@
 //! reissue  (driver/reissue.rs) ─┴─ recorded: compares with the recorded contract before a server is started
 //! ```
 
+mod addresses;
 mod backends;
 mod engine;
 mod found;
@@ -24,6 +25,7 @@ mod model_file;
 mod new_run;
 mod prepared;
 mod preview;
+mod reach;
 mod recorded;
 mod reopened;
 mod request;
@@ -40,6 +42,7 @@ pub(crate) use new_run::prepare_fork;
 pub use prepared::Prepared;
 pub(in crate::driver) use prepared::{Resumption, Start};
 pub(crate) use preview::{Preview, preview, preview_recorded};
+pub(crate) use reach::{Reach, ReachedVariable};
 pub(in crate::driver) use recorded::{Again, Mismatch, Models, Recorded, bring_up_again};
 pub(crate) use reopened::reopen;
 pub use request::RunRequest;

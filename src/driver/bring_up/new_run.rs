@@ -158,14 +158,23 @@ async fn begin(
     let mut draft = draft?;
     let intent_words = draft.decide(Some(&intent))?;
     let answered = beginning.answered(&request.spec.targets);
-    let started = Started::up(servers, workspace.path(), &guard.servers, cancel).await?;
+    let reached = found.addresses()?;
+    let addresses = reached.recorded(redactor.as_ref());
+    let started = Started::up(
+        servers,
+        workspace.path(),
+        &guard.servers,
+        draft.total_timeout_ms,
+        cancel,
+    )
+    .await?;
     let made = started.then(async |offer| {
         let tools_are_up = offer.capabilities.values().all(|server| server.available);
         let name = draft.tokenizer.clone();
         let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;
         let contract = draft.complete(&offer.capabilities, None, &tokenizers)?;
         guard.check(&contract)?;
-        let backends = found.backends(&contract, tools_are_up, &answered)?;
+        let backends = found.backends(&contract, &reached, tools_are_up, &answered)?;
         Ok::<_, DriverError>((contract, backends, tokenizers, offer.faults))
     });
     let ((contract, backends, tokenizers, mut faults), servers) = made.await?;
@@ -179,6 +188,7 @@ async fn begin(
     };
     let (messages, parent) = beginning.opening(&contract, &intent, counter.as_ref(), &redactor);
     let started = Box::new(RunStarted {
+        addresses,
         bring_up: faults,
         contract_hash: contract.rehash(),
         intent_words,

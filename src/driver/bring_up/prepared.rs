@@ -1,5 +1,6 @@
 //! What bring-up gives to the loop: a run that can be begun, or gone on with.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,6 +68,8 @@ impl Prepared {
 
 /// What the loop needs to go on where the transcript ends.
 pub(in crate::driver) struct Resumption {
+    /// Where each provider is whose address is in a variable.
+    pub(in crate::driver) addresses: BTreeMap<String, String>,
     pub(in crate::driver) at_ms: u64,
     pub(in crate::driver) head: Digest,
     pub(in crate::driver) lock: RunLock,

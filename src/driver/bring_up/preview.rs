@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio_util::sync::CancellationToken;
 
 use super::found::Found;
+use super::reach::Reach;
 use super::request::RunRequest;
 use super::servers::{Offer, ServersToStart, Started};
 use super::tokenizers::Tokenizers;
@@ -26,6 +27,8 @@ pub(crate) struct Preview {
     pub(crate) faults: Vec<BringUpFault>,
     /// Why the embedded model of a provider cannot be used, where it cannot, by provider; it is not loaded to see.
     pub(crate) model_faults: BTreeMap<String, String>,
+    /// What a run of it reaches.
+    pub(crate) reach: Reach,
     /// Secrets that are too short to be told from ordinary text, and so are not taken out.
     pub(crate) unmatched: Vec<Unmatched>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
@@ -89,7 +92,14 @@ async fn made(
     let specs = found.servers(which)?;
     let mut draft = draft?;
     draft.decide(spec.task.as_deref())?;
-    let started = Started::up(specs, workspace.path(), &guard.servers, cancel).await?;
+    let started = Started::up(
+        specs,
+        workspace.path(),
+        &guard.servers,
+        draft.total_timeout_ms,
+        cancel,
+    )
+    .await?;
     let Offer {
         mut capabilities,
         faults,
@@ -115,6 +125,7 @@ async fn made(
     Ok(Preview {
         tokenizer_fault: tokenizers.counter_of(contract.tokenizer.as_deref()).err(),
         model_faults: found.model_faults(&contract),
+        reach: found.reach(&contract, workspace.path()),
         contract,
         unmatched: guard.unmatched(),
         faults,

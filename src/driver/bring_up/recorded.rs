@@ -45,6 +45,8 @@ pub(in crate::driver) struct Models {
 
 /// What was brought up again.
 pub(in crate::driver) struct Again {
+    /// Where each provider is whose address is in a variable; none where no model is asked.
+    pub(in crate::driver) addresses: BTreeMap<String, String>,
     /// One for each target; none where no model is asked.
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
     /// Tools that are not the pinned ones any more, sorted.
@@ -108,13 +110,22 @@ pub(in crate::driver) async fn bring_up_again(
     let guard = guard?;
     let redactor = guard.redactor(&request.spec, &request.redaction_key, recorded.run_id);
     let servers = recorded.tools.then(|| found.servers(ServersToStart::All));
-    let backends = match recorded.models {
-        Some(models) => found.backends(contract, models.with_keys, &models.played)?,
-        None => Vec::new(),
-    };
+    let (mut backends, mut addresses) = (Vec::new(), BTreeMap::new());
+    if let Some(models) = recorded.models {
+        let reached = found.addresses()?;
+        addresses = reached.recorded(redactor.as_ref());
+        backends = found.backends(contract, &reached, models.with_keys, &models.played)?;
+    }
     let (mut running, mut changed) = (ToolServers::default(), Vec::new());
     if let (Some(servers), Some(workspace)) = (servers, workspace) {
-        let started = Started::up(servers?, workspace.path(), &guard.servers, cancel).await?;
+        let started = Started::up(
+            servers?,
+            workspace.path(),
+            &guard.servers,
+            contract.total_timeout_ms,
+            cancel,
+        )
+        .await?;
         let checked = started.then(async |offer| match missing_server(contract, &offer) {
             Some(fault) => Err(Mismatch::Server(fault)),
             None => Ok(()),
@@ -123,6 +134,7 @@ pub(in crate::driver) async fn bring_up_again(
         changed = running.expect_pins(pins_of(contract));
     }
     Ok(Again {
+        addresses,
         backends,
         changed,
         counter,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::contract::{ExecutionContract, SEMANTICS_VERSION};
 use crate::driver::DriverError;
 use crate::driver::ancestry::{Blobs, answered_before};
-use crate::kernel::{EventKind, RunStarted};
+use crate::kernel::{Event, EventKind, RunStarted};
 use crate::message::RunId;
 use crate::replay::{ReplayReport, Replayer, Unfinished};
 use crate::store::{Invocation, RunLock, Store};
@@ -58,31 +58,25 @@ pub(crate) fn reopen(store: &Store, run_id: &RunId) -> Result<Reopened, DriverEr
             report: Box::new(ReplayReport::default().with_flaw(flaw)),
         });
     }
-    let mut replayer = Replayer::new(contract.clone(), run_id);
-    for entry in &entries {
-        replayer.take(entry, &blobs);
-    }
-    if entries.is_empty() {
+    let first = entries.first().map(SealedEntry::decode_event);
+    let Some(Ok(Some(Event {
+        event: EventKind::RunStarted(started),
+        ..
+    }))) = first
+    else {
         return Err(DriverError::NothingRecorded {
             run_id: run_id.clone(),
         });
+    };
+    let mut replayer = Replayer::new(contract.clone(), run_id);
+    for entry in &entries {
+        replayer.take(entry, &blobs);
     }
     let does_not_replay = |report| DriverError::DoesNotReplay {
         run_id: run_id.clone(),
         report,
     };
     let unfinished = replayer.into_unfinished().map_err(does_not_replay)?;
-    let first = entries.first().map(SealedEntry::decode_event);
-    let Some(Ok(Some(first))) = first else {
-        return Err(DriverError::NothingRecorded {
-            run_id: run_id.clone(),
-        });
-    };
-    let EventKind::RunStarted(started) = first.event else {
-        return Err(DriverError::NothingRecorded {
-            run_id: run_id.clone(),
-        });
-    };
     let answered_before = answered_before(&mut reader, &contract, &started)?;
     Ok(Reopened {
         answered_before,

@@ -42,6 +42,7 @@ pub(crate) async fn prepare_resume(
     };
     let up = Box::pin(bring_up_again(recorded, request, cancel)).await;
     let Again {
+        addresses,
         backends,
         changed,
         counter,
@@ -51,6 +52,7 @@ pub(crate) async fn prepare_resume(
     } = up.map_err(|mismatch| fault_of(mismatch, &run_id))?;
     let unfinished = reopened.unfinished;
     let start = Start::Again(Box::new(Resumption {
+        addresses,
         at_ms: unfinished.at_ms,
         head: unfinished.head,
         lock: reopened.lock,

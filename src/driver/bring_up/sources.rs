@@ -88,6 +88,15 @@ impl Sources {
         Ok(Self { models, scripts })
     }
 
+    /// Every file, by its provider.
+    pub(super) fn files(&self) -> Vec<(&str, &Path)> {
+        let scripts = self.scripts.iter();
+        let scripts = scripts.map(|(name, file)| (name.as_str(), file.path.as_path()));
+        let models = self.models.iter();
+        let models = models.filter_map(|(name, model)| Some((name.as_str(), model.path()?)));
+        scripts.chain(models).collect()
+    }
+
     /// What is known of each target's model. A script is its own fingerprint.
     pub(super) fn capabilities(&self, spec: &ContractSpec) -> Vec<TargetCapability> {
         let one = |provider: &str| match (self.models.get(provider), self.scripts.get(provider)) {

@@ -1,6 +1,6 @@
 //! The store of models: GGUF files by their BLAKE3, each under a name, and where they come from.
 //!
-//! Knows names, hashes, room on the disk, and how a file is fetched from a hub so that a fetch that was cut off goes on. It
+//! Knows names, hashes, space on the disk, and how a file is fetched from a hub so that a fetch that was cut off goes on. It
 //! deliberately knows nothing of people: who asks for a licence's acceptance and shows progress is `cli`.
 //!
 //! ```text
@@ -8,6 +8,7 @@
 //!                            Hub::fetch ─▶ Partial (locked, resumable) ─▶ ModelStore::take
 //! ```
 
+mod disk_space;
 mod error;
 mod hub;
 mod hub_file;
@@ -15,10 +16,10 @@ mod hub_reference;
 mod known;
 mod partial;
 mod pull_lock;
-mod room;
 mod store;
 mod sums;
 
+pub(crate) use disk_space::{check_space, free_bytes};
 pub(crate) use error::{ModelStoreError, PullError};
 pub(crate) use hub::{Hub, USUAL_HUB};
 pub(crate) use hub_file::HubFile;
@@ -26,7 +27,6 @@ pub(crate) use hub_reference::HubReference;
 pub(crate) use known::{KNOWN_MODELS, KnownModel};
 pub(crate) use partial::Partial;
 pub(crate) use pull_lock::PullLock;
-pub(crate) use room::{check_room, free_bytes};
 pub(crate) use store::{ModelStore, NewModel, StoredModel};
 
 #[cfg(test)]

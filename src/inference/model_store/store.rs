@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::sums::{Sums, copy, new_part, sums_of};
-use super::{ModelStoreError, Partial, PullError, check_room};
+use super::{ModelStoreError, Partial, PullError, check_space};
 use crate::inference::{ModelHeader, Reading};
 use crate::message::Digest;
 
@@ -135,7 +135,7 @@ impl ModelStore {
             let _lock = self.lock()?;
             new_part(&blobs)?
         };
-        let taken = check_room(&blobs, size.len()).and_then(|()| {
+        let taken = check_space(&blobs, size.len()).and_then(|()| {
             let sums = copy(file, (&part, target), reading)?;
             let what = file.display().to_string();
             Ok(self.take_sums(&part, &what, header, &sums, entry)?)

@@ -38,8 +38,8 @@ pub(super) fn base64_forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     for offset in 0..3 {
         for text in [
-            base64_inner(&STANDARD_NO_PAD, value, offset),
-            base64_inner(&URL_SAFE_NO_PAD, value, offset),
+            base64_inner(&STANDARD_NO_PAD, value.as_bytes(), offset),
+            base64_inner(&URL_SAFE_NO_PAD, value.as_bytes(), offset),
         ]
         .into_iter()
         .flatten()
@@ -53,10 +53,31 @@ pub(super) fn base64_forms(value: &str) -> Vec<Vec<u8>> {
     forms
 }
 
+/// How the bytes of a key are written: in hex of both cases, and in base64 wherever they begin.
+#[must_use]
+pub(crate) fn key_texts(key: &[u8]) -> Vec<String> {
+    let digits = |upper: bool| {
+        let digit = move |byte: &u8| {
+            if upper {
+                format!("{byte:02X}")
+            } else {
+                format!("{byte:02x}")
+            }
+        };
+        key.iter().map(digit).collect::<String>()
+    };
+    let mut texts = vec![digits(false), digits(true)];
+    for offset in 0..3 {
+        texts.extend(base64_inner(&STANDARD_NO_PAD, key, offset));
+        texts.extend(base64_inner(&URL_SAFE_NO_PAD, key, offset));
+    }
+    texts
+}
+
 /// The characters of base64 that do not depend on what stands around the value, where it begins at that byte of a group.
-fn base64_inner(engine: &impl base64::Engine, value: &str, offset: usize) -> Option<String> {
+fn base64_inner(engine: &impl base64::Engine, value: &[u8], offset: usize) -> Option<String> {
     let mut bytes = vec![0; offset];
-    bytes.extend_from_slice(value.as_bytes());
+    bytes.extend_from_slice(value);
     let text = engine.encode(&bytes);
     // A character holds six bits; the first `offset` bytes and the last, open character belong to others too.
     let (from, to) = ((offset * 8).div_ceil(6), bytes.len() * 8 / 6);

@@ -19,8 +19,8 @@ mod shapes;
 mod tests;
 mod view;
 
-pub(crate) use forms::can_be_matched;
+pub(crate) use forms::{can_be_matched, key_texts};
 pub(crate) use redactor::Redactor;
 pub use salt::RedactionKey;
-pub(crate) use salt::Salt;
+
 pub(crate) use shapes::SCHEMES;

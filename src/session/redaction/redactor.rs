@@ -1,14 +1,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 
-use super::Salt;
-use super::forms::{base64_forms, forms};
+use super::forms::{base64_forms, can_be_matched, forms};
+use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
-use super::view::{Escaping, View};
-use crate::contract::{RedactionTerms, SECRET_MARKER};
-use crate::message::{Digest, Scrubber};
+use super::view::{Undone, View};
+use crate::contract::{ExecutionContract, RedactionTerms, SECRET_MARKER};
+use crate::message::{Digest, RunId, Scrubber};
 
 /// How often a text is gone through: what a replacement brings together is looked at again. One that still holds a known value
 /// then goes as a whole.
@@ -64,6 +65,49 @@ enum Hidden {
     Known(usize),
     /// What stands there.
     Itself,
+}
+
+impl RedactionKey {
+    /// What takes secrets out of a run as monolith does (docs/redaction.md): `values` in every form, the contract's `redact`, and
+    /// credentials by their shape. A host hands it to its [`Session`](crate::Session), and scrubs with it what it words itself.
+    ///
+    /// ```
+    /// use monolith::{RedactionKey, RunId};
+    /// # use monolith::{CapabilityManifest, ContractFactory, ContractSpec, TargetCapability};
+    ///
+    /// # let spec = ContractSpec::parse("c.yaml", "
+    /// # task: How late is it?
+    /// # tool_policy: forbidden
+    /// # targets: [{provider: demo, model: canned, context_window: 8192}]
+    /// # providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
+    /// # ", &[])?;
+    /// # let targets = vec![TargetCapability::default()];
+    /// # let manifest = CapabilityManifest { targets, ..CapabilityManifest::default() };
+    /// # let contract = ContractFactory.make(&spec, &manifest, None)?;
+    /// let run_id = RunId::try_from("example".to_owned())?;
+    /// let key = RedactionKey::new([7; 32]);
+    /// let scrubber = key.scrubber(&contract, &run_id, ["correct horse battery"]);
+    /// let text = scrubber.text("it is correct horse battery");
+    /// assert!(text.starts_with("it is [REDACTED:"));
+    /// assert_eq!(scrubber.text(&text), text, "once is enough");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn scrubber<'v>(
+        &self,
+        contract: &ExecutionContract,
+        run_id: &RunId,
+        values: impl IntoIterator<Item = &'v str>,
+    ) -> Arc<dyn Scrubber> {
+        // Whoever has the key can try what a marker stands for.
+        let known = values.into_iter().map(str::to_owned).chain(self.texts());
+        let known: Vec<String> = known.filter(|value| can_be_matched(value)).collect();
+        Arc::new(Redactor::salted(
+            known.iter().map(String::as_str),
+            &contract.redact,
+            self.salt(run_id),
+        ))
+    }
 }
 
 impl Redactor {
@@ -147,7 +191,8 @@ impl Redactor {
             return Vec::new();
         }
         let mut found = Vec::new();
-        let mut scan = |view: &View<'_>, inner: Option<&View<'_>>, outer: Option<&View<'_>>| {
+        Undone::each(text, &mut |undone, inner| {
+            let view = &undone.view;
             let is_plain = view.is_plain();
             let mut hits: Vec<_> = self.finder.hits(view.bytes()).collect();
             if let Some(unbroken) = View::unbroken(view.bytes()) {
@@ -155,13 +200,9 @@ impl Redactor {
                 hits.extend(broken.map(|(at, owner)| (unbroken.origin(&at), owner)));
             }
             for (bare, owner) in hits {
-                let origin = |at: &Range<usize>| {
-                    let at = view.origin(at);
-                    outer.map_or(at.clone(), |outer| outer.origin(&at))
-                };
-                let mut at = origin(&bare);
+                let mut at = undone.origin(&bare);
                 if let Some(inner) = inner {
-                    let wide = origin(&inner.widened(bare));
+                    let wide = undone.origin(&inner.widened(bare));
                     // What looks like an escape of a string in the string may be the end of the string.
                     let ends = text
                         .get(at.end..wide.end)
@@ -173,22 +214,7 @@ impl Redactor {
                     value: Hidden::Known(owner),
                 });
             }
-        };
-        let json = View::unescaped(text, Escaping::Json);
-        scan(&View::plain(text), json.as_ref(), None);
-        if let Some(json) = &json {
-            let twice = View::unescaped(json.bytes(), Escaping::Json);
-            scan(json, twice.as_ref(), None);
-            if let Some(twice) = &twice {
-                scan(twice, None, Some(json));
-            }
-            if let Some(percent) = View::unescaped(json.bytes(), Escaping::Percent) {
-                scan(&percent, None, Some(json));
-            }
-        }
-        if let Some(percent) = View::unescaped(text, Escaping::Percent) {
-            scan(&percent, None, None);
-        }
+        });
         found
     }
 

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::forms::key_texts;
 use crate::message::{Digest, RunId, framed};
 
 /// What a run's salt is derived under.
@@ -28,6 +29,11 @@ impl RedactionKey {
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// The texts that give it away.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        key_texts(&self.0)
     }
 
     /// The salt of that run.

@@ -1,10 +1,12 @@
 //! How much of a text that still grows can be scrubbed now: what a later byte could make a part of a secret is held back.
 
 use super::redactor::Redactor;
-use super::view::{Escaping, View};
+use super::view::{Undone, View};
 
-/// The most bytes that one byte of a value takes in a text: an escape of which each byte is escaped in turn.
-const MOST_ESCAPED: usize = 36;
+/// The most bytes that one byte of a value takes in a text: an escape of which each byte is escaped in turn, and those again.
+const MOST_ESCAPED: usize = 216;
+/// The most bytes of an escape behind the last one that begins an escape, however deep it is: `u00e9`.
+const LONGEST_TAIL: usize = 5;
 
 impl Redactor {
     /// The length of the beginning that no later text changes, at a character boundary and at the end of a word.
@@ -43,34 +45,14 @@ impl Redactor {
         });
         let from = from.unwrap_or(0);
         let tail = text.as_bytes().get(from..).unwrap_or_default();
-        let near = tail.len().saturating_sub(MOST_ESCAPED);
-        let leads = tail.iter().enumerate().skip(near);
-        let leads = leads.filter(|(_, byte)| matches!(byte, b'\\' | b'%'));
-        let leads: Vec<usize> = leads.map(|(at, _)| at).collect();
-        let mut held = leads.first().copied().unwrap_or(tail.len());
-        // Also without an escape at the end that is not whole yet.
-        for end in leads.into_iter().chain([tail.len()]) {
-            let tail = tail.get(..end).unwrap_or_default();
-            let mut look = |view: &View<'_>, outer: Option<&View<'_>>| {
-                if let Some(at) = self.begins_at_the_end_of(view) {
-                    let at = view.origin(&(at..at)).start;
-                    let at = outer.map_or(at, |outer| outer.origin(&(at..at)).start);
-                    held = held.min(at);
-                }
-            };
-            look(&View::plain(tail), None);
-            if let Some(percent) = View::unescaped(tail, Escaping::Percent) {
-                look(&percent, None);
+        let whole = tail.get(..whole_escapes(tail)).unwrap_or_default();
+        // What begins behind that is held back in any case, so what begins before it is cut off there at the latest.
+        let mut held = whole.len();
+        Undone::each(whole, &mut |undone, _| {
+            if let Some(at) = self.begins_at_the_end_of(&undone.view) {
+                held = held.min(undone.origin(&(at..at)).start);
             }
-            if let Some(json) = View::unescaped(tail, Escaping::Json) {
-                look(&json, None);
-                for escaping in [Escaping::Json, Escaping::Percent] {
-                    if let Some(inner) = View::unescaped(json.bytes(), escaping) {
-                        look(&inner, Some(&json));
-                    }
-                }
-            }
-        }
+        });
         from + held
     }
 
@@ -88,6 +70,26 @@ impl Redactor {
                 plain.into_iter().chain(broken)
             })
             .min()
+    }
+}
+
+/// The length of a beginning that ends in no escape, however deep it is, behind which one may not be whole yet.
+fn whole_escapes(text: &[u8]) -> usize {
+    let is_lead = |byte: &u8| matches!(byte, b'\\' | b'%');
+    let near = text.len().saturating_sub(MOST_ESCAPED);
+    let leads = text.iter().enumerate().skip(near);
+    let mut leads = leads.filter(|(_, byte)| is_lead(byte));
+    let Some((mut first, _)) = leads.next() else {
+        return text.len();
+    };
+    // The escape that the first of them belongs to may have begun before.
+    loop {
+        let before = first.saturating_sub(LONGEST_TAIL + 1)..first;
+        let before = text.get(before).unwrap_or_default();
+        match before.iter().rposition(is_lead) {
+            Some(at) => first -= before.len() - at,
+            None => return first,
+        }
     }
 }
 

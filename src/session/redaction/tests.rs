@@ -34,6 +34,11 @@ fn escaped(text: &str, every: usize) -> String {
     units.collect()
 }
 
+fn nested_of(text: &str) -> String {
+    let quoted = serde_json::to_string(&serde_json::to_string(text).unwrap()).unwrap();
+    quoted[3..quoted.len() - 3].to_owned()
+}
+
 fn percent(text: &str) -> String {
     let bytes = text.bytes().map(|byte| match byte {
         b'a'..=b'z' | b'0'..=b'9' => char::from(byte).to_string(),
@@ -63,6 +68,15 @@ fn a_value_is_found_in_every_form_and_one_marker_stands_for_all_of_them() {
     check(&escaped(SECRET, 3));
     check(&percent(SECRET));
     check(&percent(SECRET).to_lowercase());
+    let thrice = serde_json::to_string(nested).unwrap();
+    let thrice = &thrice[1..thrice.len() - 1];
+    check(thrice);
+    for escaped in [json, nested, &escaped(SECRET, 1), &escaped(SECRET, 3)] {
+        check(&percent(escaped));
+    }
+    check(&percent(&percent(SECRET)));
+    check(&nested_of(&percent(SECRET)));
+    check(&nested_of(&percent(json)));
     let encoded = base64::engine::general_purpose::STANDARD.encode(format!("user:{SECRET}"));
     let gone = redactor.text(&encoded).into_owned();
     assert!(
@@ -393,7 +407,7 @@ proptest! {
     /// A value with white space, one in base64 over two lines, escapes that are cut, keys beside values.
     #[test]
     fn what_is_released_early_is_the_beginning_of_what_is_recorded(
-        parts in proptest::collection::vec((0_usize..9, "[a-z ]{0,12}"), 1..6),
+        parts in proptest::collection::vec((0_usize..12, "[a-z ]{0,12}"), 1..6),
         every in 1_usize..12,
     ) {
         let values = ["correct horse battery staple", "topsecretvalue12345", "pa55/word\"x?"];
@@ -410,6 +424,9 @@ proptest! {
                 5 => "dG9wc2VjcmV0dm\n   FsdWUxMjM0NQ==".to_owned(),
                 6 => "sk-ABCDEFGHIJKLMNOPQRST".to_owned(),
                 7 => "Authorization: Basic dXNlcjpwYXNz\n".to_owned(),
+                8 => percent(&escaped(values[2], 2)),
+                9 => nested_of(&escaped(values[2], 4)),
+                10 => percent(&percent(values[2])),
                 _ => values[0][..words.len().min(20)].to_owned(),
             };
             text += " ";

@@ -17,6 +17,57 @@ struct Escape {
     to: usize,
 }
 
+/// How many escapings deep a text is looked into, in any order of the two: JSON within JSON within JSON, and an address in it.
+pub(super) const DEPTH: usize = 3;
+
+/// A view of a text behind up to [`DEPTH`] escapings.
+#[derive(Debug)]
+pub(super) struct Undone<'u> {
+    /// The view that this is one of; none of the text itself.
+    outer: Option<&'u Self>,
+    pub(super) view: View<'u>,
+}
+
+impl Undone<'_> {
+    /// Visits the text as it is and every view of it. The first two, the text and what its JSON says, come with their own view behind
+    /// JSON's escapes: what is found in them may end within an escape.
+    pub(super) fn each(text: &[u8], visit: &mut dyn FnMut(&Undone<'_>, Option<&View<'_>>)) {
+        let plain = Undone {
+            outer: None,
+            view: View::plain(text),
+        };
+        plain.descend((DEPTH, 2), visit);
+    }
+
+    /// Visits this and what is below it: so many escapings deep, and with a view behind JSON's escapes so deep.
+    fn descend(
+        &self,
+        (left, with_inner): (usize, usize),
+        visit: &mut dyn FnMut(&Undone<'_>, Option<&View<'_>>),
+    ) {
+        let Some(left) = left.checked_sub(1) else {
+            visit(self, None);
+            return;
+        };
+        let json = View::unescaped(self.view.bytes(), Escaping::Json);
+        visit(self, json.as_ref().filter(|_| with_inner > 0));
+        let percent = View::unescaped(self.view.bytes(), Escaping::Percent);
+        let below = [(json, with_inner.saturating_sub(1)), (percent, 0)];
+        for (view, with_inner) in below {
+            let outer = Some(self);
+            if let Some(view) = view {
+                Undone { outer, view }.descend((left, with_inner), visit);
+            }
+        }
+    }
+
+    /// Where in the text these bytes of the view came from.
+    pub(super) fn origin(&self, range: &Range<usize>) -> Range<usize> {
+        let at = self.view.origin(range);
+        self.outer.map_or(at.clone(), |outer| outer.origin(&at))
+    }
+}
+
 /// How a text may be escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escaping {

@@ -11,6 +11,7 @@ use crate::contract::ToolCapability;
 use crate::message::{ObjectText, rfc3339};
 use crate::tools::envelope::ToolAnswer;
 use crate::tools::offer::{Described, Offer};
+use crate::tools::withheld::Withheld;
 use crate::tools::{Clock, ToolServerError};
 
 /// The built-in tools of one workspace.
@@ -43,6 +44,7 @@ impl Builtins {
     pub(in crate::tools) fn choose(
         names: &[String],
         root: PathBuf,
+        withheld: Withheld,
     ) -> Result<(Self, Vec<ToolCapability>), ToolServerError> {
         let mut offer = Offer::default();
         let mut chosen = Vec::with_capacity(names.len());
@@ -63,10 +65,11 @@ impl Builtins {
             .into_iter()
             .zip(offer.tools.iter().cloned())
             .collect();
-        let builtins = Self {
-            tools,
-            workspace: Workspace::new(root),
-        };
+        let workspace =
+            Workspace::open(root, withheld).map_err(|fault| ToolServerError::Workspace {
+                reason: fault.to_string(),
+            })?;
+        let builtins = Self { tools, workspace };
         Ok((builtins, offer.tools))
     }
 

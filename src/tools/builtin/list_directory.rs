@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::refusal::Refusal;
-use super::workspace::{Workspace, refusal};
+use super::workspace::Workspace;
 
 /// Most entries that one call returns.
 const ENTRIES: usize = 1_000;
@@ -35,26 +35,20 @@ pub(super) async fn perform(
     workspace: &Workspace,
     request: ListDirectory,
 ) -> Result<String, Refusal> {
-    let path = request.path.as_str();
-    let resolved = workspace.resolve(path).await?;
-    let mut entries = tokio::fs::read_dir(&resolved)
-        .await
-        .map_err(|error| refusal(path, &error))?;
-    let mut first = BTreeMap::new();
-    let mut total = 0_u64;
-    while let Some(entry) = entries
-        .next_entry()
-        .await
-        .map_err(|error| refusal(path, &error))?
-    {
-        total += 1;
-        // An entry that vanished since is listed as what it last was known to be: a name.
-        let directory = entry.file_type().await.is_ok_and(|kind| kind.is_dir());
-        first.insert(entry.file_name(), directory);
-        if first.len() > ENTRIES {
-            first.pop_last();
+    let gathered = workspace.entries(&request.path, |entries| {
+        let mut first = BTreeMap::new();
+        let mut total = 0_u64;
+        for entry in entries {
+            let (name, is_directory) = entry?;
+            total += 1;
+            first.insert(name, is_directory);
+            if first.len() > ENTRIES {
+                first.pop_last();
+            }
         }
-    }
+        Ok((first, total))
+    });
+    let (first, total) = gathered.await?;
     let mut lines: Vec<String> = first
         .iter()
         .map(|(name, directory)| format!("{}{}", shown(name), if *directory { "/" } else { "" }))

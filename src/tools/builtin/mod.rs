@@ -1,14 +1,19 @@
 //! The built-in tools: `echo`, `clock`, `read_file`, `list_directory`. All of them only read.
 //!
-//! Knows their schemas and descriptions, and confines paths to the workspace: a path is relative, and what it
-//! resolves to must lie inside. The check comes before the open, so a process that swaps a directory for a symlink in
-//! between can get around it; keeping such a process out is a sandbox's work. It does not know budgets: a result is
-//! handed on whole, up to a fixed bound.
+//! Knows their schemas and descriptions, and confines paths to the workspace: the folder is held open, and every step of a
+//! path is opened beneath it, so no other process can lead it outside. The host's own state is withheld by its identity, under
+//! whatever name. It does not know budgets: a result is handed on whole, up to a fixed bound.
 
+#[cfg(unix)]
+mod beneath;
+#[cfg(not(unix))]
+mod beneath_by_path;
 mod builtins;
 mod list_directory;
 mod read_file;
 mod refusal;
 mod workspace;
 
+#[cfg(not(unix))]
+use beneath_by_path as beneath;
 pub(super) use builtins::Builtins;

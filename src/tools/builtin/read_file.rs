@@ -37,20 +37,7 @@ pub(super) fn properties() -> Value {
 /// Reads the selected lines and nothing more of the file than is needed to find them.
 pub(super) async fn perform(workspace: &Workspace, request: ReadFile) -> Result<String, Refusal> {
     let path = request.path.as_str();
-    let resolved = workspace.resolve(path).await?;
-    let metadata = tokio::fs::metadata(&resolved)
-        .await
-        .map_err(|error| refusal(path, &error))?;
-    // Before the open: opening a pipe would wait for somebody to write to it.
-    if !metadata.is_file() {
-        return Err(Refusal {
-            code: "NOT_A_FILE",
-            message: format!("{path:?} is not a regular file"),
-        });
-    }
-    let file = File::open(&resolved)
-        .await
-        .map_err(|error| refusal(path, &error))?;
+    let file = File::from_std(workspace.file(path).await?);
     let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
     let skipped = skip_lines(&mut file, path, request.offset).await?;
     if skipped < request.offset {

@@ -1,33 +1,56 @@
+use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
+use super::beneath::{Beneath, Miss};
 use super::refusal::Refusal;
+use crate::tools::withheld::Withheld;
 
 /// The folder that built-in tools see, and nothing outside it.
-#[derive(Debug)]
-pub(super) struct Workspace {
-    root: PathBuf,
-}
+#[derive(Clone, Debug)]
+pub(super) struct Workspace(Arc<Beneath>);
 
 impl Workspace {
-    /// `root` is a resolved path.
-    pub(super) fn new(root: PathBuf) -> Self {
-        Self { root }
+    /// Opens the folder, a resolved path, and holds it open.
+    pub(super) fn open(root: PathBuf, withheld: Withheld) -> io::Result<Self> {
+        Ok(Self(Arc::new(Beneath::open(root, withheld)?)))
     }
 
-    /// Resolves a path that the model gave, following symlinks, and refuses it where it leads outside.
-    pub(super) async fn resolve(&self, path: &str) -> Result<PathBuf, Refusal> {
+    /// Opens a regular file at a path that the model gave, following symlinks, and refuses it where it leads outside.
+    pub(super) async fn file(&self, path: &str) -> Result<File, Refusal> {
+        self.look(path, Beneath::file).await
+    }
+
+    /// Hands on every entry of a directory: its name, and whether it is one itself.
+    pub(super) async fn entries<T: Send + 'static>(
+        &self,
+        path: &str,
+        gather: impl FnOnce(&mut dyn Iterator<Item = io::Result<(OsString, bool)>>) -> io::Result<T>
+        + Send
+        + 'static,
+    ) -> Result<T, Refusal> {
+        self.look(path, |beneath, path| {
+            let mut entries = beneath.entries(path)?;
+            Ok(gather(&mut entries)?)
+        })
+        .await
+    }
+
+    /// Does what the system may take its time for on a thread of its own.
+    async fn look<T: Send + 'static>(
+        &self,
+        path: &str,
+        step: impl FnOnce(&Beneath, &Path) -> Result<T, Miss> + Send + 'static,
+    ) -> Result<T, Refusal> {
         if !stays_inside(Path::new(path)) {
-            return Err(outside(path));
+            return Err(missed(path, Miss::Outside));
         }
-        let resolved = tokio::fs::canonicalize(self.root.join(path))
-            .await
-            .map_err(|error| refusal(path, &error))?;
-        if resolved.starts_with(&self.root) {
-            Ok(resolved)
-        } else {
-            Err(outside(path))
-        }
+        let (beneath, given) = (Arc::clone(&self.0), PathBuf::from(path));
+        let done = tokio::task::spawn_blocking(move || step(&beneath, &given)).await;
+        let done = done.unwrap_or_else(|fault| Err(io::Error::other(fault).into()));
+        done.map_err(|miss| missed(path, miss))
     }
 }
 
@@ -51,12 +74,24 @@ fn stays_inside(path: &Path) -> bool {
     })
 }
 
-fn outside(path: &str) -> Refusal {
-    Refusal {
-        code: "PATH_OUTSIDE_WORKSPACE",
-        message: format!(
-            "{path:?} leads outside the workspace; give a path relative to it that stays inside"
+/// Why a path was not opened, as a tool error.
+fn missed(path: &str, miss: Miss) -> Refusal {
+    let (code, words) = match miss {
+        Miss::Outside => (
+            "PATH_OUTSIDE_WORKSPACE",
+            "leads outside the workspace; give a path relative to it that stays inside",
         ),
+        Miss::NotAFile => ("NOT_A_FILE", "is not a regular file"),
+        #[cfg(unix)]
+        Miss::Withheld => (
+            "PATH_WITHHELD",
+            "belongs to monolith's own state, which no tool reads",
+        ),
+        Miss::Io(error) => return refusal(path, &error),
+    };
+    Refusal {
+        code,
+        message: format!("{path:?} {words}"),
     }
 }
 

@@ -3,12 +3,13 @@ use std::path::Path;
 
 use super::{Bench, texts};
 use crate::message::{Digest, EnvelopeStatus, ToolOutcome};
-use crate::tools::ServerSpec;
+use crate::tools::{ServerSpec, Withheld};
 
 fn all() -> ServerSpec {
     let names = ["clock", "echo", "list_directory", "read_file"];
     ServerSpec::Builtin {
         names: names.map(str::to_owned).to_vec(),
+        withheld: Withheld::default(),
     }
 }
 
@@ -323,11 +324,13 @@ async fn what_cannot_be_brought_up_is_a_fault_with_its_rule() {
     let root = tempfile::tempdir().unwrap();
     let builtin = |name: &str| ServerSpec::Builtin {
         names: vec![name.to_owned()],
+        withheld: Withheld::default(),
     };
     let stdio = || ServerSpec::Stdio {
         args: Vec::new(),
         command: "true".to_owned(),
         env: std::collections::BTreeMap::default(),
+        supervisor: None,
     };
     let specs = [
         ("a b", stdio()),

@@ -1,4 +1,4 @@
-//! The room from the outside: servers are brought up and called as the driver does it.
+//! The module from the outside: servers are brought up and called as the driver does it.
 
 mod bench;
 mod builtins;

@@ -172,6 +172,61 @@ fn a_signal_during_bring_up_ends_the_process_at_once_and_its_servers_with_it() {
     }
 }
 
+/// A server that refuses to end is waited for two seconds; whoever asks twice does not wait for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_second_interrupt_ends_a_run_that_does_not_end_by_itself() {
+    let desk = Desk::new();
+    let server =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    desk.script(
+        &format!(
+            "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, stubborn]}}}}}}\n",
+            server.display()
+        ),
+        &["{\"fault\":\"hang\"}"],
+    );
+    let child = started(&desk);
+    entries(&desk, 2);
+    signal(&child, "INT");
+    entries(&desk, 3);
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    // The run has its end in the store; nothing is printed of it.
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(130), 0));
+    let left = desk.run(&["show", "r", "--json"]);
+    assert_eq!(left.document()["outcome"]["code"], "abort");
+}
+
+/// Also where nothing listens for it: the first is enough there.
+#[test]
+fn an_interrupt_ends_every_command() {
+    for command in [
+        &["import", "-"][..],
+        &["run", "--contract", "c.yaml", "--task", "-"],
+    ] {
+        let desk = Desk::new();
+        desk.script("", &[&says("never")]);
+        let mut child = desk
+            .command(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let until = Instant::now() + LONGEST;
+        let status = loop {
+            signal(&child, "INT");
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < until, "{command:?} ends by no signal");
+            std::thread::yield_now();
+        };
+        assert!(!status.success(), "{command:?}");
+    }
+}
+
 #[test]
 fn a_closed_stdout_changes_neither_the_run_nor_its_exit_code() {
     let desk = Desk::new();

@@ -58,9 +58,7 @@ fn arrows(files: &[SourceFile]) -> Arrows {
             let imports = match &name.form {
                 Form::Path | Form::Macro => true,
                 Form::Use(alias) => !is_for_methods_only(file, alias),
-                Form::SelfType | Form::Method | Form::Field | Form::Attribute | Form::Feature => {
-                    false
-                }
+                Form::SelfType | Form::Method | Form::Field | Form::Feature => false,
             };
             let targets = if imports {
                 paths.resolve(&here, &name.segments)

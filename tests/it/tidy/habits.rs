@@ -1,4 +1,4 @@
-use super::rust_source::{Form, Name, SourceFile, sources};
+use super::rust_source::SourceFile;
 use super::tree::{Finding, Tree, has_extension};
 
 const MOST_LINES: usize = 500;
@@ -41,45 +41,21 @@ pub fn length(tree: &Tree) -> Vec<Finding> {
     tree.sources().filter_map(long).collect()
 }
 
-/// No stubs, no panics by contract, no debugging, no test that does not run.
-pub fn leftovers(tree: &Tree) -> Vec<Finding> {
+/// A test that does not run is no test. Stubs, panics and what is left over from debugging are for clippy to find.
+pub fn ignored_tests(tree: &Tree) -> Vec<Finding> {
+    let mark = concat!("#[", "ignore");
     let rust = tree
         .files()
         .filter(|(path, _)| has_extension(path, &["rs"]));
-    let others = rust.filter(|(path, _)| !path.starts_with("src/"));
-    let others = others.map(|(path, text)| SourceFile::read(path, text));
-    let mut findings = Vec::new();
-    for file in sources(tree).into_iter().chain(others) {
-        let shipped = file.path.starts_with("src/");
-        for name in &file.names {
-            let panics = shipped && !name.test && panics(name);
-            let why = if panics {
-                Some("nothing panics: return the error or use a total function")
-            } else {
-                leftover(name)
-            };
-            let what = why.map(|why| format!("`{}`: {why}", name.text()));
-            findings.extend(what.map(|what| Finding::new(&file.path, name.line, what)));
-        }
-    }
-    findings
-}
-
-/// What shipped code may not hold.
-fn panics(name: &Name) -> bool {
-    let last = name.segments.last().map_or("", String::as_str);
-    let is_called = name.form == Form::Method || name.segments.len() > 1;
-    is_called && matches!(last, "unwrap" | "expect")
-}
-
-/// What no code may hold, tests included, and why.
-fn leftover(name: &Name) -> Option<&'static str> {
-    match (&name.form, name.segments.last()?.as_str()) {
-        (Form::Attribute, "ignore") => Some("a test that does not run is no test"),
-        (Form::Macro, "todo" | "unimplemented") => Some("no stubs"),
-        (Form::Macro, "dbg") => Some("left over from debugging"),
-        _ => None,
-    }
+    let lines = rust.flat_map(|(path, text)| {
+        text.lines()
+            .zip(1..)
+            .map(move |(line, at)| (path, line, at))
+    });
+    let ignored = lines.filter(|(_, line, _)| line.trim_start().starts_with(mark));
+    let found =
+        ignored.map(|(path, _, at)| Finding::new(path, at, "a test that does not run is no test"));
+    found.collect()
 }
 
 #[cfg(test)]
@@ -129,44 +105,11 @@ mod tests {
     }
 
     #[test]
-    fn panics_are_found_in_shipped_code_only() {
-        check(
-            leftovers,
-            "src/a.rs",
-            "fn f() {\n  g().unwrap();\n  h().expect(\"i\");\n}",
-            &[2, 3],
-        );
-        check(
-            leftovers,
-            "src/a.rs",
-            "#[cfg(test)] mod t { fn f() { g().unwrap() } }",
-            &[],
-        );
-        let hidden = "fn f() {\n vec![g().unwrap()];\n h().map(Option::unwrap); }";
-        check(leftovers, "src/a.rs", hidden, &[2, 3]);
-        check(
-            leftovers,
-            "src/a.rs",
-            "#[expect(b)] fn f() { g().unwrap_or(c.expect); if a.expect { b } } // .unwrap()",
-            &[],
-        );
-        check(leftovers, "tests/a.rs", "fn f() { g().unwrap() }", &[]);
-    }
-
-    #[test]
-    fn stubs_and_ignored_tests_are_found_everywhere() {
-        for bad in [
-            "todo!()",
-            "unimplemented!(\"a\")",
-            "dbg!(a)",
-            "vec![dbg!(a)]",
-            "#[ignore] fn g() {}",
-            "#[ignore = \"slow\"] fn g() {}",
-            "proptest! { #[ignore] fn g() {} }",
-        ] {
-            let code = format!("#[cfg(test)] mod t {{\n fn f() {{ {bad} }} }}");
-            check(leftovers, "src/a.rs", &code, &[2]);
-            check(leftovers, "tests/it/a.rs", &code, &[2]);
-        }
+    fn a_test_that_does_not_run_is_found() {
+        let text = concat!("#[test]\n#[", "ignore = \"slow\"]\nfn f() {}\n");
+        check(ignored_tests, "src/a.rs", text, &[2]);
+        check(ignored_tests, "tests/it/a.rs", text, &[2]);
+        check(ignored_tests, "docs/a.md", text, &[]);
+        check(ignored_tests, "src/a.rs", "#[test]\nfn ignore() {}\n", &[]);
     }
 }

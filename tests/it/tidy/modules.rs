@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::paths::{Paths, Target, from_root};
 use super::rust_source::{Form, Name, SourceFile, sources};
 use super::tree::{Finding, Tree, folder_of};
@@ -196,6 +198,24 @@ pub fn folders(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     findings
 }
 
+/// Every file of `src/` is declared by another one: what is not is never compiled.
+pub fn orphans(tree: &Tree) -> Vec<Finding> {
+    let files = sources(tree);
+    let declared: BTreeSet<Vec<String>> = files
+        .iter()
+        .flat_map(|file| {
+            let children = file.modules.iter();
+            children.map(|child| [file.module(), vec![child.clone()]].concat())
+        })
+        .collect();
+    let orphans = files.iter().filter(|file| {
+        let module = file.module();
+        !module.is_empty() && module != ["main"] && !declared.contains(&module)
+    });
+    let found = orphans.map(|file| Finding::new(&file.path, 1, "no file declares this one"));
+    found.collect()
+}
+
 /// A module names only modules with a smaller number, in its tests too.
 pub fn arrows(tree: &Tree, table: &ModuleTable) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -369,6 +389,29 @@ mod tests {
         check(folders, "src/new/mod.rs", "", &[1]);
         check(folders, "src/low/mod.rs", "", &[]);
         check(folders, "src/lib.rs", "", &[]);
+    }
+
+    #[test]
+    fn a_file_that_is_not_declared_is_found() {
+        let found = |root, module| {
+            let files = [
+                ("src/lib.rs", root),
+                ("src/low/mod.rs", module),
+                ("src/low/a.rs", ""),
+                ("src/main.rs", ""),
+            ];
+            let findings = orphans(&Tree::of(&files));
+            findings
+                .into_iter()
+                .map(|finding| finding.path)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            found("mod low;", "#[cfg(test)]\nmod a;"),
+            Vec::<String>::new()
+        );
+        assert_eq!(found("mod low;", "// mod a;"), ["src/low/a.rs"]);
+        assert_eq!(found("", "mod a;"), ["src/low/mod.rs"]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) fn needed(home: &Home, file: &Path) -> Result<Vec<Finding>, CliError>
         }
     };
     let mut found = tool_servers(&preview);
-    found.extend(keys(home, &preview));
+    found.extend(keys(&preview));
     found.extend(answering(&preview)?);
     let failed = failures(&preview);
     let passes = failed.is_empty();
@@ -74,19 +74,31 @@ fn tool_servers(preview: &Preview) -> Vec<Finding> {
     offered.iter().map(one).collect()
 }
 
-fn keys(home: &Home, preview: &Preview) -> Vec<Finding> {
+fn keys(preview: &Preview) -> Vec<Finding> {
     let mut found = Vec::new();
-    for (provider, terms) in &preview.contract.providers {
-        let Some(variable) = &terms.api_key_env else {
-            continue;
+    for sent in &preview.reach.variables {
+        let variable = &sent.variable;
+        let (place, is_key) = match sent.place.strip_suffix(".api_key_env") {
+            Some(provider) => (provider, true),
+            None => match sent.place.strip_suffix(".base_url_env") {
+                Some(provider) => (provider, false),
+                None => continue,
+            },
         };
-        found.push(if home.environment.get(variable).is_some() {
+        let provider = place.trim_start_matches("providers.");
+        found.push(if sent.is_set {
             ok(NAME, format!("provider {provider}: {variable} is set"))
-        } else {
+        } else if is_key {
             missing(
                 NAME,
                 format!("provider {provider}: {variable} is not set"),
                 format!("export {variable}, unless the server wants no key"),
+            )
+        } else {
+            wrong(
+                NAME,
+                format!("provider {provider}: {variable}, which holds its address, is not set"),
+                "export it",
             )
         });
     }
@@ -113,7 +125,9 @@ fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
                 Some(fault) => wrong(NAME, format!("provider {provider}: {fault}"), LOCAL_FIX),
             });
         }
-        let Some(address) = &terms.base_url else {
+        let place = format!("providers.{provider}");
+        let host = preview.reach.hosts.iter().find(|host| host.place == place);
+        let Some(address) = host.and_then(|host| host.address.as_deref()) else {
             continue;
         };
         let Probe { detail, responsive } = runtime()?.block_on(knock(address, PATIENCE));

@@ -6,7 +6,7 @@ use crate::contract::spec::foreign::ProviderOptions;
 use crate::contract::spec::form::{NEEDED, Said, form};
 use crate::contract::spec::reader::Big;
 use crate::contract::spec::texts::{
-    Dollars, Headers, KeyEnv, NotNegative, ReasoningTokens, Stops, UpTo, Url,
+    Dollars, EnvName, Headers, KeyEnv, NotNegative, ReasoningTokens, Stops, UpTo, Url,
 };
 use crate::contract::spec::words::{Caching, Level, TextForm};
 use crate::contract::{ModelPrice, ProfileMatch, ProviderType, SamplingDefaults, TextProfile};
@@ -59,8 +59,12 @@ form! {
         "The wire protocol." => needed_somewhere;
         base_url: Url, Said = Said("the public address of the type"),
         "With the version: `http://127.0.0.1:8080/v1`. No user name and no password." => nullable, only_for(SERVERS);
-        api_key_env: KeyEnv, Said = Said("the usual variable, such as `OPENAI_API_KEY`"),
-        "Name of the variable that holds the key. The usual one may be unset: then no key is sent. One that you name must be set."
+        base_url_env: EnvName, Said = Said("none"),
+        "Name of a variable that holds the address, in place of `base_url`: a model server that moves. The contract holds the name, the \
+         run's record the address." => nullable, only_for(SERVERS), not_with(&["base_url"]);
+        api_key_env: KeyEnv, Said = Said("for the provider's own hosts the usual variable, such as `OPENAI_API_KEY`; else none"),
+        "Name of the variable that holds the key. A key goes to another host only where you name it here. The usual one may be unset: \
+         then no key is sent. One that you name must be set."
             => nullable, only_for(SERVERS);
         headers: Headers, Said = Said("none"),
         "Extra headers. Values may hold `${NAME}`, which is the variable of that name." => only_for(SERVERS);

@@ -2,15 +2,15 @@ use crate::adapter::calls::GatheredCall;
 
 /// A text taken apart: what was said, and what was called.
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(super) struct ParsedText {
     pub calls: Vec<GatheredCall>,
     /// Text outside of markup, a piece between two calls a line.
     pub text: String,
 }
 
-impl Spoken {
+impl ParsedText {
     /// Takes text outside of markup: as it stands, but for white space next to a call. `before_call`: one follows.
-    pub(super) fn say(&mut self, piece: &str, before_call: bool) {
+    pub(super) fn push_text(&mut self, piece: &str, before_call: bool) {
         let after_call = !self.calls.is_empty();
         let piece = if after_call {
             piece.trim_start()

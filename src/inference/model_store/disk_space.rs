@@ -5,15 +5,15 @@ use super::PullError;
 /// Bytes that stay free beside a model: the store of runs grows, too.
 const MARGIN: u64 = 64 << 20;
 
-/// How much room the file system of that path has; none where the system does not say.
+/// How much space the file system of that path has; none where the system does not say.
 #[cfg(unix)]
 #[must_use]
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
-    let room = rustix::fs::statvfs(path).ok()?;
-    room.f_bavail.checked_mul(room.f_frsize)
+    let space = rustix::fs::statvfs(path).ok()?;
+    space.f_bavail.checked_mul(space.f_frsize)
 }
 
-/// How much room the file system of that path has; none where the system does not say.
+/// How much space the file system of that path has; none where the system does not say.
 #[cfg(not(unix))]
 #[must_use]
 pub fn free_bytes(_: &Path) -> Option<u64> {
@@ -24,7 +24,7 @@ pub fn free_bytes(_: &Path) -> Option<u64> {
 ///
 /// # Errors
 /// [`PullError::NoRoom`].
-pub(crate) fn check_room(folder: &Path, bytes: u64) -> Result<(), PullError> {
+pub(crate) fn check_space(folder: &Path, bytes: u64) -> Result<(), PullError> {
     let needed = bytes.saturating_add(MARGIN);
     match free_bytes(folder) {
         Some(free) if free < needed => Err(PullError::NoRoom {
@@ -43,8 +43,8 @@ mod tests {
     #[test]
     fn what_fits_no_disk_is_refused_with_both_numbers() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(check_room(folder.path(), 1).is_ok());
-        let refused = check_room(folder.path(), 1 << 62);
+        assert!(check_space(folder.path(), 1).is_ok());
+        let refused = check_space(folder.path(), 1 << 62);
         if free_bytes(folder.path()).is_some() {
             let said = refused.unwrap_err().to_string();
             assert!(

@@ -1,0 +1,184 @@
+//! What a run of a contract file reaches beyond itself: commands, hosts, variables and folders. A contract is a program; this is
+//! what it can touch.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use url::Url;
+
+use super::addresses::address_of;
+use super::sources::used_providers;
+use crate::contract::{ContractSpec, ExecutionContract, McpTransport, placeholders, recorded_url};
+use crate::driver::Environment;
+
+/// What a run reaches.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Reach {
+    /// Programs that are started, with the rights of whoever starts the run.
+    pub(crate) commands: Vec<ReachedCommand>,
+    /// Servers that requests are sent to.
+    pub(crate) hosts: Vec<ReachedHost>,
+    /// Variables that are read, and where the value of each goes.
+    pub(crate) variables: Vec<ReachedVariable>,
+    /// Folders and files that monolith itself reads.
+    pub(crate) folders: Vec<ReachedFolder>,
+}
+
+/// A program that is started.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReachedCommand {
+    /// The dotted path of the file that names it.
+    pub(crate) place: String,
+    /// The program and its arguments.
+    pub(crate) command: Vec<String>,
+}
+
+/// A server that requests are sent to.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReachedHost {
+    /// The dotted path of the file that names it.
+    pub(crate) place: String,
+    /// Its address, of a query the names alone; none where it is in a variable that is not set.
+    pub(crate) address: Option<String>,
+}
+
+/// A variable that is read.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReachedVariable {
+    /// Its name.
+    pub(crate) variable: String,
+    /// The dotted path of the file that reads it.
+    pub(crate) place: String,
+    /// The host that it is sent to, or the command that is started with it; none where it goes nowhere.
+    pub(crate) goes_to: Option<String>,
+    /// Whether it is set now.
+    pub(crate) is_set: bool,
+}
+
+/// A folder or file that is read.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReachedFolder {
+    /// The dotted path of the file that names it.
+    pub(crate) place: String,
+    /// Where it is.
+    pub(crate) path: PathBuf,
+}
+
+impl Reach {
+    /// What a file's run reaches; `files` are those behind providers.
+    pub(super) fn of(
+        spec: &ContractSpec,
+        contract: &ExecutionContract,
+        environment: &Environment,
+        workspace: &Path,
+        files: Vec<(&str, &Path)>,
+    ) -> Self {
+        let mut reach = Self::default();
+        for (name, provider) in used_providers(spec) {
+            let stated = contract.providers.get(name);
+            let stated = stated.and_then(|terms| terms.base_url.as_deref());
+            let place = format!("providers.{name}");
+            let moved = address_of(name, provider, environment);
+            let given = moved.as_deref().or(provider.base_url.as_deref());
+            let address = given.or(stated);
+            if let Some(variable) = &provider.base_url_env {
+                reach.variable(environment, variable, format!("{place}.base_url_env"), None);
+            }
+            if address.is_none() && provider.base_url_env.is_none() {
+                continue;
+            }
+            let unknown = || {
+                format!(
+                    "the address in {}",
+                    provider.base_url_env.as_deref().unwrap_or("?")
+                )
+            };
+            let host = address.map_or_else(unknown, host_of);
+            reach.hosts.push(ReachedHost {
+                place: place.clone(),
+                address: address.map(recorded_url),
+            });
+            let usual = address.and_then(|address| provider.provider_type.key_env_at(address));
+            if let Some(variable) = provider.api_key_env.as_deref().or(usual) {
+                let place = format!("{place}.api_key_env");
+                reach.variable(environment, variable, place, Some(host.clone()));
+            }
+            reach.placeholders(
+                environment,
+                &provider.headers,
+                &format!("{place}.headers"),
+                &host,
+            );
+        }
+        for (name, server) in &spec.tools.mcp {
+            let place = format!("tools.mcp.{name}");
+            match &server.transport {
+                McpTransport::Stdio { args, command, env } => {
+                    reach.placeholders(environment, env, &format!("{place}.env"), command);
+                    let command = [command].into_iter().chain(args).cloned().collect();
+                    reach.commands.push(ReachedCommand { place, command });
+                }
+                McpTransport::Http { headers, url } => {
+                    let host = host_of(url);
+                    reach.placeholders(environment, headers, &format!("{place}.headers"), &host);
+                    let address = Some(recorded_url(url));
+                    reach.hosts.push(ReachedHost { place, address });
+                }
+            }
+        }
+        for name in &spec.redact.env {
+            reach.variable(environment, name, format!("redact.env.{name}"), None);
+        }
+        let folder = |place: String, path: &Path| ReachedFolder {
+            place,
+            path: path.to_owned(),
+        };
+        reach
+            .folders
+            .push(folder("tools.workspace".to_owned(), workspace));
+        let files = files.into_iter();
+        let files =
+            files.map(|(provider, path)| folder(format!("providers.{provider}.file"), path));
+        reach.folders.extend(files);
+        reach
+    }
+
+    fn placeholders(
+        &mut self,
+        environment: &Environment,
+        values: &BTreeMap<String, String>,
+        place: &str,
+        goes_to: &str,
+    ) {
+        for (name, text) in values {
+            for variable in placeholders(text) {
+                let place = format!("{place}.{name}");
+                self.variable(environment, variable, place, Some(goes_to.to_owned()));
+            }
+        }
+    }
+
+    fn variable(
+        &mut self,
+        environment: &Environment,
+        variable: &str,
+        place: String,
+        goes_to: Option<String>,
+    ) {
+        self.variables.push(ReachedVariable {
+            is_set: environment.get_at(variable, &place).is_some(),
+            variable: variable.to_owned(),
+            place,
+            goes_to,
+        });
+    }
+}
+
+/// Scheme, host and port of an address, as the client reads it.
+fn host_of(address: &str) -> String {
+    match Url::parse(address) {
+        Ok(url) => url.origin().ascii_serialization(),
+        Err(_) => recorded_url(address),
+    }
+}

@@ -1,0 +1,49 @@
+use std::sync::Arc;
+
+use super::{Effect, Event, EventKind, Run};
+use crate::contract::{ExecutionContract, Validators};
+
+/// The machine alone, made again from its events: no request is written, no entry is sealed, and no clock is asked.
+#[derive(Clone)]
+pub(crate) struct Fold {
+    contract: Arc<ExecutionContract>,
+    run: Option<Run>,
+}
+
+impl Fold {
+    pub(crate) const fn new(contract: Arc<ExecutionContract>) -> Self {
+        Self {
+            contract,
+            run: None,
+        }
+    }
+
+    /// Takes the next event. The first one is the start of the run: what comes before it does nothing.
+    pub(crate) fn take(&mut self, event: Event) -> Vec<Effect> {
+        match (&mut self.run, event) {
+            (Some(run), event) => run.step(event),
+            (
+                None,
+                Event {
+                    event: EventKind::RunStarted(started),
+                    ..
+                },
+            ) => {
+                let validators = Arc::new(Validators::compile(&self.contract));
+                let (run, effects) = Run::start(Arc::clone(&self.contract), validators, *started);
+                self.run = Some(run);
+                effects
+            }
+            (None, _) => Vec::new(),
+        }
+    }
+
+    /// The machine after the events so far; none before the run has begun.
+    pub(crate) const fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
+    pub(crate) fn into_run(self) -> Option<Run> {
+        self.run
+    }
+}

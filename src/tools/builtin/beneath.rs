@@ -1,0 +1,266 @@
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat, statat};
+use rustix::io::Errno;
+
+use crate::tools::withheld::{FileId, Withheld, WithheldIds};
+
+/// The most links that one path leads through.
+const MOST_LINKS: usize = 40;
+/// How often a step is tried again that another process has changed between two looks.
+const MOST_TRIES: usize = 64;
+/// Folders are held for what lies below them; that needs no right to read them.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const HELD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const HELD: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+/// A pipe is not waited for and a terminal not taken: what is no regular file is closed again.
+const READ: OFlags = OFlags::CLOEXEC
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK);
+
+/// A folder that is held open, and what lies beneath it.
+///
+/// Every step of a path is opened by its name in a folder that is held, and never through a link: where a step is a link, its text
+/// is read and goes on from that folder. So whatever other processes rename or replace meanwhile, nothing outside is opened. A
+/// hard link has no outside: a file with a name in the folder is a file of the folder.
+#[derive(Debug)]
+pub(super) struct Beneath {
+    folder: OwnedFd,
+    /// The resolved path of the folder: what a link says from the root of the system on may begin with it.
+    root: PathBuf,
+    withheld: Withheld,
+}
+
+/// Why nothing was opened.
+#[derive(Debug)]
+pub(super) enum Miss {
+    Io(io::Error),
+    NotAFile,
+    Outside,
+    Withheld,
+}
+
+impl From<io::Error> for Miss {
+    fn from(fault: io::Error) -> Self {
+        Self::Io(fault)
+    }
+}
+
+impl From<Errno> for Miss {
+    fn from(fault: Errno) -> Self {
+        Self::Io(fault.into())
+    }
+}
+
+/// A path on its way.
+struct Walk<'b> {
+    beneath: &'b Beneath,
+    /// The folders between the one that is held and where the path has led to.
+    folders: Vec<OwnedFd>,
+    ids: WithheldIds,
+    links: usize,
+    /// The steps that are left.
+    steps: VecDeque<OsString>,
+    tries: usize,
+}
+
+/// What a step leads to.
+enum Step {
+    File(File),
+    Folder,
+}
+
+impl Beneath {
+    /// Opens a folder; `root` is its resolved path.
+    pub(super) fn open(root: PathBuf, withheld: Withheld) -> io::Result<Self> {
+        let folder = rustix::fs::open(&root, HELD, Mode::empty())?;
+        Ok(Self {
+            folder,
+            root,
+            withheld,
+        })
+    }
+
+    /// Opens the regular file at that path.
+    pub(super) fn file(&self, path: &Path) -> Result<File, Miss> {
+        match self.walk(path)?.last()? {
+            Step::File(file) => Ok(file),
+            Step::Folder => Err(Miss::NotAFile),
+        }
+    }
+
+    /// The entries of the directory at that path: their names, and whether each is a directory itself.
+    pub(super) fn entries(
+        &self,
+        path: &Path,
+    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, Miss> {
+        let mut walk = self.walk(path)?;
+        // As a folder even where the path does not end in one.
+        walk.steps.push_back(".".into());
+        match walk.last()? {
+            Step::File(_) => Err(Errno::NOTDIR.into()),
+            Step::Folder => Ok(entries_of(walk.here())?),
+        }
+    }
+
+    fn walk(&self, path: &Path) -> Result<Walk<'_>, Miss> {
+        let ids = self.withheld.ids();
+        let here = id_of(&fstat(&self.folder)?);
+        if ids.has(here) || ids.holds_folder(&self.root) {
+            return Err(Miss::Withheld);
+        }
+        Ok(Walk {
+            beneath: self,
+            folders: Vec::new(),
+            ids,
+            links: 0,
+            steps: steps_of(path)?,
+            tries: 0,
+        })
+    }
+}
+
+impl Walk<'_> {
+    fn here(&self) -> BorrowedFd<'_> {
+        let held = &self.beneath.folder;
+        self.folders.last().unwrap_or(held).as_fd()
+    }
+
+    /// Takes every step.
+    fn last(&mut self) -> Result<Step, Miss> {
+        while let Some(step) = self.steps.pop_front() {
+            match step.as_bytes() {
+                b"." => {}
+                b".." => {
+                    self.folders.pop().ok_or(Miss::Outside)?;
+                }
+                _ => {
+                    if let Some(file) = self.step(step)? {
+                        return Ok(Step::File(file));
+                    }
+                }
+            }
+        }
+        Ok(Step::Folder)
+    }
+
+    /// Takes one step by a name; a file where it leads to one, and no step is left.
+    fn step(&mut self, name: OsString) -> Result<Option<File>, Miss> {
+        let found = statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let opened = match FileType::from_raw_mode(found.st_mode) {
+            FileType::Symlink => match readlinkat(self.here(), &name, Vec::new()) {
+                Ok(target) => return self.follow(OsString::from_vec(target.into_bytes())),
+                Err(fault) => Err(fault),
+            },
+            FileType::Directory => {
+                let flags = HELD.union(OFlags::NOFOLLOW);
+                openat(self.here(), &name, flags, Mode::empty())
+            }
+            _ if !self.steps.is_empty() => return Err(Errno::NOTDIR.into()),
+            FileType::RegularFile => openat(self.here(), &name, READ, Mode::empty()),
+            _ => return Err(Miss::NotAFile),
+        };
+        let opened = match opened {
+            Ok(opened) => opened,
+            // It is not any more what it was a moment ago.
+            Err(Errno::LOOP | Errno::MLINK | Errno::NOTDIR | Errno::INVAL)
+                if self.tries < MOST_TRIES =>
+            {
+                self.tries += 1;
+                self.steps.push_front(name);
+                return Ok(None);
+            }
+            Err(fault) => return Err(fault.into()),
+        };
+        // What counts is what was opened, not what was looked at.
+        let opened_as = fstat(&opened)?;
+        if self.ids.has(id_of(&opened_as)) {
+            return Err(Miss::Withheld);
+        }
+        match FileType::from_raw_mode(opened_as.st_mode) {
+            FileType::Directory => {
+                self.folders.push(opened);
+                Ok(None)
+            }
+            FileType::RegularFile if self.steps.is_empty() => Ok(Some(File::from(opened))),
+            FileType::RegularFile => Err(Errno::NOTDIR.into()),
+            _ => Err(Miss::NotAFile),
+        }
+    }
+
+    /// Goes on with what a link says.
+    fn follow(&mut self, target: OsString) -> Result<Option<File>, Miss> {
+        self.links += 1;
+        if self.links > MOST_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        let target = PathBuf::from(target);
+        let rest = if target.is_absolute() {
+            self.folders.clear();
+            let below = target.strip_prefix(&self.beneath.root);
+            below.map_err(|_| Miss::Outside)?.to_owned()
+        } else {
+            target
+        };
+        for step in steps_of(&rest)?.into_iter().rev() {
+            self.steps.push_front(step);
+        }
+        Ok(None)
+    }
+}
+
+fn steps_of(path: &Path) -> Result<VecDeque<OsString>, Miss> {
+    let step = |component: Component<'_>| match component {
+        Component::Prefix(_) | Component::RootDir => Err(Miss::Outside),
+        other => Ok(other.as_os_str().to_owned()),
+    };
+    let mut steps = path
+        .components()
+        .map(step)
+        .collect::<Result<VecDeque<_>, _>>()?;
+    // `a/` is a directory, or nothing.
+    if path.as_os_str().as_bytes().ends_with(b"/") {
+        steps.push_back(".".into());
+    }
+    Ok(steps)
+}
+
+/// Reads a held folder.
+fn entries_of(
+    folder: BorrowedFd<'_>,
+) -> rustix::io::Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>> {
+    let flags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+    let readable = openat(folder, ".", flags, Mode::empty())?;
+    let again = readable.try_clone().map_err(|_| Errno::MFILE)?;
+    let is_folder = move |name: &OsStr, kind: FileType| match kind {
+        // Not every file system says it. An entry that vanished since is listed as what it last was known to be: a name.
+        FileType::Unknown => statat(&again, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory),
+        known => known == FileType::Directory,
+    };
+    Ok(Dir::new(readable)?.filter_map(move |entry| {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(fault) => return Some(Err(fault.into())),
+        };
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        let shown = !matches!(name.as_bytes(), b"." | b"..");
+        shown.then(|| Ok((name.to_owned(), is_folder(name, entry.file_type()))))
+    }))
+}
+
+#[expect(
+    clippy::unnecessary_cast,
+    reason = "the types of both fields differ between systems"
+)]
+fn id_of(found: &Stat) -> FileId {
+    (found.st_dev as u64, found.st_ino as u64)
+}

@@ -1,0 +1,72 @@
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::tools::withheld::Withheld;
+
+/// A folder and what lies beneath it, where folders cannot be held open. What a path resolves to is checked before and after it is
+/// opened; a process that swaps a file for a link and back between the two gets around it.
+#[derive(Debug)]
+pub(super) struct Beneath {
+    root: PathBuf,
+    withheld: Withheld,
+}
+
+/// Why nothing was opened.
+#[derive(Debug)]
+pub(super) enum Miss {
+    Io(io::Error),
+    NotAFile,
+    Outside,
+}
+
+impl From<io::Error> for Miss {
+    fn from(fault: io::Error) -> Self {
+        Self::Io(fault)
+    }
+}
+
+impl Beneath {
+    /// Takes a folder; `root` is its resolved path.
+    pub(super) fn open(root: PathBuf, withheld: Withheld) -> io::Result<Self> {
+        fs::metadata(&root)?;
+        Ok(Self { root, withheld })
+    }
+
+    /// Opens the regular file at that path.
+    pub(super) fn file(&self, path: &Path) -> Result<File, Miss> {
+        let resolved = self.resolved(path)?;
+        if !fs::metadata(&resolved)?.is_file() {
+            return Err(Miss::NotAFile);
+        }
+        let file = File::open(&resolved)?;
+        self.resolved(path)?;
+        Ok(file)
+    }
+
+    /// The entries of the directory at that path: their names, and whether each is a directory itself.
+    pub(super) fn entries(
+        &self,
+        path: &Path,
+    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, Miss> {
+        let entries = fs::read_dir(self.resolved(path)?)?;
+        Ok(entries.map(|entry| {
+            let entry = entry?;
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            Ok((entry.file_name(), is_folder))
+        }))
+    }
+
+    fn resolved(&self, path: &Path) -> Result<PathBuf, Miss> {
+        let resolved = fs::canonicalize(self.root.join(path))?;
+        let is_in = |folder: &PathBuf| {
+            fs::canonicalize(folder).is_ok_and(|folder| resolved.starts_with(folder))
+        };
+        let withheld = self.withheld.paths.iter().any(is_in);
+        if !resolved.starts_with(&self.root) || withheld && !self.withheld.open.iter().any(is_in) {
+            return Err(Miss::Outside);
+        }
+        Ok(resolved)
+    }
+}

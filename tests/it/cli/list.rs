@@ -1,0 +1,85 @@
+//! `monolith list`: what it shows of each run, and which runs it picks.
+
+use crate::desk::{Desk, says};
+
+/// Three runs of two models: r1 and r3 end well, r2 cannot begin.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.script("", &[&says("It is noon.")]);
+    let run = |id: &str, task: &str, sets: &[&str], code: i32| {
+        let mut args = vec![
+            "run",
+            "--contract",
+            "c.yaml",
+            "--run-id",
+            id,
+            "--task",
+            task,
+        ];
+        sets.iter().for_each(|set| args.extend(["--set", set]));
+        desk.ends(&args, code);
+    };
+    run("r1", "How late is it?", &[], 0);
+    run(
+        "r2",
+        "How LATE is the train?",
+        &["context_budget.context_window=600"],
+        4,
+    );
+    run(
+        "r3",
+        "Who are you?\nSay it.",
+        &["targets=[{provider: demo, model: other, context_window: 32000}]"],
+        0,
+    );
+    desk
+}
+
+#[test]
+fn a_list_shows_model_task_duration_and_outcome_and_picks_what_is_asked_for() {
+    let desk = desk();
+    let all = desk.ok(&["list"]);
+    assert!(all.starts_with("RUN  BEGUN (UTC)"), "{all}");
+    assert!(all.contains("demo/other  Who are you?…\n"), "{all}");
+    assert!(
+        all.contains("COMPLETED_CHAT_ONLY (final_message)\n"),
+        "{all}"
+    );
+    let picked = |args: &[&str]| {
+        let (code, listing) = desk.json(&[&["list"], args].concat());
+        assert_eq!(code, 0, "{args:?}");
+        let runs = listing["runs"].as_array().unwrap().iter();
+        let names: Vec<&str> = runs.map(|run| run["run_id"].as_str().unwrap()).collect();
+        names.join(" ")
+    };
+    assert_eq!(picked(&[]), "r3 r2 r1");
+    assert_eq!(picked(&["late"]), "r2 r1", "text, whatever its case");
+    assert_eq!(picked(&["R3"]), "r3", "a name is text, too");
+    assert_eq!(picked(&["--outcome", "completed_chat_only"]), "r3 r1");
+    assert_eq!(picked(&["--outcome", "context_infeasible"]), "r2");
+    assert_eq!(picked(&["--model", "demo/oth"]), "r3");
+    assert_eq!(picked(&["--since", "1h"]), "r3 r2 r1");
+    assert_eq!(picked(&["--since", "2999-01-01"]), "");
+    assert_eq!(picked(&["--limit", "1"]), "r3");
+    assert_eq!(picked(&["--limit", "0"]), "r3 r2 r1", "all");
+    assert_eq!(
+        picked(&["late", "--limit", "1"]),
+        "r2",
+        "the limit counts what is picked"
+    );
+    let (_, shown) = desk.json(&["show", "r1"]);
+    for key in ["contract_id", "contract_hash"] {
+        let asked = &shown[key].as_str().unwrap()[..9];
+        assert_eq!(picked(&["--contract", asked]), "r1", "{key}");
+    }
+    let none = desk.run(&["list", "--model", "gpt"]);
+    assert_eq!((none.code, none.out.as_str()), (0, ""));
+    assert!(none.err.starts_with("no such run in "), "{}", none.err);
+    let wrong = desk.run(&["list", "--since", "yesterday"]);
+    assert_eq!(wrong.code, 4);
+    assert!(
+        wrong.err.contains("a span such as 90m, 12h or 3d"),
+        "{}",
+        wrong.err
+    );
+}

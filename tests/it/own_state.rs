@@ -1,0 +1,515 @@
+//! What is the host's own stays with it: its keys and its state reach no model, no store and no export, and no other user.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use monolith::SecretKey;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, Left, calls, says};
+
+/// A contract whose model calls these tools, one after the other, and then is done.
+fn contract(desk: &Desk, more: &str, made: &[(&str, String)]) {
+    let lines: Vec<String> = made
+        .iter()
+        .map(|(name, given)| calls(name, given))
+        .collect();
+    let done = says("Done.");
+    let lines: Vec<&str> = lines.iter().chain([&done]).map(String::as_str).collect();
+    let turns = lines.len() + 1;
+    desk.script(
+        &format!("tool_policy: required\nmax_turns: {turns}\n{more}"),
+        &lines,
+    );
+}
+
+fn path(path: &str) -> String {
+    json!({"path": path}).to_string()
+}
+
+impl Desk {
+    /// What the model was shown of each call, in their order.
+    fn observed(result: &Value) -> Vec<String> {
+        let messages = result["conversation"].as_array().unwrap().iter();
+        let tools = messages.filter(|message| message["role"] == "tool");
+        tools
+            .map(|message| message["content"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Every byte that a run left: in the store and beside it, and in each form of export.
+    fn left_by(&self, run: &str) -> Vec<(String, Vec<u8>)> {
+        let mut left = Vec::new();
+        for format in ["jsonl", "html", "atif"] {
+            let file = format!("export.{format}");
+            self.ok(&["export", run, "--format", format, "--output", &file]);
+            left.push((file.clone(), fs::read(self.path(&file)).unwrap()));
+        }
+        for entry in fs::read_dir(self.path("home")).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                left.push((path.display().to_string(), fs::read(path).unwrap()));
+            }
+        }
+        left
+    }
+}
+
+#[track_caller]
+fn shows_nowhere(left: &[(String, Vec<u8>)], secret: &str) {
+    for (place, bytes) in left {
+        let at = bytes
+            .windows(secret.len())
+            .position(|part| part == secret.as_bytes());
+        assert_eq!(at, None, "{secret} stands in {place}");
+    }
+}
+
+fn server() -> String {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/telling_server.py");
+    format!(
+        "{{t: {{command: python3, args: ['{}']}}}}",
+        server.display()
+    )
+}
+
+fn has_python() -> bool {
+    let there = Command::new("python3").arg("--version").output().is_ok();
+    if !there {
+        println!("skipped 1 case: python3 is not here");
+    }
+    there
+}
+
+#[test]
+fn no_file_tool_reads_the_state_folder_or_the_store_under_any_name() {
+    let desk = Desk::new();
+    let reads = "tools: {builtin: [read_file, list_directory]}\n";
+    contract(&desk, reads, &[("list_directory", path("."))]);
+    desk.ok(&["run", "c.yaml", "--run-id", "first", "--store", "kept.db"]);
+    let key = desk.read("home/keys/local.key");
+    symlink("home/keys/local.key", desk.path("link")).unwrap();
+    symlink(desk.path("home"), desk.path("folder")).unwrap();
+    fs::create_dir(desk.path("sub")).unwrap();
+    symlink("../home/keys", desk.path("sub/keys")).unwrap();
+    fs::hard_link(desk.path("home/keys/local.key"), desk.path("hard")).unwrap();
+    fs::hard_link(desk.path("kept.db"), desk.path("copy.db")).unwrap();
+    let tried = [
+        ("read_file", "home/keys/local.key"),
+        ("read_file", "home/keys/redaction.key"),
+        ("read_file", "link"),
+        ("read_file", "folder/keys/local.key"),
+        ("read_file", "sub/keys/local.key"),
+        ("read_file", "sub/../home/keys/../keys/local.key"),
+        ("read_file", "hard"),
+        ("read_file", "kept.db"),
+        ("read_file", "kept.db-wal"),
+        ("read_file", "copy.db"),
+        ("list_directory", "home"),
+        ("list_directory", "home/keys"),
+        ("list_directory", "folder"),
+        ("list_directory", "kept.db.locks"),
+    ];
+    contract(
+        &desk,
+        reads,
+        &tried.map(|(tool, given)| (tool, path(given))),
+    );
+    let (code, result) = desk.json(&["run", "c.yaml", "--run-id", "r", "--store", "kept.db"]);
+    assert_eq!(code, 0, "{result}");
+    for (observed, (tool, given)) in Desk::observed(&result).iter().zip(tried) {
+        let expect = format!("{given:?} belongs to monolith's own state");
+        assert!(observed.contains(&expect), "{tool} {given}: {observed}");
+    }
+    // A workspace within the state folder is withheld as a whole.
+    contract(
+        &desk,
+        &format!("{reads}workspace: x\n").replace("}\nworkspace: x", ", workspace: home/keys}"),
+        &[("read_file", path("local.key"))],
+    );
+    let (_, result) = desk.json(&["run", "c.yaml", "--run-id", "r2", "--store", "kept.db"]);
+    assert!(Desk::observed(&result)[0].contains("own state"), "{result}");
+    let text = result.to_string();
+    assert!(!text.contains(key.trim_end()), "{text}");
+}
+
+#[test]
+fn the_hosts_own_keys_are_taken_out_in_every_form() {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+    if !has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    contract(
+        &desk,
+        "tools: {builtin: [echo]}\n",
+        &[("echo", "{\"text\":\"a\"}".to_owned())],
+    );
+    desk.ok(&["run", "c.yaml", "--run-id", "first"]);
+    let mut forms = Vec::new();
+    for file in ["local.key", "redaction.key"] {
+        let text = desk
+            .read(&format!("home/keys/{file}"))
+            .trim_end()
+            .to_owned();
+        let bytes = if let Ok(key) = text.parse::<SecretKey>() {
+            let encoded = text.rsplit('+').next().unwrap();
+            forms.push(encoded.to_owned());
+            assert_eq!(key.secret_text(), text);
+            STANDARD.decode(encoded).unwrap()[1..].to_vec()
+        } else {
+            let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
+            (0..64).step_by(2).map(digit).collect()
+        };
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+        forms.extend([hex.to_lowercase(), hex, STANDARD.encode(&bytes)]);
+        forms.extend([URL_SAFE.encode(&bytes), STANDARD.encode(&text), text]);
+    }
+    desk.write(
+        "told.json",
+        &json!([{"type": "text", "text": forms.join(" or ")}]).to_string(),
+    );
+    contract(
+        &desk,
+        &format!("tools: {{mcp: {}}}\n", server()),
+        &[("t__tell", "{}".to_owned())],
+    );
+    let (code, result) = desk.json(&["run", "c.yaml", "--run-id", "r"]);
+    assert_eq!(code, 0, "{result}");
+    let mut left = desk.left_by("r");
+    left.push(("the result".to_owned(), result.to_string().into_bytes()));
+    for form in &forms {
+        shows_nowhere(&left, form.trim_end_matches('='));
+    }
+    // A contract that shows one is refused.
+    let text = desk.read("home/keys/local.key");
+    let shown = format!(
+        "system: sign with {}\ntools: {{builtin: [echo]}}\n",
+        text.trim_end()
+    );
+    contract(&desk, &shown, &[]);
+    let ended = desk.ends(&["run", "c.yaml"], 4).said();
+    assert!(
+        ended.contains("local.key") && !ended.contains(text.trim_end()),
+        "{ended}"
+    );
+}
+
+#[test]
+fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
+    if !has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    let (variable, query) = ("topsecret-\"quoted\"/1234", "dec/oded va\"lue-77");
+    let quoted = |text: &str| {
+        let quoted = serde_json::to_string(text).unwrap();
+        quoted[1..quoted.len() - 1].to_owned()
+    };
+    let percent = |text: &str| {
+        let byte = |byte: u8| match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' => char::from(byte).to_string(),
+            _ => format!("%{byte:02X}"),
+        };
+        text.bytes().map(byte).collect::<String>()
+    };
+    let thrice = quoted(&quoted(&quoted(variable)));
+    let twisted = percent(&quoted(variable));
+    let split = |text: &str| {
+        let (first, second) = text.split_at(text.len() / 2);
+        [format!("it is {first}"), format!("{second}, it is")]
+    };
+    let mut texts = vec![
+        format!("thrice {thrice} end"),
+        format!("twisted {twisted} end"),
+        format!("decoded {query} end"),
+        format!("quoted {} end", quoted(query)),
+    ];
+    texts.extend(split("split-topsecret-9876543"));
+    let blocks = texts
+        .iter()
+        .map(|text| json!({"type": "text", "text": text}));
+    desk.write("told.json", &blocks.collect::<Value>().to_string());
+    let more = format!(
+        "redact: {{env: [HIDDEN, SPLIT]}}\ntools: {{mcp: {}}}\n\
+         targets: [{{provider: demo, model: script}}]\n\
+         providers:\n  demo: {{type: scripted, file: s.jsonl}}\n  \
+         web: {{type: openai, base_url: 'http://127.0.0.1:1/v1?token={}'}}\n",
+        server(),
+        percent(query).replace("%20", "+"),
+    );
+    let lines = [calls("t__tell", "{}"), says("Done.")];
+    desk.write(
+        "c.yaml",
+        &format!("task: hi\ntool_policy: required\n{more}"),
+    );
+    desk.write("s.jsonl", &lines.join("\n"));
+    let ended: Left = desk
+        .command(&["run", "c.yaml", "--run-id", "r", "--json"])
+        .env("HIDDEN", variable)
+        .env("SPLIT", "split-topsecret-9876543")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ended.code, 0, "{}", ended.said());
+    let mut left = desk.left_by("r");
+    left.push(("the result".to_owned(), ended.out.clone().into_bytes()));
+    let [first, second] = split("split-topsecret-9876543");
+    for secret in [
+        variable,
+        query,
+        &thrice,
+        &twisted,
+        &quoted(query),
+        &first,
+        &second,
+    ] {
+        shows_nowhere(&left, secret);
+    }
+    assert!(ended.out.contains("[REDACTED:"), "{}", ended.out);
+    desk.ok(&["verify", "r"]);
+    desk.ok(&["replay", "r"]);
+}
+
+#[test]
+fn no_diagnostic_shows_the_value_of_a_query() {
+    let desk = Desk::new();
+    let told = |address: &str| {
+        let contract = format!(
+            "task: hi\ntargets: [{{provider: web, model: m}}]\ncontext_budget: {{context_window: 9000}}\n\
+             providers: {{web: {{type: openai, base_url: '{address}'}}}}\n"
+        );
+        desk.write("c.yaml", &contract);
+        let mut command = desk.command(&["run", "c.yaml"]);
+        Left::from(command.env("MONOLITH_LOG", "trace").output().unwrap()).said()
+    };
+    for address in [
+        "http://127.0.0.1:1/v1?k=ab1&token=hunter2-hunter2",
+        "http://127.0.0.1:99999/v1?k=ab1&token=hunter2-hunter2",
+        "http://127.0.0.1:1/v1?k=ab1&token=hunter2-hunter2 and more",
+    ] {
+        let said = told(address);
+        assert!(!said.contains("ab1") && !said.contains("hunter2"), "{said}");
+    }
+}
+
+/// Turns of the run below, and calls of each.
+const TURNS: usize = 8;
+const CALLS: usize = 60;
+
+/// While another process swaps a file with a link that leads outside, and a folder with another, nothing outside is ever read.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_outside_is_read_while_another_process_swaps_files_with_links() {
+    if !has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    desk.write("outside/f", "OUTSIDE");
+    desk.write("work/f", "inside");
+    desk.write("work/d/f", "inside");
+    symlink(desk.path("outside/f"), desk.path("work/l")).unwrap();
+    symlink("../outside", desk.path("work/e")).unwrap();
+    let swapper = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/swapper.py");
+    let mut swapping = Command::new("python3")
+        .arg(swapper)
+        .args(["f", "l", "d", "e"])
+        .current_dir(desk.path("work"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    let mut out = BufReader::new(swapping.stdout.take().unwrap());
+    out.read_line(&mut said).unwrap();
+    if said.trim() != "swapping" {
+        println!("skipped 1 case: this file system exchanges no names");
+        swapping.wait().unwrap();
+        return;
+    }
+    let message = |turn: usize| {
+        let each = (0..CALLS).map(|n| {
+            let file = if n % 2 == 0 { "f" } else { "d/f" };
+            json!({"id": format!("c{turn}-{n}"), "type": "function",
+                "function": {"name": "read_file", "arguments": path(file)}})
+        });
+        let message =
+            json!({"role": "assistant", "content": null, "tool_calls": each.collect::<Value>()});
+        let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+        json!({"response": {"choices": [choice]}}).to_string()
+    };
+    let mut lines: Vec<String> = (0..TURNS).map(message).collect();
+    lines.push(says("Done."));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    desk.script(
+        &format!(
+            "tool_policy: required\nmax_turns: {}\nmax_tool_calls_per_turn: {CALLS}\n\
+             tools: {{builtin: [read_file], workspace: work}}\n",
+            TURNS + 2
+        ),
+        &lines,
+    );
+    let (code, result) = desk.json(&["run", "c.yaml", "--run-id", "r", "--durability", "normal"]);
+    drop(swapping.stdin.take());
+    swapping.wait().unwrap();
+    assert_eq!(code, 0, "{result}");
+    let observed = Desk::observed(&result);
+    assert_eq!(observed.len(), TURNS * CALLS);
+    let left = observed
+        .iter()
+        .filter(|text| text.contains("OUTSIDE"))
+        .count();
+    assert_eq!(
+        left,
+        0,
+        "{left} of {} reads left the workspace",
+        observed.len()
+    );
+    assert!(observed.iter().any(|text| text == "inside"), "{observed:?}");
+}
+
+/// Everything that is left with its mode, but for what the test itself has put there.
+fn modes(desk: &Desk, folder: &str) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    let mut folders = vec![desk.path(folder)];
+    while let Some(folder) = folders.pop() {
+        found.push(folder.clone());
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    found
+        .into_iter()
+        .map(|path| (path.display().to_string(), mode(&path)))
+        .collect()
+}
+
+#[test]
+fn whatever_the_umask_state_and_store_are_their_owners_alone() {
+    let desk = Desk::new();
+    let open = |args: &[&str]| {
+        let mut command = Command::new("sh");
+        command
+            .args([
+                "-c",
+                "umask 000; exec \"$@\"",
+                "sh",
+                env!("CARGO_BIN_EXE_monolith"),
+            ])
+            .args(args)
+            .current_dir(desk.path(""))
+            .env("MONOLITH_HOME", desk.path("home"))
+            .stdin(Stdio::null());
+        command
+    };
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
+    );
+    fs::create_dir(desk.path("kept")).unwrap();
+    let run = ["run", "c.yaml", "--run-id", "r", "--store", "kept/runs.db"];
+    let mut waiting = open(&run)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    let hash = said.find_map(|line| Some(line.unwrap().split_once("blake3")?.1.trim().to_owned()));
+    assert!(said.any(|line| line.unwrap().contains("monolith approve r")));
+    // The log, the shared memory and the lock are there while the run is driven.
+    let check = |least: usize| {
+        let mut found = modes(&desk, "home");
+        found.extend(modes(&desk, "kept").into_iter().skip(1));
+        for (path, mode) in &found {
+            assert_eq!(mode & 0o077, 0, "{path}: {mode:04o}");
+        }
+        assert!(found.len() >= least, "{found:?}");
+    };
+    check(10);
+    waiting.kill().unwrap();
+    waiting.wait().unwrap();
+    let answer = [
+        "approve",
+        "r",
+        "--yes",
+        "--arguments",
+        &hash.unwrap(),
+        "--store",
+        "kept/runs.db",
+    ];
+    assert!(open(&answer).status().unwrap().success());
+    check(10);
+    assert!(
+        open(&["resume", "r", "--store", "kept/runs.db"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
+    for (format, file) in [("jsonl", "kept/r.jsonl"), ("html", "kept/r.html")] {
+        let export = [
+            "export",
+            "r",
+            "--format",
+            format,
+            "--output",
+            file,
+            "--store",
+            "kept/runs.db",
+        ];
+        assert!(open(&export).output().unwrap().status.success());
+    }
+    check(12);
+}
+
+#[test]
+fn what_others_may_write_is_refused_or_named() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    let verified = desk.ends(&["verify", "r"], 0);
+    assert!(!verified.err.contains("others may"), "{}", verified.err);
+    let doctor = desk.run(&["doctor"]).said();
+    assert!(
+        doctor.contains("state and store are their owner's alone"),
+        "{doctor}"
+    );
+    let mode = |path: &str, mode| {
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("home/runs.db", 0o644);
+    mode("home/runs.db.locks", 0o755);
+    for said in [
+        desk.run(&["doctor"]).said(),
+        desk.ends(&["verify", "r"], 0).err,
+    ] {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for expect in ["runs.db (0644)", "runs.db.locks (0755)"] {
+            assert!(said.contains(expect), "{expect}: {said}");
+        }
+    }
+    mode("home/keys", 0o777);
+    for command in [&["run", "c.yaml"][..], &["verify", "r"], &["key", "show"]] {
+        let refused = desk.run(command);
+        assert_ne!(refused.code, 0, "{command:?}");
+        let said = refused
+            .said()
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert!(said.contains("its mode is 0777"), "{command:?}: {said}");
+    }
+    assert!(desk.run(&["doctor"]).said().contains("0777"));
+}
