@@ -8,7 +8,7 @@ use super::prompt::{Prompt, Typed};
 use super::run::{Broken, Ended, Job, drive_job, tell_end};
 use super::run_input::RunInput;
 use super::show::show;
-use crate::cli::args::{ChatArgs, ShowArgs};
+use crate::cli::args::{ChatArgs, LeavingArgs, ShowArgs};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
@@ -179,6 +179,7 @@ impl Chat<'_> {
             let next = Next {
                 durability: self.durability,
                 file,
+                leaving: LeavingArgs::default(),
                 message,
                 run: last.to_string(),
                 run_id: None,
@@ -191,6 +192,7 @@ impl Chat<'_> {
         let job = Job {
             spec,
             file,
+            leaving: LeavingArgs::default(),
             run_id: None,
             durability: self.durability,
         };
@@ -207,7 +209,7 @@ impl Chat<'_> {
             return Ok(());
         }
         if !ended.shown {
-            let answer = result.final_report.text().trim_end_matches('\n');
+            let answer = result.report_text().trim_end_matches('\n');
             screen.out_foreign(&format!("{answer}\n"))?;
         }
         if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
