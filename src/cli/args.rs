@@ -171,6 +171,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub(super) no_sign: bool,
     #[command(flatten)]
+    pub(super) leaving: LeavingArgs,
+    #[command(flatten)]
     pub(super) accounting: AccountingArgs,
 }
 
@@ -218,7 +220,29 @@ pub(super) struct ResumeArgs {
     #[arg(long)]
     pub(super) no_sign: bool,
     #[command(flatten)]
+    pub(super) leaving: LeavingArgs,
+    #[command(flatten)]
     pub(super) accounting: AccountingArgs,
+}
+
+/// When a process leaves a run that it drives.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct LeavingArgs {
+    /// Once the process is asked to end (SIGTERM), the seconds in which what is in flight may still end
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(super) grace: u64,
+    /// Suspend the run where a call needs an approval that was not given yet, instead of waiting for it
+    #[arg(long)]
+    pub(super) no_wait: bool,
+}
+
+impl Default for LeavingArgs {
+    fn default() -> Self {
+        Self {
+            grace: 10,
+            no_wait: false,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -58,7 +58,12 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             let next = next_request(view.contract(), action);
             format!("{checks} passed, tools {policy}; {next}")
         }
-        (State::ValidateCalls, State::Execute) => started(view, action),
+        (State::ValidateCalls, State::Execute) => {
+            let refused = action.note.as_deref().map(line);
+            let told = [Some(started(view, action)), refused];
+            let told: Vec<String> = told.into_iter().flatten().collect();
+            told.join("; ")
+        }
         (State::ValidateCalls, _) => action
             .note
             .as_deref()
@@ -117,6 +122,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
         EventKind::ApprovalDenied(_) => "denied".to_owned(),
         EventKind::EffectLost(LostEffect::Call(_)) => "a call's result was lost".to_owned(),
         EventKind::EffectLost(_) => "the answer was lost".to_owned(),
+        EventKind::Suspended => "suspended".to_owned(),
         EventKind::Resumed(_) => "resumed".to_owned(),
         EventKind::RunStarted(_) | EventKind::Probed(_) | EventKind::ToolReturned(_) => {
             String::new()

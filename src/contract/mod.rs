@@ -57,7 +57,8 @@ pub(crate) mod wire_version;
 pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
-    ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
+    ToolFault, context_feasible, contract_warnings, profile_faults, structure_faults,
+    tool_faults_with,
 };
 pub(crate) use document_size::judge_document_size;
 pub(crate) use draft::ContractDraft;

@@ -50,6 +50,8 @@ pub enum EventKind {
     ApprovalDenied(Approval),
     /// Raised by the session on resume, once for each issued effect without a result; and for an effect whose task panicked.
     EffectLost(LostEffect),
+    /// Raised by the session when its process is about to leave the run: nothing is issued until it is resumed.
+    Suspended,
     /// Raised by the session on resume, before any [`EventKind::EffectLost`].
     Resumed(Resumed),
 }

@@ -15,6 +15,7 @@ mod cut;
 mod digest;
 mod envelope;
 mod exact;
+mod excerpt;
 mod fault;
 mod genesis;
 mod ids;
@@ -42,6 +43,7 @@ pub(crate) use digest::framed;
 pub(crate) use envelope::EnvelopeError;
 pub use envelope::{ContentBlock, EnvelopeStatus, ToolEnvelope, ToolOutcome};
 pub(crate) use exact::{MAX_EXACT, exact_sum, inexact_integer};
+pub(crate) use excerpt::excerpt;
 pub(crate) use fault::FailureCode;
 #[cfg(test)]
 pub(crate) use genesis::GENESIS_CONTEXT;

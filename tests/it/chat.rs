@@ -191,6 +191,15 @@ fn an_interrupt_ends_the_turn_and_not_the_chat() {
         .until("INTERRUPTED (")
         .until("> ");
     chat.types("/cost\r").until("2 runs, ").until("> ");
+    // Each answer has its own interrupts: none of those before counts for this one.
+    chat.types("third\r")
+        .until("PRECHECK → INFER")
+        .signal("INT");
+    chat.until("stopping")
+        .signal("INT")
+        .until("INTERRUPTED (")
+        .until("> ");
+    chat.types("/cost\r").until("3 runs, ").until("> ");
     chat.types("\u{4}");
     assert_eq!(chat.end().0, 0);
     let (code, last) = desk.json(&["show", "last", "--exit-code"]);
@@ -230,4 +239,16 @@ fn a_chat_that_is_ended_leaves_its_prompt() {
         .until("> ");
     chat.signal("TERM");
     assert_eq!(chat.end().0, 0);
+}
+
+#[test]
+fn a_chat_that_is_ended_during_an_answer_suspends_its_run() {
+    let desk = Desk::new();
+    let mut chat = chat(&desk, "", &["{\"fault\":\"hang\"}"]);
+    chat.types("first\r").until("PRECHECK → INFER");
+    chat.signal("TERM").until("suspending").signal("TERM");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 8, "{shown}");
+    let (_, last) = desk.json(&["show", "last"]);
+    assert_eq!(last["outcome"], serde_json::Value::Null, "{last}");
 }

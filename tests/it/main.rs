@@ -66,6 +66,8 @@ mod reach;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
+mod refused;
+#[cfg(test)]
 mod replay_modes;
 #[cfg(test)]
 mod replay_open;
@@ -81,6 +83,8 @@ mod servers;
 mod session_contract;
 #[cfg(test)]
 mod show;
+#[cfg(test)]
+mod suspend;
 #[cfg(test)]
 mod tamper;
 #[cfg(test)]

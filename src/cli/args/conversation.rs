@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{AccountingArgs, DurabilityArg, run_id};
+use super::{AccountingArgs, DurabilityArg, LeavingArgs, run_id};
 use crate::message::RunId;
 
 #[derive(Debug, Args)]
@@ -40,6 +40,8 @@ pub(in crate::cli) struct ContinueArgs {
     pub(in crate::cli) no_sign: bool,
     #[command(flatten)]
     pub(in crate::cli) accounting: AccountingArgs,
+    #[command(flatten)]
+    pub(in crate::cli) leaving: LeavingArgs,
 }
 
 #[derive(Debug, Args)]

@@ -8,12 +8,13 @@ use super::prompt::{Prompt, Typed};
 use super::run::{Broken, Ended, Job, drive_job, tell_end};
 use super::run_input::RunInput;
 use super::show::show;
-use crate::cli::args::{ChatArgs, ShowArgs};
+use crate::cli::args::{ChatArgs, LeavingArgs, ShowArgs};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::interrupts;
 use crate::cli::numbers::{counted, grouped, seconds};
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
@@ -36,6 +37,8 @@ struct Chat<'h> {
     contract: PathBuf,
     durability: Durability,
     home: &'h Home,
+    /// What the process ends with, once it is asked to end.
+    left: Option<Exit>,
     /// The runs that the next one goes on from, the newest last.
     runs: Vec<RunId>,
     sets: Vec<String>,
@@ -73,6 +76,7 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
         contract: input.file,
         durability: args.durability.into(),
         home,
+        left: None,
         runs: Vec::new(),
         sets: args.sets,
         used: Used::default(),
@@ -81,6 +85,7 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
     let spec = chat.file().read(home)?;
     offer_models(home, &spec)?;
     let mut prompt = Prompt::new()?;
+    interrupts::conversing();
     home.screen
         .note("Each message is a run. /help lists the commands, /quit ends.");
     loop {
@@ -95,6 +100,9 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
                 // A command that fails ends itself, not the conversation.
                 if let Err(fault) = chat.grant(&wish) {
                     home.screen.error(&fault);
+                }
+                if let Some(exit) = chat.left {
+                    return Ok(exit);
                 }
             }
         }
@@ -152,13 +160,19 @@ impl Chat<'_> {
     }
 
     fn say(&mut self, message: String) -> Result<(), CliError> {
-        let ended = match self.drive(message) {
+        let driven = self.drive(message);
+        interrupts::answered();
+        let ended = match driven {
             Ok(ended) => ended,
             Err(Broken { error, .. }) => return Err(error),
         };
         let result = &ended.result;
         self.used.add(&result.counters);
         self.after(&ended)?;
+        if result.is_suspended() {
+            self.left = Some(Exit(result.exit_code));
+            return Ok(());
+        }
         // Where the model said nothing, there is nothing to go on from.
         let answered = result
             .conversation
@@ -179,6 +193,7 @@ impl Chat<'_> {
             let next = Next {
                 durability: self.durability,
                 file,
+                leaving: LeavingArgs::default(),
                 message,
                 run: last.to_string(),
                 run_id: None,
@@ -191,6 +206,7 @@ impl Chat<'_> {
         let job = Job {
             spec,
             file,
+            leaving: LeavingArgs::default(),
             run_id: None,
             durability: self.durability,
         };
@@ -207,7 +223,7 @@ impl Chat<'_> {
             return Ok(());
         }
         if !ended.shown {
-            let answer = result.final_report.text().trim_end_matches('\n');
+            let answer = result.report_text().trim_end_matches('\n');
             screen.out_foreign(&format!("{answer}\n"))?;
         }
         if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {

@@ -4,7 +4,7 @@ use super::offer::offer_models;
 use super::replay;
 use super::run::{Broken, Ended, drive_to_the_end, tell};
 use super::run_input::{argument, piped_task, task_of};
-use crate::cli::args::ContinueArgs;
+use crate::cli::args::{ContinueArgs, LeavingArgs};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, ContractFault, InputFault};
 use crate::cli::exit::Exit;
@@ -20,6 +20,7 @@ use crate::store::Durability;
 pub(super) struct Next {
     pub(super) durability: Durability,
     pub(super) file: ContractFile,
+    pub(super) leaving: LeavingArgs,
     pub(super) message: String,
     /// The name of the other run, in full.
     pub(super) run: String,
@@ -52,6 +53,7 @@ fn continued(home: &Home, args: ContinueArgs) -> Result<Ended, Broken> {
     let next = Next {
         durability: args.durability.into(),
         file,
+        leaving: args.leaving,
         message: message.ok_or(InputFault::NoMessage)?,
         run,
         run_id: args.run_id,
@@ -100,5 +102,5 @@ pub(super) fn drive_next(home: &Home, next: Next) -> Result<Ended, Broken> {
     let prepare = async |cancel: &CancellationToken| {
         driver::prepare_continuation(continuation, request, cancel).await
     };
-    drive_to_the_end(&store, &live, prepare)
+    drive_to_the_end(&store, &live, next.leaving, prepare)
 }

@@ -23,12 +23,18 @@ pub(in crate::cli) fn resume(home: &Home, args: ResumeArgs) -> Result<Exit, CliE
 
 fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
     // Found first, by who makes nothing: a store or a key is not made for a run that is not there.
-    let Source::Run(run_id, reader) = home.run(&args.run)? else {
+    let Source::Run(run_id, mut reader) = home.run(&args.run)? else {
         let asked = args.run;
         return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
     };
-    drop(reader);
     let first = home.first_of(&run_id)?;
+    if reader.read_run(&run_id)?.row().outcome.is_some() {
+        // It has its result already.
+        judge_pins(home, &run_id, &args.pins)?;
+        let (run, view) = Source::Run(run_id, reader).fold(first)?;
+        return Ok(Ended::of(&run, &view));
+    }
+    drop(reader);
     let store = home.open_store(args.durability.into())?;
     let reopened = driver::reopen(&store, &run_id)?;
     judge_pins(home, &run_id, &args.pins)?;
@@ -43,7 +49,7 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
     live.recall(reopened.contract(), reopened.entries())?;
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
-    drive_to_the_end(&store, &live, prepare)
+    drive_to_the_end(&store, &live, args.leaving, prepare)
 }
 
 /// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.

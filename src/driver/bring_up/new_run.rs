@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::found::Found;
 use super::guard::recorded;
-use super::prepared::{Prepared, Start};
+use super::prepared::{GRACE, Prepared, Start};
 use super::recorded::{Mismatch, check_contract};
 use super::request::RunRequest;
 use super::run_id::random_run_id;
@@ -304,6 +304,7 @@ async fn begin(
         backends,
         contract: Arc::new(contract),
         counter,
+        grace: GRACE,
         redactor,
         run_id,
         servers,

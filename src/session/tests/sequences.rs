@@ -206,7 +206,7 @@ fn input() -> impl Strategy<Value = Input> {
     let control = prop_oneof![
         4 => Just(Control::Stop),
         1 => Just(Control::Abort),
-        1 => Just(Control::Shutdown),
+        2 => Just(Control::Suspend),
     ];
     let fault = ProviderFault::new(ProviderFaultClass::Network, "reset");
     let whole_text = "It is noon. ".repeat(40);

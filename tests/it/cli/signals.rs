@@ -65,18 +65,6 @@ fn end(child: Child) -> (i32, Value) {
 }
 
 #[test]
-fn the_end_of_the_process_ends_the_run_with_a_seal() {
-    let desk = Desk::new();
-    let child = hanging(&desk);
-    signal(&child, "TERM");
-    let (code, result) = end(child);
-    assert_eq!(code, 1);
-    assert_eq!(result["outcome"]["class"], "INTERRUPTED");
-    assert_eq!(result["outcome"]["code"], "shutdown");
-    assert_eq!(desk.run(&["verify", "r"]).code, 0);
-}
-
-#[test]
 fn asking_once_is_a_stop_and_twice_an_abort() {
     let desk = Desk::new();
     let child = hanging(&desk);
@@ -121,15 +109,15 @@ fn where_no_closing_turn_is_possible_the_stop_ends_the_approval_and_the_run() {
 }
 
 #[test]
-fn the_end_of_the_process_while_an_approval_is_waited_for_seals_the_run() {
+fn the_end_of_the_process_while_an_approval_is_waited_for_leaves_the_run_to_be_resumed() {
     let desk = Desk::new();
     let child = parked(&desk, "tool_policy: optional\n");
     signal(&child, "TERM");
     let (code, result) = end(child);
-    assert_eq!((code, &result["outcome"]["code"]), (1, &"shutdown".into()));
+    assert_eq!((code, &result["error"]), (8, &"suspended".into()));
     assert_eq!(result["counters"]["inferences"], 1);
     for command in ["verify", "replay"] {
-        assert_eq!(desk.run(&[command, "r"]).code, 0);
+        assert_eq!(desk.run(&[command, "r", "--open"]).code, 0);
     }
 }
 
