@@ -212,6 +212,7 @@ fn called(inference: InferenceSeq) -> EventKind {
         result: ProtocolAdapterResult {
             adapter_version: "openai-chat/1".to_owned(),
             canonical_message: Some(message),
+            excerpt: None,
             failure_code: None,
             pointer: None,
             raw_hash: Digest::ZERO,

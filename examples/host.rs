@@ -32,6 +32,7 @@ const CONTRACT: &str = "
 system: You tell the time.
 task: How late is it?
 tool_policy: required
+tool_proof: succeeded
 targets: [{provider: demo, model: canned, context_window: 8192}]
 providers: {demo: {type: openai, base_url: 'http://127.0.0.1:1/v1'}}
 tools: {mcp: {own: {command: none}}}

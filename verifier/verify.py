@@ -52,6 +52,10 @@ def dump(value, depth=1):  # the canonical text of RFC 8785
     plain = value == 0 or 1e-6 <= abs(value) < 1e21
     return format(decimal.Decimal(re.sub(r"\.0$", "", text)), "f") if plain else re.sub("e([+-])0*", r"e\1", text)
 
+def small(raw):  # at most 2^18 members and items, found before anything is built from them
+    bare = re.sub(rb'"[^"\\]*(?:\\.[^"\\]*)*"', b"0", raw, flags=re.S)
+    return bare.count(b",") + len(re.findall(rb"[\[{](?![\]}])", bare)) <= 2**18
+
 def keyed(what, *fields):
     return blake3(b"".join(len(field).to_bytes(8, "little") + field for field in fields), derive_key_context="monolith transcript v1 " + what).digest()
 
@@ -73,7 +77,8 @@ class Transcript:
 
     def take(self, raw):
         self.line += 1
-        record, text = json.loads(raw if len(raw) <= 2**29 else b""), raw[:-1].decode()
+        hold(len(raw) <= 2 ** (25 if raw.startswith(b'{"contract":') else 27) and small(raw), "too long, too deep, or of too many parts")
+        record, text = json.loads(raw), raw[:-1].decode()
         hold(isinstance(record, dict) and (dump(record) + "\n").encode() == raw, "not an object in canonical form, or cut or too long")
         name = "header" if self.head is None else next((name for name in ("blob", "tombstone", "checkpoint") if name in record), "entry")
         before, self.rank = self.rank, "header entry blob tombstone checkpoint".split().index(name)
@@ -89,6 +94,16 @@ class Transcript:
         claimed, self.contract = contract.pop("contract_hash"), blake3(dump(contract).encode()).digest()
         hold(claimed == self.contract.hex(), f"contract_hash: computed {self.contract.hex()}")
         hold(contract.pop("contract_id") == "c-" + blake3(dump(contract).encode()).hexdigest()[:16], "contract_id: not the one computed")
+        pins = {}
+        for tool in contract["tools"]:  # a pin is that of what the contract says of the tool, and of the tools of a server
+            server = tool["origin"].removeprefix("mcp:")
+            own = {"name": tool["name"].removeprefix(server + "__" if server != tool["origin"] else ""), "inputSchema": tool["input_schema"]}
+            pin = blake3(dump(own | {key: tool[key] for key in ("annotations", "description", "origin")}).encode()).hexdigest()
+            hold(tool["pin"] == pin, f"contract: the pin of {tool['name']} is not {pin}")
+            pins.setdefault(server, []).append(pin)
+        for name, server in contract["servers"].items():
+            pin = blake3("\n".join(sorted(pins.get(name, []))).encode()).hexdigest()
+            hold(not server["available"] or server["pin"] == pin, f"contract: the pin of the server {name} is not {pin}")
         self.head = keyed("genesis", self.contract, self.run_id.encode())
 
     def entry(self, record, text):
@@ -138,6 +153,7 @@ class Transcript:
 
     def tombstone(self, record, _):
         text, known = self.note(record["tombstone"])
+        hold(known or not self.keys, "no key that was given has signed it")
         form = r'monolith tombstone v1\nrun (.+)\nblob ([0-9a-f]{64})\nreason (".*")\ntime (0|[1-9][0-9]*)'
         run_id, name, reason, time = re.fullmatch(form, text).groups()
         exact = dump(json.loads(reason)) == reason and len(json.loads(reason).encode()) <= 1024
@@ -160,15 +176,18 @@ class Transcript:
 
     def finish(self):
         self.end_entries()
+        last = self.line
         absent = [needs for needs in self.named.values() if "here" not in needs]
         self.line = min((needs["needed"] for needs in absent if "needed" in needs), default=0)
         hold(not self.line, "a blob that this entry names is missing")
+        self.line, level = last, int(self.signed[1] == self.length and self.last["kind"] == "seal")
+        hold(level or not self.keys or self.last["kind"] != "seal", "no key that was given has signed the seal")
         return [f"ok  run {self.run_id}, contract {self.contract.hex()}", f"ok  {self.length} entries, head {self.head.hex()}",
                 f"ok  outcome {self.heads[-1][1] if self.heads else 'open'}", f"ok  {len(self.blobs) - 1} blobs, each hashed",
                 f"    missing: {len(absent)} bodies of requests and withheld blobs, {sum('withheld' in needs for needs in absent)} of them withheld",
                 f"    erased: {self.stones[0]} by design, {self.vouched} of them signed by a key that was given",
                 f"    signed: the first {self.signed[1]} entries by a key that was given; {self.unknown} signatures by others",
-                f"verified at level L{int(self.signed[1] == self.length and self.last['kind'] == 'seal')}"]
+                f"verified at level L{level}"]
 
 def weak(point, prime=2**255 - 19, eighth=0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7):  # of order 1, 2, 4 or 8
     return int.from_bytes(point, "little") % 2**255 % prime in (0, 1, prime - 1, eighth, prime - eighth)
@@ -189,7 +208,7 @@ def main(arguments):
     for path in paths:
         transcript = Transcript("--open" in arguments, keys)
         try:
-            for raw in iter(lambda file=open(path, "rb"): file.readline(2**29 + 1), b""):
+            for raw in iter(lambda file=open(path, "rb"): file.readline(2**27 + 1), b""):
                 transcript.take(raw)
             report = transcript.finish()
         except Exception as flaw:  # what cannot be computed does not hold

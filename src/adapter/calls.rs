@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use super::fold::Failure;
+use super::place::byte_of;
 use super::repair::{Repairs, repair};
 use super::rules::Rules;
 use crate::message::{FailureCode, ObjectFault, ObjectText, Repair, ToolInvocation};
@@ -64,13 +65,15 @@ pub(super) fn validate(
 ) -> Result<ValidCalls, Failure> {
     if let Some(beyond) = calls.get(MAX_CALLS) {
         let pointer = beyond.pointer.as_str();
-        return Err(Failure::new(FailureCode::TooManyCalls, pointer));
+        let failure = Failure::new(FailureCode::TooManyCalls, pointer);
+        return Err(failure.around(&beyond.arguments, 0));
     }
     let mut ids: HashSet<String> = HashSet::new();
     for call in &calls {
         if !call.id.is_empty() && !ids.insert(call.id.clone()) {
             let pointer = format!("{}{}", call.pointer, fields.id);
-            return Err(Failure::new(FailureCode::CallIdDuplicate, pointer));
+            let failure = Failure::new(FailureCode::CallIdDuplicate, pointer);
+            return Err(failure.around(&call.id, 0));
         }
     }
     let mut validated = ValidCalls::default();
@@ -103,7 +106,10 @@ pub(super) fn validate(
                     (&call.arguments, ""),
                     &[CALL_DROPPED],
                 );
-                first_dropped.get_or_insert_with(|| Failure::new(code, place));
+                first_dropped.get_or_insert_with(|| {
+                    let at = fault_at(&call.arguments);
+                    Failure::new(code, place).around(&call.arguments, at)
+                });
                 (ObjectText::empty(), Some(code))
             }
         };
@@ -134,7 +140,10 @@ fn text_of(
     rules: Rules,
     repairs: Repairs,
 ) -> Result<Text, Failure> {
-    let fail = |code, below: &str| Failure::new(code, format!("{}{below}", call.pointer));
+    let fail = |code, below: &str| {
+        let failure = Failure::new(code, format!("{}{below}", call.pointer));
+        failure.around(&call.arguments, fault_at(&call.arguments))
+    };
     let (code, below) = match call.flaw {
         None | Some((FailureCode::ArgsNotObject, _)) if call.name.is_empty() => {
             return Err(fail(FailureCode::CallNameMissing, fields.name));
@@ -160,6 +169,14 @@ fn text_of(
         return Ok(Text::Dropped(code));
     }
     Err(fail(code, below))
+}
+
+/// The byte of an argument text at which it ceases to be JSON; its beginning, where something else is wrong with it.
+fn fault_at(arguments: &str) -> usize {
+    match ObjectText::parse(arguments) {
+        Err(ObjectFault::InvalidJson { line, column }) => byte_of(arguments, line, column),
+        Ok(_) | Err(_) => 0,
+    }
 }
 
 fn repaired(fault: ObjectFault, text: &str) -> Option<Text> {

@@ -4,12 +4,14 @@ use super::fold::{Failure, Fold, Folded, Form, Framing};
 use super::frames::{Frame, Frames};
 use super::lines_body::LinesBody;
 use super::parameter_types::ParameterTypes;
+use super::place::place_of;
 use super::retry_after::retry_after_ms;
 use super::rules::Rules;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
 use crate::message::{
     AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
+    excerpt,
 };
 
 /// The most bytes of one response.
@@ -19,6 +21,8 @@ const MAX_ERROR_BYTES: usize = 1024 * 1024;
 /// How much of a body that is no answer goes into the fault's message.
 const OPENING_BYTES: usize = 512;
 const NOT_AN_OBJECT: &str = "the body is no JSON object";
+/// How much of the end of a response is kept.
+const TAIL_BYTES: usize = 512;
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// What a body may hold; tests have smaller ones.
@@ -54,6 +58,8 @@ pub(super) struct Decoder<F> {
     /// The first bytes, for a fault's message.
     opening: Vec<u8>,
     received: usize,
+    /// The last bytes, for what a failure at the end shows.
+    tail: Vec<u8>,
     too_large: bool,
     version: &'static str,
 }
@@ -103,6 +109,7 @@ impl<F: Fold + Send> Decoder<F> {
             model: model.to_owned(),
             opening: Vec::new(),
             received: 0,
+            tail: Vec::new(),
             too_large: false,
             version,
         }
@@ -153,7 +160,10 @@ impl<F: Fold + Send> Decoder<F> {
             (_, Some(b'{')) => {
                 let taken = std::str::from_utf8(body)
                     .map_err(|_| Failure::new(FailureCode::BodyInvalidJson, ""))
-                    .and_then(|text| self.fold.take(text, Form::Whole));
+                    .and_then(|text| {
+                        let taken = self.fold.take(text, Form::Whole);
+                        taken.map_err(|failure| failure.in_document(text))
+                    });
                 if let Err(failure) = taken {
                     self.fold.progress().fail(failure);
                 }
@@ -171,7 +181,10 @@ impl<F: Fold + Send> Decoder<F> {
             return Form::Piece;
         };
         for document in Documents::array(text) {
-            let taken = document.and_then(|text| self.fold.take(text, Form::Piece));
+            let taken = document.and_then(|text| {
+                let taken = self.fold.take(text, Form::Piece);
+                taken.map_err(|failure| failure.in_document(text))
+            });
             if let Err(failure) = taken {
                 self.fold.progress().fail(failure);
                 break;
@@ -257,7 +270,10 @@ impl<F: Fold + Send> Decoder<F> {
                 self.fold.progress().done = true;
                 Ok(())
             }
-            text => self.fold.take(text, Form::Piece),
+            text => {
+                let taken = self.fold.take(text, Form::Piece);
+                taken.map_err(|failure| failure.in_document(text))
+            }
         }
     }
 
@@ -265,7 +281,9 @@ impl<F: Fold + Send> Decoder<F> {
         Digest::from_bytes(*self.hasher.finalize().as_bytes())
     }
 
-    fn verdict(mut self, form: Form) -> Decoded {
+    /// The verdict; `whole` is the body where it is one document.
+    fn verdict(mut self, form: Form, whole: Option<&str>) -> Decoded {
+        let tail = std::mem::take(&mut self.tail);
         let raw_hash = self.raw_hash();
         let stop = self.fold.stop();
         let is_cut = self.fold.is_cut();
@@ -275,6 +293,7 @@ impl<F: Fold + Send> Decoder<F> {
         let result = |status| ProtocolAdapterResult {
             adapter_version: self.version.to_owned(),
             canonical_message: None,
+            excerpt: None,
             failure_code: None,
             pointer: None,
             raw_hash,
@@ -297,6 +316,7 @@ impl<F: Fold + Send> Decoder<F> {
                 }))
             }
             Folded::Rejected(failure) => Decoded::Message(Box::new(ProtocolAdapterResult {
+                excerpt: Some(shown(&failure, whole, &tail)),
                 failure_code: Some(failure.code),
                 pointer: Some(failure.pointer),
                 ..result(AdapterStatus::Rejected)
@@ -364,6 +384,13 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
         self.hasher.update(bytes);
         let room = OPENING_BYTES.saturating_sub(self.opening.len());
         self.opening.extend(bytes.iter().take(room));
+        self.tail.extend(
+            bytes
+                .get(bytes.len().saturating_sub(TAIL_BYTES)..)
+                .unwrap_or_default(),
+        );
+        let beyond = self.tail.len().saturating_sub(TAIL_BYTES);
+        self.tail.drain(..beyond);
         if let Body::Error(kept) = &mut self.body {
             let room = MAX_ERROR_BYTES.saturating_sub(kept.len());
             kept.extend(bytes.iter().take(room));
@@ -391,6 +418,7 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
     }
 
     fn finish(mut self: Box<Self>) -> Decoded {
+        let mut whole = None;
         let form = match std::mem::replace(&mut self.body, Body::Undecided(Vec::new())) {
             _ if self.too_large => Form::Piece,
             Body::Error(body) => return self.error_status(&body),
@@ -398,7 +426,11 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
             Body::Document(body) => {
                 let body = body.strip_prefix(BOM).unwrap_or(&body);
                 match self.document(body) {
-                    Some(form) => form,
+                    Some(Form::Whole) => {
+                        whole = Some(String::from_utf8_lossy(body).into_owned());
+                        Form::Whole
+                    }
+                    Some(Form::Piece) => Form::Piece,
                     None => return self.no_answer(NOT_AN_OBJECT),
                 }
             }
@@ -421,8 +453,20 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
                 Form::Piece
             }
         };
-        self.verdict(form)
+        self.verdict(form, whole.as_deref())
     }
+}
+
+/// What stands where a message failed; of a stream without a place of its own, how it ends.
+fn shown(failure: &Failure, whole: Option<&str>, tail: &[u8]) -> String {
+    if let Some(shown) = &failure.excerpt {
+        return shown.clone();
+    }
+    if let Some(text) = whole {
+        return excerpt(text, place_of(text, &failure.pointer));
+    }
+    let tail = String::from_utf8_lossy(tail);
+    excerpt(&tail, tail.len())
 }
 
 /// `fault` with the wait that the headers ask for, else with the one that the body asked for.

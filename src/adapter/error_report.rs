@@ -187,6 +187,13 @@ const AUTH_WORDS: &[&str] = &[
     "no auth credentials",
 ];
 
+/// Codes that say that there is no such model.
+const UNKNOWN_MODEL_CODES: &[&str] = &["deploymentnotfound", "model_not_found"];
+/// What stands beside a 404 that is about the model; another one may be a wrong path, or a gateway's.
+const MODEL_WORDS: &[&str] = &["deployment", "endpoints found", "model"];
+/// What stands beside a 400 that is.
+const NO_MODEL_WORDS: &[&str] = &["is not a valid model", "model not found"];
+
 impl ErrorReport {
     /// The report in an `error` field; none where the field says nothing.
     pub(super) fn of_value(raw: &RawValue) -> Option<Self> {
@@ -314,9 +321,22 @@ impl ErrorReport {
         }
     }
 
+    /// Whether it says that there is no such model: by its code, or by status 404 and a word of models.
+    fn knows_no_such_model(&self, http: u16) -> bool {
+        let named = |code: &String| UNKNOWN_MODEL_CODES.contains(&code.as_str());
+        if self.codes.iter().any(named) {
+            return true;
+        }
+        let status = if http >= 400 { Some(http) } else { self.status };
+        let words = self.message.to_ascii_lowercase();
+        let says = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
+        status == Some(404) && says(MODEL_WORDS) || status == Some(400) && says(NO_MODEL_WORDS)
+    }
+
     /// The fault, for a response of HTTP status `http`.
     pub(super) fn into_fault(self, http: u16) -> ProviderFault {
         let class = self.class.unwrap_or_else(|| self.class(http));
+        let unknown_model = class == ProviderFaultClass::Model && self.knows_no_such_model(http);
         let mut message = self.message;
         if message.is_empty() {
             message = format!("HTTP {http} without a message");
@@ -327,6 +347,7 @@ impl ErrorReport {
         ProviderFault {
             retry_after_ms: self.retry_after_ms,
             status: Some(http),
+            unknown_model,
             ..ProviderFault::new(class, message)
         }
     }

@@ -22,7 +22,7 @@ const TERMS: &str = r#"{
         "cycle_forbid": [], "format": "monolith-contract/1", "grammar": null, "grammar_profile": null,
         "idempotent": [], "llm_timeout_ms": 1, "logits_mask": null, "max_attempts_per_turn": 3,
         "max_calls": {"per_tool": {}, "run": null}, "max_cost_micro_usd": null, "max_format_retries": 1,
-        "max_identical_calls": null, "max_inferences": 1, "max_resumes": 1, "max_tokens_consumed": "1",
+        "max_identical_calls": null, "max_inferences": 1, "max_invalid_turns": 3, "max_resumes": 1, "max_tokens_consumed": "1",
         "max_tool_calls_per_turn": 10, "max_turns": 10, "metadata": {"cycle_exceptions": []},
         "model_profile_id": "p", "page": null, "parallel_tool_calls": false, "parallel_safe": [],
         "parent_contract_hash": null,

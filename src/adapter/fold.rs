@@ -1,13 +1,16 @@
 use super::error_report::ErrorReport;
 use super::json::{Raw, object};
 use super::parameter_types::ParameterTypes;
+use super::place::place_of;
 use super::rules::Rules;
-use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage};
+use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage, excerpt};
 
 /// The first rule that a response broke, and where.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub code: FailureCode,
+    /// What stands there, as far as that is known already.
+    pub excerpt: Option<String>,
     pub pointer: String,
 }
 
@@ -15,8 +18,21 @@ impl Failure {
     pub(super) fn new(code: FailureCode, pointer: impl Into<String>) -> Self {
         Self {
             code,
+            excerpt: None,
             pointer: pointer.into(),
         }
+    }
+
+    /// The failure with what stands at the byte `at` of `text`.
+    pub(super) fn around(mut self, text: &str, at: usize) -> Self {
+        self.excerpt.get_or_insert_with(|| excerpt(text, at));
+        self
+    }
+
+    /// The failure with what stands in the document where it says.
+    pub(super) fn in_document(self, text: &str) -> Self {
+        let at = place_of(text, &self.pointer);
+        self.around(text, at)
     }
 }
 

@@ -65,7 +65,8 @@ impl LinesBody {
                     fold.progress().fail(failure);
                 }
                 Some(Ok(document)) => {
-                    if let Err(failure) = fold.take(document, Form::Piece) {
+                    let taken = fold.take(document, Form::Piece);
+                    if let Err(failure) = taken.map_err(|failure| failure.in_document(document)) {
                         fold.progress().fail(failure);
                     }
                 }

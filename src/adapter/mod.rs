@@ -44,6 +44,7 @@ mod openai_chat;
 mod openai_responses;
 mod openai_tools;
 mod parameter_types;
+mod place;
 mod protocol;
 mod repair;
 mod request;

@@ -4,24 +4,33 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use super::args::{AccountingArgs, Cli, Command, ReplayArgs, ResumeArgs, RunArgs};
+use super::args::{
+    AccountingArgs, ChatArgs, Cli, Command, ContinueArgs, ReplayArgs, ResumeArgs, RunArgs,
+};
 use super::caught::{caught, on_panic};
 use super::clock::unix_ms;
 use super::commands;
 use super::error::{CliError, SystemFault};
 use super::exit::Exit;
 use super::home::Home;
+use super::interrupts;
 use super::log;
 use super::not_begun::print_result;
 use super::progress::watched;
 use super::screen::Screen;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
+use crate::tools::{SUPERVISE_COMMAND, supervise};
 
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(on_panic));
+    // Before anything is read: what a supervisor runs has the server's environment and streams.
+    if let Some(supervised) = supervised(std::env::args_os()) {
+        return supervise(supervised);
+    }
+    interrupts::watch();
     let environment = Environment::new(|name| std::env::var(name).ok());
     let screen = Screen::of_process(&environment);
     let given: Vec<OsString> = std::env::args_os().collect();
@@ -29,13 +38,19 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(fault) => return usage(&fault, &given, screen).into(),
     };
+    let screen = if accounting(&cli.command).quiet {
+        screen.quieted()
+    } else {
+        screen
+    };
     let wants_result = match &cli.command {
         Command::Run(args) => args.json,
+        Command::Continue(args) => args.json,
         Command::Resume(args) => args.json,
         Command::Replay(args) => args.json && args.fork_at.is_some(),
         _ => false,
     };
-    let outcome = caught(|| perform(cli, environment, screen));
+    let outcome = caught(|| perform(cli, environment, screen, !wants_result));
     if let Err(fault @ CliError::System(SystemFault::LogFilter { .. } | SystemFault::Panic { .. })) =
         &outcome
         && wants_result
@@ -49,7 +64,18 @@ pub fn main() -> ExitCode {
     exit.into()
 }
 
-fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, CliError> {
+/// The program and the arguments that this process is to supervise, if it is one that does.
+fn supervised(mut given: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    let command = given.nth(1)?;
+    (command == SUPERVISE_COMMAND).then(|| given.collect())
+}
+
+fn perform(
+    cli: Cli,
+    environment: Environment,
+    screen: Screen,
+    for_people: bool,
+) -> Result<Exit, CliError> {
     log::start(&environment)?;
     let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
         reason: fault.to_string(),
@@ -60,12 +86,16 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         cwd,
         environment,
         screen,
+        // Beside a stream on a terminal there must be a place for what is said of it.
+        streams: for_people && screen.is_shown() && screen.is_watched(),
         store: cli.store,
         unsigned: matches!(
             &cli.command,
             Command::Run(RunArgs { no_sign: true, .. })
                 | Command::Resume(ResumeArgs { no_sign: true, .. })
                 | Command::Replay(ReplayArgs { no_sign: true, .. })
+                | Command::Continue(ContinueArgs { no_sign: true, .. })
+                | Command::Chat(ChatArgs { no_sign: true, .. })
         ),
     };
     // Without a state folder nothing is stored, and whoever asks for a model is told.
@@ -83,6 +113,8 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
     }
     match cli.command {
         Command::Run(args) => commands::run::run(&home, args),
+        Command::Continue(args) => commands::continuation::continue_run(&home, args),
+        Command::Chat(args) => commands::chat::chat(&home, args),
         Command::Resume(args) => commands::resume::resume(&home, args),
         Command::Approve(args) => commands::approve::approve(&home, &args),
         Command::Replay(mut args) => {
@@ -97,6 +129,8 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
         Command::List(args) => commands::list::list(&home, &args),
         Command::Import(args) => commands::import::import(&home, &args),
         Command::Erase(args) => commands::erase::erase(&home, &args),
+        Command::Delete(args) => commands::delete::delete(&home, &args),
+        Command::Prune(args) => commands::delete::prune(&home, &args),
         Command::Migrate(args) => commands::migrate::migrate(&home, &args),
         Command::Export(args) => commands::export::export(&home, &args),
         Command::Contract(command) => commands::contract::contract(&home, &command),
@@ -122,9 +156,12 @@ fn perform(cli: Cli, environment: Environment, screen: Screen) -> Result<Exit, C
 fn accounting(command: &Command) -> AccountingArgs {
     match command {
         Command::Run(args) => args.accounting.clone(),
+        Command::Continue(args) => args.accounting.clone(),
+        Command::Chat(args) => args.accounting.clone(),
         Command::Resume(args) => args.accounting.clone(),
         Command::Replay(args) => AccountingArgs {
             billing_file: args.billing_file.clone(),
+            quiet: false,
             verbose: args.verbose,
         },
         _ => AccountingArgs::default(),
@@ -142,7 +179,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
     // What was typed stands in it, and may hold anything.
     screen.write_err(&super::escape::text(&fault.render().to_string()));
     let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
-    if (has("run") || has("resume") || has("--fork-at")) && has("--json") {
+    if (has("run") || has("continue") || has("resume") || has("--fork-at")) && has("--json") {
         let said = fault.render().to_string();
         // What stands before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();

@@ -1,4 +1,5 @@
 mod contract;
+mod conversation;
 mod corpus;
 mod doctor;
 mod evidence;
@@ -9,14 +10,18 @@ mod profile;
 mod replay;
 mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(super) use self::contract::{ContractArgs, ContractCheckArgs, ContractCommand, ToolsArgs};
+pub(super) use self::conversation::{ChatArgs, ContinueArgs};
 pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
 pub(super) use self::doctor::DoctorArgs;
-pub(super) use self::evidence::{EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs};
+pub(super) use self::evidence::{
+    DeleteArgs, EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs, PruneArgs,
+};
 pub(super) use self::init::InitArgs;
 pub(super) use self::list::ListArgs;
 pub(super) use self::model::{ModelCommand, ProveArgs, PullArgs};
@@ -59,6 +64,10 @@ pub(super) struct Cli {
 pub(super) enum Command {
     /// Run a contract: the answer on stdout; on stderr each transition where somebody watches, else how it ended
     Run(RunArgs),
+    /// Go on from the end of a run with a new message
+    Continue(ContinueArgs),
+    /// A conversation on the terminal: each message is a run
+    Chat(ChatArgs),
     /// Go on with a run whose process died, from where its transcript ends
     Resume(ResumeArgs),
     /// Allow or refuse the call of a run that waits for a person's approval
@@ -77,6 +86,10 @@ pub(super) enum Command {
     Import(ImportArgs),
     /// Erase bytes that a run names, and leave a signed tombstone
     Erase(EraseArgs),
+    /// Delete a run for good, and leave its leaf in the log and a signed note of it
+    Delete(DeleteArgs),
+    /// Delete the runs that are older than an age
+    Prune(PruneArgs),
     /// Bring the store of an older build to the newest format
     Migrate(MigrateArgs),
     /// Look at a contract without running it
@@ -130,19 +143,18 @@ pub(super) struct TryModelArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("file").required(true).args(["given", "contract"]))]
 pub(super) struct RunArgs {
-    /// The contract file (YAML or JSON)
-    #[arg(value_name = "FILE")]
-    pub(super) given: Option<PathBuf>,
+    /// A contract file, a task, or both; without a file the contract is agent.yaml of this folder
+    #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
+    pub(super) given: Vec<OsString>,
     /// The contract file, named
     #[arg(long, value_name = "FILE")]
     pub(super) contract: Option<PathBuf>,
     /// Change a value of the file, such as max_turns=3; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) sets: Vec<String>,
-    /// What the run is to do, instead of the file's task
-    #[arg(long, value_name = "TEXT")]
+    /// What the run is to do, instead of the file's task: the text, @FILE, or - for standard input
+    #[arg(long, value_name = "TEXT|@FILE|-")]
     pub(super) task: Option<String>,
     /// Print the result as one JSON document
     #[arg(long)]
@@ -156,6 +168,8 @@ pub(super) struct RunArgs {
     /// Sign no checkpoints
     #[arg(long)]
     pub(super) no_sign: bool,
+    #[command(flatten)]
+    pub(super) leaving: LeavingArgs,
     #[command(flatten)]
     pub(super) accounting: AccountingArgs,
 }
@@ -191,6 +205,9 @@ pub(super) struct ResumeArgs {
     /// Change a value of the file, after the changes that the run was begun with; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) sets: Vec<String>,
+    /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(super) pins: Vec<PathBuf>,
     /// Print the result as one JSON document
     #[arg(long)]
     pub(super) json: bool,
@@ -201,7 +218,29 @@ pub(super) struct ResumeArgs {
     #[arg(long)]
     pub(super) no_sign: bool,
     #[command(flatten)]
+    pub(super) leaving: LeavingArgs,
+    #[command(flatten)]
     pub(super) accounting: AccountingArgs,
+}
+
+/// When a process leaves a run that it drives.
+#[derive(Clone, Copy, Debug, Args)]
+pub(super) struct LeavingArgs {
+    /// Once the process is asked to end (SIGTERM), the seconds in which what is in flight may still end
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(super) grace: u64,
+    /// Suspend the run where a call needs an approval that was not given yet, instead of waiting for it
+    #[arg(long)]
+    pub(super) no_wait: bool,
+}
+
+impl Default for LeavingArgs {
+    fn default() -> Self {
+        Self {
+            grace: 10,
+            no_wait: false,
+        }
+    }
 }
 
 /// What a command that drives a run tells beside its result.
@@ -210,9 +249,12 @@ pub(super) struct AccountingArgs {
     /// Add a line for each request and each call to this file, instead of accounting.jsonl in the state folder
     #[arg(long, value_name = "FILE")]
     pub(super) billing_file: Option<PathBuf>,
-    /// Tell each transition, the exit tag and a summary on stderr, also where nobody watches
+    /// Write each request, call and transition, the exit tag and a summary to stderr, also in a pipe
     #[arg(long)]
     pub(super) verbose: bool,
+    /// Write nothing but the answer, and on failure the error
+    #[arg(long, conflicts_with = "verbose")]
+    pub(super) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -335,7 +377,20 @@ pub(super) struct ShowArgs {
     pub(super) form: ShowForm,
 }
 
-#[derive(Debug, Args)]
+impl ShowArgs {
+    /// That run, without an option.
+    pub(super) fn of_run(run: String) -> Self {
+        Self {
+            run,
+            other: None,
+            diff: false,
+            exit_code: false,
+            form: ShowForm::default(),
+        }
+    }
+}
+
+#[derive(Debug, Default, Args)]
 #[group(multiple = false)]
 #[expect(
     clippy::struct_excessive_bools,

@@ -11,7 +11,7 @@ use crate::contract::{ChangedError, SpecErrors};
 use crate::driver::{DriverError, KeyFileError};
 use crate::inference::{ModelStoreError, PullError};
 use crate::replay::ForkFault;
-use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
 use crate::telemetry::BillingFault;
 
 mod advice;
@@ -19,6 +19,7 @@ mod contract;
 mod corpus;
 mod driver;
 mod home;
+mod input;
 mod model;
 mod store;
 mod system;
@@ -29,6 +30,7 @@ pub(super) use advice::Advice;
 pub(super) use contract::ContractFault;
 pub(super) use corpus::CorpusFault;
 pub(super) use home::HomeFault;
+pub(super) use input::InputFault;
 pub(super) use model::ModelFault;
 pub(super) use system::SystemFault;
 pub(super) use transcript::TranscriptFault;
@@ -55,6 +57,9 @@ pub(super) enum CliError {
     /// No run can begin there.
     #[error(transparent)]
     Fork(#[from] ForkFault),
+    /// What a run is to do, and under which contract.
+    #[error(transparent)]
+    Input(#[from] InputFault),
     /// The state folder.
     #[error(transparent)]
     Home(#[from] HomeFault),
@@ -64,6 +69,9 @@ pub(super) enum CliError {
     /// A blob was not erased.
     #[error(transparent)]
     Erase(#[from] EraseError),
+    /// A run cannot be deleted.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
     /// A file was not imported.
     #[error(transparent)]
     Import(#[from] ImportError),
@@ -149,6 +157,9 @@ impl CliError {
                 | DriverError::NoParent { .. }
                 | DriverError::OtherWorkspace { .. }
                 | DriverError::ServerDown { .. } => "resume_refused",
+                DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => {
+                    "fork_refused"
+                }
                 _ => "contract_invalid",
             },
             Self::Store(_)
@@ -160,6 +171,7 @@ impl CliError {
             Self::Key(_) => "key",
             Self::Billing(_) => "billing_file",
             Self::Fork(_) => "fork_refused",
+            Self::Input(_) => "usage",
             Self::System(SystemFault::Panic { .. }) => "internal",
             _ => "error",
         }
@@ -174,8 +186,10 @@ impl CliError {
             Self::Driver(fault) => fault,
             Self::Fork(fault) => fault,
             Self::Home(fault) => fault,
+            Self::Input(fault) => fault,
             Self::Store(fault) => fault,
             Self::Erase(fault) => fault,
+            Self::Remove(fault) => fault,
             Self::Import(fault) => fault,
             Self::Migrate(fault) => fault,
             Self::Export(fault) => fault,

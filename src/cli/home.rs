@@ -7,7 +7,7 @@ use directories::ProjectDirs;
 
 use super::args::{AccountingArgs, LOCAL_KEY};
 use super::clock::unix_ms;
-use super::error::{CliError, HomeFault, TrustFault};
+use super::error::{CliError, HomeFault, TranscriptFault, TrustFault};
 use super::live::Live;
 use super::recorded::Source;
 use super::screen::Screen;
@@ -35,6 +35,8 @@ pub(super) struct Home {
     pub(super) cwd: PathBuf,
     pub(super) environment: Environment,
     pub(super) screen: Screen,
+    /// Whether an answer is shown while it arrives.
+    pub(super) streams: bool,
     /// The store that the caller names.
     pub(super) store: Option<PathBuf>,
     /// Whether checkpoints are not to be signed.
@@ -244,11 +246,8 @@ impl Home {
             })?;
         }
         let billing = BillingFile::open(&path, durability == Durability::Full)?;
-        Ok(Live::accounting(
-            self.screen,
-            self.accounting.verbose,
-            billing,
-        ))
+        let live = Live::accounting(self.screen, self.accounting.verbose, billing);
+        Ok(if self.streams { live.streaming() } else { live })
     }
 
     /// Opens the store for reading; none where nothing was ever kept.
@@ -291,7 +290,14 @@ impl Home {
             asked: asked.chars().take(80).collect(),
         };
         let reader = self.reader()?.ok_or_else(none)?;
-        Ok(Source::Run(reader.resolve(asked)?, reader))
+        let found = reader.resolve(asked);
+        if let Err(StoreError::NoSuchRun { .. }) = &found
+            && let Some((by, reason)) = reader.deleted(asked, &self.trust(&[], &[], &[])?.keys)?
+        {
+            let run_id = asked.to_owned();
+            return Err(TranscriptFault::Deleted { run_id, by, reason }.into());
+        }
+        Ok(Source::Run(found?, reader))
     }
 
     /// The first run of the line that this one was forked along, itself where it was not forked; none where a run of the line

@@ -2,20 +2,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::error::CliError;
+use super::escape::line;
 use super::narration::{Transition, target_name};
 use super::numbers::seconds;
 use super::recorded::Recorded;
 use super::screen::{Screen, Style};
+use super::streamed::Streamed;
 use crate::contract::ExecutionContract;
 use crate::driver::Observer;
 use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
-use crate::message::RunId;
-use crate::telemetry::{AccountingLine, BillingFault, BillingFile};
+use crate::message::{InferenceSeq, RunId};
+use crate::telemetry::{AccountingLine, BillingFault, BillingFile, verbose_lines};
 use crate::transcript::SealedEntry;
 use crate::view::{Entry, RunView};
 
 /// How long nothing may happen before somebody who watches is told what is waited for.
 const PATIENCE_MS: u128 = 1000;
+/// Wipes the line that the cursor stands in.
+const WIPE: &str = "\r\u{1b}[2K";
 const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// Follows a run while it is driven: lines on stderr for whoever watches, and the result in the end.
@@ -32,6 +36,8 @@ struct Following {
     origin: Option<RunId>,
     screen: Screen,
     since: Instant,
+    /// What is shown of the answer while it arrives; none where it is not shown.
+    streamed: Option<Streamed>,
     ticks: usize,
     verbose: bool,
     /// The run as far as it has come; none before entry 0.
@@ -59,11 +65,24 @@ impl Live {
             origin: None,
             screen,
             since: Instant::now(),
+            streamed: None,
             ticks: 0,
             verbose,
             view: None,
             waiting: "starting tool servers".to_owned(),
         })))
+    }
+
+    /// Shows text on stdout as it is released.
+    pub(super) fn streaming(self) -> Self {
+        self.lock().streamed = Some(Streamed::default());
+        self
+    }
+
+    /// Whether that text is on the screen already.
+    pub(super) fn has_shown(&self, answer: &str) -> bool {
+        let following = self.lock();
+        following.streamed.as_ref().is_some_and(|s| s.is(answer))
     }
 
     /// Says which run was the first of the line that this one was forked along.
@@ -91,7 +110,9 @@ impl Live {
     pub(super) fn tick(&self) {
         let mut following = self.lock();
         let waited = following.since.elapsed().as_millis();
-        if following.screen.is_watched() && waited >= PATIENCE_MS && !following.waiting.is_empty() {
+        let free = following.streamed.as_ref().is_none_or(|s| !s.is_open());
+        let slow = waited >= PATIENCE_MS && !following.waiting.is_empty();
+        if following.screen.is_watched() && slow && free {
             following.draw(waited);
         }
     }
@@ -144,6 +165,10 @@ impl Observer for Live {
     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
         self.lock().entry(draft, sealed, run);
     }
+
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        self.lock().text(inference, text);
+    }
 }
 
 impl Following {
@@ -158,11 +183,33 @@ impl Following {
             return;
         }
         self.wipe();
+        if let (Some(streamed), Some(view)) = (&mut self.streamed, &self.view) {
+            streamed.judge(self.screen, view, entry.action);
+        }
+        if let Some(view) = self.view.as_ref().filter(|_| self.verbose) {
+            for verbose in verbose_lines(view, entry, run.conversation()) {
+                self.screen.write_err(&format!("{}\n", line(&verbose)));
+            }
+        }
         if let Some(transition) = transition {
-            self.screen.write_err(&format!("{}\n", transition.line()));
+            let transition = self.screen.paint(Style::Dim, &transition.line());
+            self.screen.write_err(&format!("{transition}\n"));
         }
         if let Some(waiting) = waiting(run.contract(), entry.action) {
             self.waiting = waiting;
+        }
+        self.since = Instant::now();
+    }
+
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        if self.streamed.is_none() {
+            return;
+        }
+        if std::mem::take(&mut self.drawn) {
+            self.screen.write_err(WIPE);
+        }
+        if let Some(streamed) = &mut self.streamed {
+            streamed.add(self.screen, inference, text);
         }
         self.since = Instant::now();
     }
@@ -222,14 +269,20 @@ impl Following {
         let wheel = WHEEL.get(self.ticks % WHEEL.len()).copied().unwrap_or('·');
         let waited = seconds(u64::try_from(waited_ms).unwrap_or(u64::MAX) / 100 * 100);
         let line = format!("{wheel} {waited}  {}", self.waiting);
+        // A line that wraps could not be wiped.
+        let line: String = line.chars().take(self.screen.width() - 1).collect();
         let line = self.screen.paint(Style::Dim, &line);
-        self.screen.write_err(&format!("\r\u{1b}[2K{line}"));
+        self.screen.write_err(&format!("{WIPE}{line}"));
         self.drawn = true;
     }
 
+    /// Makes the line free for another one.
     fn wipe(&mut self) {
         if std::mem::take(&mut self.drawn) {
-            self.screen.write_err("\r\u{1b}[2K");
+            self.screen.write_err(WIPE);
+        }
+        if let Some(streamed) = &mut self.streamed {
+            streamed.close(self.screen);
         }
     }
 }
@@ -244,7 +297,7 @@ fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
             EffectRecord::Infer { target, .. } => {
                 waiting = Some(format!("waiting for {}", target_name(contract, *target)));
             }
-            EffectRecord::Execute { name, .. } => calls.push(super::escape::line(name)),
+            EffectRecord::Execute { name, .. } => calls.push(line(name)),
             EffectRecord::Summarise { target, .. } => {
                 let model = target_name(contract, *target);
                 waiting = Some(format!("waiting for a summary by {model}"));

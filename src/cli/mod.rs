@@ -24,6 +24,7 @@ mod exit;
 mod found;
 mod home;
 mod html;
+mod interrupts;
 mod known;
 mod live;
 mod log;
@@ -34,6 +35,7 @@ mod progress;
 mod recorded;
 mod screen;
 mod standing;
+mod streamed;
 mod version;
 mod when;
 

@@ -58,7 +58,12 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
             let next = next_request(view.contract(), action);
             format!("{checks} passed, tools {policy}; {next}")
         }
-        (State::ValidateCalls, State::Execute) => started(view, action),
+        (State::ValidateCalls, State::Execute) => {
+            let refused = action.note.as_deref().map(line);
+            let told = [Some(started(view, action)), refused];
+            let told: Vec<String> = told.into_iter().flatten().collect();
+            told.join("; ")
+        }
         (State::ValidateCalls, _) => action
             .note
             .as_deref()
@@ -117,6 +122,7 @@ fn event(view: &RunView, entry: Entry<'_>) -> String {
         EventKind::ApprovalDenied(_) => "denied".to_owned(),
         EventKind::EffectLost(LostEffect::Call(_)) => "a call's result was lost".to_owned(),
         EventKind::EffectLost(_) => "the answer was lost".to_owned(),
+        EventKind::Suspended => "suspended".to_owned(),
         EventKind::Resumed(_) => "resumed".to_owned(),
         EventKind::RunStarted(_) | EventKind::Probed(_) | EventKind::ToolReturned(_) => {
             String::new()
@@ -143,9 +149,7 @@ fn results(view: &RunView) -> Vec<String> {
 fn started(view: &RunView, action: &Action) -> String {
     let started = action.effects.iter().filter_map(|effect| match effect {
         EffectRecord::Execute { call, name, .. } => {
-            // The arguments of a call in a batch are listed with the calls of the run, not here.
-            let whole = view.call(*call).filter(|call| call.batch.is_none());
-            let arguments = whole.map_or("", |call| &call.arguments);
+            let arguments = view.call(*call).map_or("", |call| &call.arguments);
             Some(format!("{} {}", line(name), brief(arguments, 80)))
         }
         EffectRecord::AwaitApproval { .. } => Some("waits for an approval".to_owned()),

@@ -10,7 +10,7 @@ use crate::contract::ExecutionContract;
 use crate::kernel::{Fold, Run};
 use crate::message::{Digest, RunId};
 use crate::replay::BlobSource;
-use crate::store::{Lineage, RunReader, StoreReader};
+use crate::store::{Lineage, RunReader, StoreReader, open_regular};
 use crate::transcript::{Flaw, LineReader, MAX_LINE_BYTES, Record, SealedEntry, Tombstone};
 use crate::view::{DecodedEntry, RunView, Step};
 
@@ -350,7 +350,7 @@ pub(super) fn each_line(
         path: path.to_owned(),
         reason: fault.to_string(),
     };
-    let mut file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let mut file = BufReader::new(open_regular(path).map_err(unreadable)?);
     let first = file.fill_buf().map_err(unreadable)?;
     if first.is_empty() || !FIRST_KEYS.iter().any(|key| begins(first, key)) {
         return Err(TranscriptFault::NotATranscript {

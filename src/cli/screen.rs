@@ -11,6 +11,7 @@ use crate::driver::Environment;
 pub(super) struct Screen {
     err: Stream,
     out: Stream,
+    quiet: bool,
 }
 
 /// One of the process's two streams.
@@ -43,12 +44,36 @@ impl Screen {
         Self {
             err: stream(true, io::stderr().is_terminal()),
             out: stream(false, io::stdout().is_terminal()),
+            quiet: false,
         }
+    }
+
+    /// The same for a caller who wants to see errors alone.
+    pub(super) const fn quieted(self) -> Self {
+        Self {
+            quiet: true,
+            ..self
+        }
+    }
+
+    /// How many cells a line of stderr has, 2 at least; 80 where that is not known.
+    pub(super) fn width(self) -> usize {
+        if !self.err.is_terminal {
+            return 80;
+        }
+        #[cfg(unix)]
+        let columns = rustix::termios::tcgetwinsize(io::stderr()).map(|size| size.ws_col);
+        #[cfg(not(unix))]
+        let columns: Result<u16, io::Error> = Ok(80);
+        columns.map_or(80, |columns| match columns {
+            0 => 80,
+            columns => usize::from(columns).max(2),
+        })
     }
 
     /// Whether somebody watches stderr.
     pub(super) const fn is_watched(self) -> bool {
-        self.err.is_terminal
+        self.err.is_terminal && !self.quiet
     }
 
     /// Text for stderr in that style, where colours are wanted there.
@@ -63,7 +88,7 @@ impl Screen {
 
     /// Writes a line for people who watch; nothing where nobody does. `line` is escaped already.
     pub(super) fn note(self, line: &str) {
-        if self.err.is_terminal {
+        if self.is_watched() {
             self.write_err(&format!("{line}\n"));
         }
     }

@@ -15,7 +15,7 @@ pub(super) const BASE: &str = include_str!("../../corpus/base.yaml");
 /// Every case: its id and its text, sorted by id.
 pub(super) const CASES: &[(&str, &str)] = corpus![
     "abort": [
-        "before_timeout", "in_flight", "in_precheck", "parent", "shutdown", "while_a_call_runs", "while_waiting",
+        "before_timeout", "in_flight", "in_precheck", "parent", "while_a_call_runs", "while_waiting",
     ],
     "accounting": [
         "aborted", "auth", "cost_that_is_no_amount", "dropped", "fallback", "priced", "provider_cost_wins", "rejected",
@@ -26,9 +26,10 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
     ],
     "attempts": [
         "blank", "blank_withheld", "content_filter", "content_filter_two_targets", "cut_by_length",
-        "cut_with_whole_call", "mixed_optional", "mixed_required", "mixed_required_with_proof", "provider_errors_only",
-        "reasoning_only", "reasoning_only_to_the_end", "refusal_beside_errors", "refusal_one_target",
-        "refusal_then_answer", "refusal_two_targets", "refusals_use_up_the_attempts", "targets_take_turns",
+        "cut_with_whole_call", "invalid_turn_moves_on", "mixed_optional", "mixed_required", "mixed_required_with_proof",
+        "provider_errors_only", "reasoning_only", "reasoning_only_to_the_end", "refusal_beside_errors",
+        "refusal_one_target", "refusal_then_answer", "refusal_two_targets", "refusals_use_up_the_attempts",
+        "targets_take_turns",
     ],
     "batch": [
         "cut_on_a_character", "envelope_of_another_call", "in_order", "limit_below_the_marker",
@@ -59,22 +60,26 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
     "format": [
         "args_cut_by_length", "args_duplicate_key", "args_not_object", "arguments_cut_not_strict",
         "arguments_repaired_not_strict", "arguments_repaired_strict", "body_of_another_shape", "duplicate_id",
-        "invalid_arguments_strict", "last_rejection_decides", "malformed_beats_attempts", "name_missing",
+        "invalid_arguments_strict", "invalid_before_limits", "invalid_report_beside",
+        "invalid_turn_takes_no_format_retry", "invalid_turns_are_reset", "malformed_beats_attempts", "name_missing",
         "names_and_arguments_not_strict", "no_call_can_be_read_not_strict", "only_faulty_calls_not_strict",
-        "outside_name_strict", "recovered_not_strict", "recovered_strict", "retries_are_of_the_run",
-        "retry_in_the_next_turn", "retry_succeeds", "sibling_not_strict", "sibling_of_a_malformed_call",
-        "siblings_that_cannot_run_not_strict", "unknown_name_by_a_look_alike", "unknown_name_by_case",
-        "unknown_name_strict", "unreadable_call_of_a_forbidden_tool",
+        "outside_before_invalid", "outside_name_strict", "recovered_not_strict", "recovered_strict",
+        "retries_are_of_the_run", "retry_in_the_next_turn", "retry_succeeds", "sibling_not_strict",
+        "sibling_of_a_malformed_call", "siblings_that_cannot_run_not_strict", "three_invalid_turns",
+        "unknown_name_by_a_look_alike", "unknown_name_by_case", "unknown_name_strict",
+        "unreadable_call_of_a_forbidden_tool",
     ],
     "gate": [
-        "breached", "open_after_a_call", "switched_off", "text_beside_a_call", "text_beside_a_violating_call",
-        "text_beside_an_invalid_call", "text_of_a_refusal",
+        "breached", "call_through_a_closed_mask", "no_excerpt", "open_after_a_call", "switched_off",
+        "text_beside_a_call", "text_beside_a_violating_call", "text_beside_an_invalid_call", "text_of_a_refusal",
     ],
     "preflight": [
         "all_checks_are_recorded", "allowed_tool_unavailable", "backend_unavailable", "context_feasible",
-        "context_infeasible", "format_version", "four_format_retries", "hash_mismatch", "one_of_two_backends",
-        "page_chat", "page_disagrees", "pin_changed", "profile_incompatible", "required_with_one_inference",
-        "required_with_one_turn", "required_without_allowed_tools", "rule_about_an_unknown_tool", "semantics_version",
+        "context_infeasible", "first_request_drops_a_target", "first_request_too_large",
+        "first_request_too_large_without_tools", "format_version", "four_format_retries", "hash_mismatch",
+        "no_invalid_turn_allowed", "one_of_two_backends", "page_chat", "page_disagrees", "pin_changed",
+        "profile_incompatible", "required_with_one_inference", "required_with_one_turn",
+        "required_without_allowed_tools", "rule_about_an_unknown_tool", "semantics_version",
         "started_with_another_contract", "strict_with_two_format_retries", "tool_unavailable",
         "tool_unavailable_optional", "window_unknown",
     ],
@@ -82,15 +87,18 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "cancelled", "connection_lost", "failing_calls", "failing_calls_must_succeed", "later_success", "tool_changed",
     ],
     "provider": [
-        "auth_after", "auth_before", "error_in_a_response", "quota_after", "quota_before",
+        "auth_after", "auth_before", "error_in_a_response", "model_not_found", "no_model_found",
+        "no_model_found_any_more", "quota_after", "quota_before",
     ],
     "rate_limit": [
-        "no_attempt_left", "one_of_two_targets", "one_target", "retry_after", "retry_after_unreadable", "two_targets",
-        "wait_past_the_deadline", "wait_past_the_step",
+        "dropped_target_is_no_part_of_the_cycle", "no_attempt_left", "one_of_two_targets", "one_target", "retry_after",
+        "retry_after_unreadable", "two_targets", "wait_past_the_deadline", "wait_past_the_step",
     ],
     "resume": [
         "contract_changed_before_the_first_inference", "contract_mutated", "cycle_across_a_resume", "lost_call",
-        "lost_idempotent_call", "lost_inference", "lost_probe", "lost_wait", "too_often", "tools_changed",
+        "lost_idempotent_call", "lost_inference", "lost_probe", "lost_wait", "suspended_before_a_request",
+        "suspended_issues_nothing", "suspended_past_a_deadline", "suspended_then_aborted", "suspended_to_the_end",
+        "suspended_wait", "suspended_while_asked", "too_often", "tools_changed",
     ],
     "session": [
         "accounting_of_a_call", "accounting_of_a_fallback", "accounting_of_a_request", "accounting_of_dropped_calls",

@@ -11,7 +11,7 @@ impl Drive {
         let control = match word {
             Word::Stop => Control::Stop,
             Word::Abort => Control::Abort,
-            Word::Shutdown => Control::Shutdown,
+            Word::Suspend => Control::Suspend,
             Word::Parent => Control::Parent,
             Word::Approve => Control::Approve(self.approval(false)?),
             Word::ApproveOther => Control::Approve(self.approval(true)?),

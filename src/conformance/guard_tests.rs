@@ -27,7 +27,7 @@ const TELLING: &[(Guard, &str)] = &[
     (Guard::RequiredProof, "session/batch_is_no_proof"),
     (Guard::MalformedEnvelope, "batch/envelope_of_another_call"),
     (Guard::FatalProviderFault, "session/key_refused"),
-    (Guard::FormatRetries, "session/exit_arguments"),
+    (Guard::FormatRetries, "format/malformed_beats_attempts"),
     (Guard::Refused, "attempts/content_filter"),
     (Guard::ProviderAttempts, "session/attempts_3"),
     (
@@ -35,7 +35,11 @@ const TELLING: &[(Guard, &str)] = &[
         "session/failed_report_under_required",
     ),
     (Guard::StrictRecovered, "format/recovered_strict"),
-    (Guard::StrictRejects, "session/exit_arguments"),
+    (Guard::StrictRefuses, "session/invalid_calls_strict"),
+    (Guard::InvalidTurns, "session/exit_arguments"),
+    (Guard::NoTargetLeft, "provider/no_model_found"),
+    (Guard::FirstRequestFits, "preflight/first_request_too_large"),
+    (Guard::Suspended, "resume/suspended_issues_nothing"),
     (Guard::ExcessCalls, "session/calls_above_the_limit"),
     (
         Guard::ClosingWithholds,

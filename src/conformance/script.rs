@@ -127,7 +127,8 @@ pub(super) enum Word {
     WrongId,
     Stop,
     Abort,
-    Shutdown,
+    /// The process is about to leave the run.
+    Suspend,
     Parent,
     Approve,
     /// An approval of other arguments than those that wait.
@@ -296,7 +297,7 @@ impl StepMap {
             }
             Word::Stop
             | Word::Abort
-            | Word::Shutdown
+            | Word::Suspend
             | Word::Parent
             | Word::Approve
             | Word::ApproveOther

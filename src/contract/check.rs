@@ -2,9 +2,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::exact_numbers::inexact_integer_at;
 use super::factory::adapter_of;
 use super::grammar::grammar_faults;
-use super::schema_bounds::{SchemaFault, inexact_integer_at};
+use super::schema_bounds::SchemaFault;
 use super::tokenizer::tokenizer_fault;
 use super::{
     Completion, GrammarLanguage, ModelProfile, ProviderType, ReportFormat, TargetTerms, Terms,
@@ -163,13 +164,26 @@ fn unknown_prices(terms: &Terms) -> Vec<String> {
 }
 
 /// Fields that mean nothing when they are 0.
-fn positive(terms: &Terms) -> [(&'static str, u64); 12] {
+/// What the terms may say and are hardly meant to: no check fails for it.
+#[must_use]
+pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
+    let (turns, invalid) = (terms.max_turns, terms.max_invalid_turns);
+    let never = terms.tool_policy == ToolPolicy::Required && turns <= invalid;
+    let warning = format!(
+        "max_turns {turns} is not above max_invalid_turns {invalid}: under tool_policy required invalid calls then end the run by its \
+         turns, never as FAILED_VALIDATION(arguments)"
+    );
+    never.then_some(warning).into_iter().collect()
+}
+
+fn positive(terms: &Terms) -> [(&'static str, u64); 13] {
     [
         ("approval_timeout_ms", terms.approval_timeout_ms),
         ("checkpoint_every", terms.checkpoint_every),
         ("llm_timeout_ms", terms.llm_timeout_ms),
         ("max_attempts_per_turn", terms.max_attempts_per_turn.into()),
         ("max_inferences", terms.max_inferences),
+        ("max_invalid_turns", terms.max_invalid_turns.into()),
         ("max_tokens_consumed", terms.max_tokens_consumed.0),
         ("max_tool_calls_per_turn", terms.max_tool_calls_per_turn),
         ("max_turns", terms.max_turns.into()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
+use super::document_size::judge_document_size;
 use super::execution_contract::canonical;
 use super::manifest::ServerCapability;
 use super::offered_tools::{BUILTIN, mcp_origin, tools};
@@ -154,7 +155,9 @@ impl ContractDraft {
         if terms.grammar.is_none() {
             terms.grammar = gate_grammar(&terms);
         }
-        Ok(ExecutionContract::seal(terms))
+        let contract = ExecutionContract::seal(terms);
+        judge_document_size(&contract.canonical_text()).map_err(FactoryError::TooLarge)?;
+        Ok(contract)
     }
 }
 

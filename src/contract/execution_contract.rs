@@ -2,6 +2,7 @@ use std::ops::Deref;
 
 use serde_json::Value;
 
+use super::document_size::judge_document_size;
 use super::{Terms, ToolTerms};
 use crate::message::Digest;
 
@@ -39,6 +40,9 @@ pub enum ContractDecodeError {
     /// It is not JSON, or not of the contract's shape: an unknown or a missing field.
     #[error("the contract does not decode: {0}")]
     Shape(#[from] serde_json::Error),
+    /// It is larger than any contract.
+    #[error("the contract {0}")]
+    TooLarge(String),
     /// It has no `contract_id` or `contract_hash` of the right form.
     #[error("the contract has no valid {field}")]
     Provenance {
@@ -92,6 +96,7 @@ impl ExecutionContract {
     /// # Errors
     /// [`ContractDecodeError`] where the text is not of the contract's shape.
     pub fn decode(text: &str) -> Result<Self, ContractDecodeError> {
+        judge_document_size(text).map_err(ContractDecodeError::TooLarge)?;
         let mut value: Value = serde_json::from_str(text)?;
         let mut take = |field: &'static str| {
             value

@@ -125,6 +125,9 @@ impl ContractFactory {
             max_inferences: spec.max_inferences.unwrap_or(exact(
                 all_attempts.saturating_add(max_format_retries.into()),
             )),
+            max_invalid_turns: spec
+                .max_invalid_turns
+                .unwrap_or(FILE.max_invalid_turns.usual),
             max_resumes: spec.max_resumes.unwrap_or(FILE.max_resumes.usual),
             max_tokens_consumed: BigCount(
                 spec.max_tokens_consumed

@@ -68,6 +68,9 @@ pub enum FactoryError {
         /// What the target names.
         text_profile: TextProfile,
     },
+    /// No reader would take the document.
+    #[error("the contract {0}; name fewer tool servers")]
+    TooLarge(String),
     /// Two tools would be offered under one name.
     #[error("two tools would be called `{name}`: one of {first}, one of {second}")]
     ToolNameTwice {

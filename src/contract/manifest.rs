@@ -93,6 +93,54 @@ impl CapabilityManifest {
     }
 }
 
+/// A pin of a contract that is not the one of what the contract says of the tool or of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PinFault {
+    /// What the definition gives.
+    pub(crate) expected: Digest,
+    /// What stands in the contract.
+    pub(crate) found: Option<Digest>,
+    /// The pin, into the contract.
+    pub(crate) place: String,
+}
+
+impl ExecutionContract {
+    /// The first pin that is not the one of its definition: recomputed from the contract alone.
+    pub(crate) fn pin_fault(&self) -> Option<PinFault> {
+        for (server, offered) in &CapabilityManifest::recorded_in(self).servers {
+            let origin = self
+                .servers
+                .get(server)
+                .map_or("", |terms| match terms.kind {
+                    ServerKind::Builtin => "",
+                    ServerKind::Stdio | ServerKind::Http => "mcp:",
+                });
+            let origin = format!("{origin}{server}");
+            let own = self.tools.iter().filter(|tool| tool.origin == origin);
+            for (tool, offered) in own.zip(&offered.tools) {
+                let expected = ToolPin::of(&origin, offered).0;
+                if tool.pin != expected {
+                    return Some(PinFault {
+                        expected,
+                        found: Some(tool.pin),
+                        place: format!("tools.{}.pin", tool.name),
+                    });
+                }
+            }
+            let found = self.servers.get(server).and_then(|terms| terms.pin);
+            let expected = offered.pin(&origin);
+            if offered.available && found != Some(expected) {
+                return Some(PinFault {
+                    expected,
+                    found,
+                    place: format!("servers.{server}.pin"),
+                });
+            }
+        }
+        None
+    }
+}
+
 impl ServerTerms {
     /// Whether another contract reaches a server in the same way: what it offered when one was made, it offers under the other.
     #[must_use]

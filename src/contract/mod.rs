@@ -21,7 +21,9 @@ mod check;
 mod cost;
 #[cfg(test)]
 mod document_schema;
+mod document_size;
 mod draft;
+mod exact_numbers;
 mod execution_contract;
 mod factory;
 mod factory_error;
@@ -30,6 +32,7 @@ mod grammar;
 mod intent;
 mod manifest;
 mod offered_tools;
+mod pattern_states;
 mod prices;
 mod profile;
 mod queues;
@@ -48,14 +51,18 @@ mod tests;
 mod text_profile;
 mod tokenizer;
 mod validators;
+mod value_bounds;
 pub(crate) mod wire_version;
 
 pub(crate) use author_form::{AuthorForm, ChangedError};
 pub(crate) use big_count::BigCount;
 pub(crate) use check::{
-    ToolFault, context_feasible, profile_faults, structure_faults, tool_faults_with,
+    ToolFault, context_feasible, contract_warnings, profile_faults, structure_faults,
+    tool_faults_with,
 };
+pub(crate) use document_size::judge_document_size;
 pub(crate) use draft::ContractDraft;
+pub(crate) use exact_numbers::inexact_integer_at;
 #[cfg(test)]
 pub(crate) use execution_contract::canonical;
 pub use execution_contract::{ContractDecodeError, ExecutionContract};
@@ -72,7 +79,6 @@ pub(crate) use profile::{ProfileMatch, SamplingDefaults};
 pub(crate) use redaction::{
     RedactionTerms, SECRET_MARKER, placeholders, recorded_url, secret_pattern, url_secrets,
 };
-pub(crate) use schema_bounds::inexact_integer_at;
 pub(crate) use server_name::check_server_name;
 #[cfg(test)]
 pub(crate) use session_tools::session_tools;

@@ -2,7 +2,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::message::{MAX_EXACT, char_prefix};
+use super::pattern_states::pattern_states;
+use super::value_bounds::ValueBounds;
+use crate::message::char_prefix;
 
 /// The longest input schema in bytes.
 const MAX_BYTES: usize = 256 * 1024;
@@ -18,6 +20,12 @@ const MAX_PAIRS: usize = 65_536;
 const MAX_LOOKS: u64 = 4096;
 /// How deeply arguments may nest at all.
 const MAX_ARGUMENT_DEPTH: usize = 64;
+/// The most states of all regular expressions of a schema together.
+const MAX_STATES: u64 = 65_536;
+/// The most bytes of them together: translating one may take steps by the square of its length.
+const MAX_PATTERN_BYTES: usize = 64 * 1024;
+/// How many bytes that a value is compared with count for one look more.
+const BYTES_PER_LOOK: usize = 32;
 
 /// What is said of a ladder of alternatives.
 pub(super) const MULTIPLY: &str = "its alternatives multiply: one value would be checked too often";
@@ -47,8 +55,8 @@ pub(super) struct SchemaFault {
 
 /// Judges what a schema may cost before anything is compiled from it; the validator itself has no limit.
 ///
-/// Returns how deeply arguments may nest, so that no place of them is looked at more than [`MAX_LOOKS`] times.
-pub(super) fn bounds(schema: &Value) -> Result<usize, SchemaFault> {
+/// Returns how large a value may be that is checked against it.
+pub(super) fn bounds(schema: &Value) -> Result<ValueBounds, SchemaFault> {
     let fault = |pointer: &str, rule: String| {
         let pointer = pointer.to_owned();
         Err(SchemaFault { pointer, rule })
@@ -61,13 +69,17 @@ pub(super) fn bounds(schema: &Value) -> Result<usize, SchemaFault> {
     }
     let mut walk = Walk::default();
     walk.visit(schema, "", 0)?;
-    Looks::of(schema, &walk.nodes)
+    Looks::of(schema, &walk)
 }
 
 /// Finds the schemas of a document, and what is refused whatever it costs.
 #[derive(Default)]
 struct Walk<'s> {
     nodes: BTreeMap<String, &'s Map<String, Value>>,
+    /// The states of the regular expressions of each, and of all.
+    states: BTreeMap<String, u64>,
+    all_states: u64,
+    pattern_bytes: usize,
 }
 
 impl<'s> Walk<'s> {
@@ -97,6 +109,16 @@ impl<'s> Walk<'s> {
                 }
                 for (key, member) in map {
                     match (key.as_str(), member) {
+                        ("pattern", Value::String(pattern)) => {
+                            self.expression(at, &join(at, key), pattern)?;
+                        }
+                        ("patternProperties", Value::Object(patterns)) => {
+                            let below = join(at, key);
+                            for pattern in patterns.keys() {
+                                self.expression(at, &join(&below, pattern), pattern)?;
+                            }
+                            self.visit(member, &below, depth + 1)?;
+                        }
                         ("$ref", Value::String(target)) if !target.starts_with('#') => {
                             return fault(key, "a reference that leaves the schema");
                         }
@@ -123,6 +145,32 @@ impl<'s> Walk<'s> {
     }
 }
 
+impl Walk<'_> {
+    /// Takes a regular expression of the schema that stands at `node`.
+    fn expression(&mut self, node: &str, at: &str, pattern: &str) -> Result<(), SchemaFault> {
+        let fault = |rule: String| SchemaFault {
+            pointer: char_prefix(at, 200).to_owned(),
+            rule,
+        };
+        self.pattern_bytes = self.pattern_bytes.saturating_add(pattern.len());
+        if self.pattern_bytes > MAX_PATTERN_BYTES {
+            return Err(fault(format!(
+                "the regular expressions up to here are longer than {MAX_PATTERN_BYTES} bytes"
+            )));
+        }
+        let states = pattern_states(pattern).map_err(fault)?;
+        self.all_states = self.all_states.saturating_add(states);
+        if self.all_states > MAX_STATES {
+            return Err(fault(format!(
+                "the regular expressions up to here have more than {MAX_STATES} states"
+            )));
+        }
+        let sum = self.states.entry(node.to_owned()).or_default();
+        *sum = sum.saturating_add(states);
+        Ok(())
+    }
+}
+
 pub(super) fn join(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
@@ -143,14 +191,16 @@ struct Looks<'s> {
     nodes: Vec<(&'s str, &'s Map<String, Value>)>,
     index: BTreeMap<&'s str, usize>,
     anchors: BTreeMap<&'s str, usize>,
+    states: &'s BTreeMap<String, u64>,
 }
 
 impl<'s> Looks<'s> {
-    fn of(
-        root: &'s Value,
-        nodes: &'s BTreeMap<String, &'s Map<String, Value>>,
-    ) -> Result<usize, SchemaFault> {
-        let nodes: Vec<_> = nodes.iter().map(|(at, map)| (at.as_str(), *map)).collect();
+    fn of(root: &'s Value, walk: &'s Walk<'s>) -> Result<ValueBounds, SchemaFault> {
+        let nodes: Vec<_> = walk
+            .nodes
+            .iter()
+            .map(|(at, map)| (at.as_str(), *map))
+            .collect();
         let index = nodes
             .iter()
             .enumerate()
@@ -165,6 +215,7 @@ impl<'s> Looks<'s> {
             nodes,
             index,
             anchors,
+            states: &walk.states,
         };
         debug_assert!(root.is_object(), "judged by bounds");
         looks.deepest()
@@ -198,6 +249,13 @@ impl<'s> Looks<'s> {
                 .get(fragment)
                 .or_else(|| self.anchors.get(fragment));
             found.extend(resolved);
+        }
+        // What is not evaluated is found by judging the others once more.
+        if ["unevaluatedItems", "unevaluatedProperties"]
+            .iter()
+            .any(|key| map.contains_key(*key))
+        {
+            found.extend_from_within(..);
         }
         found
     }
@@ -279,24 +337,50 @@ impl<'s> Looks<'s> {
         }
     }
 
-    fn deepest(&self) -> Result<usize, SchemaFault> {
+    fn deepest(&self) -> Result<ValueBounds, SchemaFault> {
         let order = self.order()?;
         let all = self.gather(&order)?;
         let root = self.index.get("").copied().unwrap_or_default();
+        let one = vec![1; self.nodes.len()];
         let mut looks: Vec<u64> = vec![0; self.nodes.len()];
+        let mut max_depth = MAX_ARGUMENT_DEPTH;
         for depth in 0..=MAX_ARGUMENT_DEPTH {
-            let next: Vec<u64> = all.iter().map(|below| below.looks(&looks)).collect();
+            let next: Vec<u64> = all.iter().map(|below| below.looks(&looks, &one)).collect();
             if next.get(root).is_some_and(|n| *n > MAX_LOOKS) {
-                return depth
+                max_depth = depth
                     .checked_sub(1)
-                    .ok_or_else(|| self.fault(root, MULTIPLY));
+                    .ok_or_else(|| self.fault(root, MULTIPLY))?;
+                break;
             }
             if next == looks {
                 break;
             }
             looks = next;
         }
-        Ok(MAX_ARGUMENT_DEPTH)
+        let worst = |weights: &[u64]| {
+            let mut sums: Vec<u64> = vec![0; self.nodes.len()];
+            for _ in 0..=max_depth {
+                let next: Vec<u64> = all
+                    .iter()
+                    .map(|below| below.looks(&sums, weights))
+                    .collect();
+                if next == sums {
+                    break;
+                }
+                sums = next;
+            }
+            sums.get(root).copied().unwrap_or(u64::MAX)
+        };
+        let nodes = self.nodes.iter();
+        let looks: Vec<u64> = nodes.clone().map(|(_, map)| 1 + compared(map)).collect();
+        let states: Vec<u64> = nodes
+            .map(|(at, _)| self.states.get(*at).copied().unwrap_or_default())
+            .collect();
+        Ok(ValueBounds {
+            max_depth,
+            looks: worst(&looks),
+            states: worst(&states),
+        })
     }
 
     /// The schemas, those that another applies to its own place before that other.
@@ -351,8 +435,9 @@ impl Below<'_> {
         self.same.len() + self.items.len() + self.every.len() + named
     }
 
-    /// How often one place is looked at on the worst way down, given the same for one level less.
-    fn looks(&self, less: &[u64]) -> u64 {
+    /// How often one place is looked at on the worst way down, given the same for one level less; each look weighs what its
+    /// schema does.
+    fn looks(&self, less: &[u64], weights: &[u64]) -> u64 {
         let sum = |list: &[(usize, u64)]| {
             let look = |(node, count): &(usize, u64)| {
                 less.get(*node)
@@ -362,7 +447,11 @@ impl Below<'_> {
             };
             list.iter().map(look).fold(0, u64::saturating_add)
         };
-        let here = self.same.values().copied().fold(0, u64::saturating_add);
+        let here = self.same.iter().map(|(node, count)| {
+            let weight = weights.get(*node).copied().unwrap_or_default();
+            weight.saturating_mul(*count)
+        });
+        let here = here.fold(0, u64::saturating_add);
         let named = self
             .named
             .values()
@@ -374,27 +463,17 @@ impl Below<'_> {
     }
 }
 
-/// Where the first number of a document stands whose RFC 8785 form is an integer that it does not hold exactly (semantics
-/// §8): RFC 6901, into the document.
-#[must_use]
-pub(crate) fn inexact_integer_at(value: &Value) -> Option<String> {
-    match value {
-        Value::Number(n) => {
-            let size = n.as_i64().map(i64::unsigned_abs).or_else(|| n.as_u64());
-            let inexact = match (size, n.as_f64()) {
-                (Some(size), _) => size > MAX_EXACT,
-                // From here to 10^21 a number is written without exponent (RFC 8785 §3.2.2.3).
-                (None, Some(n)) => (9_007_199_254_740_992.0..1e21).contains(&n.abs()),
-                (None, None) => true,
-            };
-            inexact.then(String::new)
-        }
-        Value::Array(items) => items.iter().enumerate().find_map(|(n, item)| {
-            inexact_integer_at(item).map(|rest| join("", &n.to_string()) + &rest)
-        }),
-        Value::Object(map) => map
-            .iter()
-            .find_map(|(key, item)| inexact_integer_at(item).map(|rest| join("", key) + &rest)),
-        Value::Null | Value::Bool(_) | Value::String(_) => None,
+/// How many looks more it takes to compare a value with what one schema holds.
+fn compared(map: &Map<String, Value>) -> u64 {
+    let mut bytes = 0_usize;
+    for (key, member) in map {
+        let own = match (key.as_str(), member) {
+            ("const" | "enum", data) => data.to_string().len(),
+            ("required" | "dependentRequired" | "dependencies", names) => names.to_string().len(),
+            ("properties", Value::Object(members)) => members.keys().map(String::len).sum(),
+            _ => 0,
+        };
+        bytes = bytes.saturating_add(own);
     }
+    u64::try_from(bytes / BYTES_PER_LOOK).unwrap_or(u64::MAX)
 }

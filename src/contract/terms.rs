@@ -322,6 +322,8 @@ pub struct Terms {
     pub max_identical_calls: Option<u64>,
     /// Inferences of the run.
     pub max_inferences: u64,
+    /// Consecutive turns of which every call was refused for its name or its arguments.
+    pub max_invalid_turns: u32,
     /// How often the run may be resumed after a crash.
     pub max_resumes: u32,
     /// Tokens of the run: input, output and cache reads of every attempt.

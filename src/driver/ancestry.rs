@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 
 use super::DriverError;
 use crate::contract::{ExecutionContract, ProviderType};
-use crate::kernel::{ParentRun, RunStarted};
+use crate::kernel::{EntryKind, ParentRun, RunStarted};
 use crate::message::{Digest, RunId};
 use crate::replay::{BlobSource, Fork, ForkPoint};
 use crate::store::{StoreError, StoreReader};
@@ -95,7 +95,14 @@ fn point_of(reader: &mut StoreReader, from: &ParentRun) -> Result<Option<ForkPoi
     let Some(at) = entries.iter().find(|entry| entry.hash == from.head) else {
         return Ok(None);
     };
-    let mut fork = Fork::new(contract, from.run_id.clone(), at.seq);
+    let is_seal = at
+        .decode_action()
+        .is_ok_and(|action| action.kind == EntryKind::Seal);
+    let mut fork = if is_seal {
+        Fork::at_end(contract, from.run_id.clone())
+    } else {
+        Fork::new(contract, from.run_id.clone(), at.seq)
+    };
     let blobs = Blobs(&*reader);
     for entry in &entries {
         fork.take(entry, &blobs);

@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::bring_up::{Resumption, Start};
@@ -45,9 +47,9 @@ pub trait Observer: Send {
     }
 }
 
-/// A run that has ended.
+/// A run that has ended, or was suspended: then its machine has no outcome yet.
 pub struct Finished {
-    /// The machine in TERMINATE.
+    /// The machine in TERMINATE, or where it rests.
     pub run: Run,
     /// The name of the run.
     pub run_id: RunId,
@@ -61,7 +63,7 @@ pub struct Finished {
     pub elapsed_ms: u64,
 }
 
-/// Drives a prepared run to its end.
+/// Drives a prepared run to its end, or until it is suspended and nothing of it is in flight any more.
 ///
 /// # Errors
 /// [`DriverError::Store`] where the transcript cannot be written: then nothing was begun after the last durable entry.
@@ -119,6 +121,7 @@ pub async fn drive(
         backends,
         contract,
         counter,
+        grace,
         redactor,
         run_id,
         servers,
@@ -161,6 +164,7 @@ pub async fn drive(
     let clock = RunClock::starting_at(at_ms);
     let mut host = Host::new(
         backends,
+        grace,
         Tools {
             clock,
             queues: Arc::new(Queues::of(session.contract())),
@@ -179,7 +183,12 @@ pub async fn drive(
     }
     // A run that is cut off here keeps its lock until its tools are down.
     driven?;
-    lock.discard();
+    if session.run().is_some_and(|run| run.outcome().is_some()) {
+        lock.discard();
+    } else {
+        // Suspended: whoever resumes it takes the lock.
+        drop(lock);
+    }
     let entries = session.entries();
     let head = session.head().unwrap_or(Digest::ZERO);
     let run = session.into_run().ok_or(SessionError::NotStarted)?;
@@ -271,6 +280,9 @@ struct Host<'s> {
     cancel: CancellationToken,
     /// When the session wants to be woken.
     due_ms: Option<u64>,
+    grace: Duration,
+    /// When a suspended run is left, whatever is still in flight.
+    leaves_at: Option<Instant>,
     pieces: mpsc::Receiver<Input>,
     /// Ends the reading of one response.
     reading: BTreeMap<InferenceSeq, CancellationToken>,
@@ -286,6 +298,7 @@ struct Host<'s> {
 impl<'s> Host<'s> {
     fn new(
         backends: Vec<Arc<Backend>>,
+        grace: Duration,
         tools: Tools,
         recorder: Recorder<'s>,
         session: Session,
@@ -295,6 +308,8 @@ impl<'s> Host<'s> {
             backends,
             cancel: CancellationToken::new(),
             due_ms: None,
+            grace,
+            leaves_at: None,
             pieces,
             reading: BTreeMap::new(),
             recorder,
@@ -326,21 +341,29 @@ impl<'s> Host<'s> {
                 }
             }
             self.hand_in(next)?;
-            if self.done(observer).await? {
+            let left = self.leaves_at.is_some() && self.tasks.is_empty();
+            if self.done(observer).await? || left {
                 return Ok(());
             }
             next = loop {
                 tokio::select! {
                     biased;
                     wanted = control.recv(), if control_open => match wanted {
+                        // Asked twice, the run is left at once.
+                        Some(Control::Suspend) if self.leaves_at.is_some() => return Ok(()),
                         Some(wanted) => {
-                            if wanted == Control::Stop {
-                                self.tools.queues.stop();
+                            match wanted {
+                                Control::Stop => self.tools.queues.stop(),
+                                Control::Suspend => {
+                                    self.leaves_at = Instant::now().checked_add(self.grace);
+                                }
+                                _ => {}
                             }
                             break Input::Control(wanted).into();
                         }
                         None => control_open = false,
                     },
+                    () = sleep_until_then(self.leaves_at) => return Ok(()),
                     // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
                     () = sleep_until(&self.tools.clock, self.due_ms) => break Input::Timer.into(),
                     Some(piece) = self.pieces.recv() => break piece.into(),
@@ -467,6 +490,13 @@ const fn ended(input: &Input) -> Option<InferenceSeq> {
         | Input::Fault { inference, .. }
         | Input::Lost(LostEffect::Inference(inference)) => Some(*inference),
         _ => None,
+    }
+}
+
+async fn sleep_until_then(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -167,6 +167,33 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
     },
+    /// The author: the file of an ended run gives another contract by now.
+    #[error(
+        "continue run {run_id}: the file has changed: {pointer} is {given}, and the run was begun with {recorded}"
+    )]
+    ChangedContract {
+        /// The run.
+        run_id: RunId,
+        /// Where the two documents first differ.
+        pointer: String,
+        /// What the recorded contract says there.
+        recorded: String,
+        /// What the file says there.
+        given: String,
+    },
+    /// The author: the script of an ended run has changed.
+    #[error(
+        "continue run {run_id}: the script {} of provider `{provider}` has changed since the run was begun",
+        path.display()
+    )]
+    ChangedScript {
+        /// The file, resolved.
+        path: PathBuf,
+        /// The key under `providers`.
+        provider: String,
+        /// The run.
+        run_id: RunId,
+    },
     /// The operator: how far the scripts of a fork were played says only a run that is not there.
     #[error(
         "find how far the scripts of run {child} were played: its parent, run {parent}, is not in this store as it was"
@@ -236,6 +263,8 @@ impl DriverError {
                 | Self::DoesNotReplay { .. }
                 | Self::OtherContract { .. }
                 | Self::OtherScript { .. }
+                | Self::ChangedContract { .. }
+                | Self::ChangedScript { .. }
                 | Self::NoParent { .. }
                 | Self::OtherWorkspace { .. }
                 | Self::ServerDown { .. }

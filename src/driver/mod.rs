@@ -51,11 +51,12 @@ mod tests_time;
 mod tests_tokenizers;
 
 pub(crate) use ancestry::{answered_before, played_from_the_first};
-pub use bring_up::{Prepared, RunRequest, prepare};
 pub(crate) use bring_up::{
-    Preview, Reach, ReachedVariable, ServersToStart, embedded_model, prepare_fork, prepare_resume,
-    preview, preview_recorded, random_run_id, reopen,
+    Continuation, Preview, Reach, ReachedVariable, ServersToStart, embedded_model,
+    prepare_continuation, prepare_fork, prepare_resume, preview, preview_recorded, random_run_id,
+    reopen,
 };
+pub use bring_up::{Prepared, RunRequest, prepare};
 
 pub use drive::{Finished, Observer, drive};
 pub use environment::Environment;

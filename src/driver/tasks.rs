@@ -77,6 +77,11 @@ impl Tasks {
         })
     }
 
+    /// Whether no task is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.set.is_empty()
+    }
+
     /// Waits until every task has ended.
     pub(super) async fn all(&mut self) {
         while self.set.join_next().await.is_some() {}

@@ -205,26 +205,33 @@ async fn a_second_stop_is_an_abort() {
     assert_eq!(end, "INTERRUPTED (abort)");
 }
 
-#[tokio::test]
-async fn a_shutdown_ends_the_run_from_every_state() {
-    for state in [
-        State::Precheck,
-        State::Infer,
-        State::ValidateCalls,
-        State::Execute,
-        State::Observe,
-        State::Commit,
+/// What a run does after it was asked to be suspended: nothing of it is begun, and it is left where something is due.
+#[tokio::test(start_paused = true)]
+async fn a_suspended_run_is_left_from_every_state_and_issues_nothing() {
+    for (state, rests) in [
+        (State::Precheck, State::Infer),
+        (State::Infer, State::Execute),
+        (State::ValidateCalls, State::Infer),
+        (State::Execute, State::Infer),
+        (State::Observe, State::Infer),
+        (State::Commit, State::Infer),
     ] {
         let script = [call("read_file", r#"{"path":"LICENSE"}"#), HANGS.to_owned()];
-        let asked = Watcher::asking(state, &[Control::Shutdown]);
-        let (end, _) = ends(&script, &[], asked).await;
-        assert_eq!(end, "INTERRUPTED (shutdown)", "{state}");
+        let asked = Watcher::asking(state, &[Control::Suspend]);
+        let folder = tempfile::tempdir().expect("a folder");
+        let finished = run(folder.path(), &script, &[], asked).await;
+        assert!(finished.run.is_suspended(), "{state}");
+        assert_eq!(
+            (finished.run.outcome(), finished.run.state()),
+            (None, rests),
+            "{state}"
+        );
     }
     let script = [
         call("read_file", r#"{"path":"LICENSE"}"#),
         say("MIT OR Apache-2.0"),
     ];
-    let asked = Watcher::asking(State::Terminate, &[Control::Shutdown]);
+    let asked = Watcher::asking(State::Terminate, &[Control::Suspend]);
     let (end, _) = ends(&script, &[], asked).await;
     assert_eq!(end, "COMPLETED_WITH_TOOLS (final_message)", "it has ended");
 }

@@ -52,14 +52,32 @@ pub(super) enum Slot {
     Pending(CallSeq),
     /// Authorised, waits for a person.
     Awaiting(CallSeq),
+    /// Authorised and approved, or started once and lost; not started, since the run is suspended.
+    Approved(CallSeq),
     /// Started.
     Running(CallSeq),
+    /// Returned, and a summary of its result would be asked for, were the run not suspended.
+    Unsummarised {
+        call: CallSeq,
+        envelope: Box<ToolEnvelope>,
+    },
     /// Returned, and a summary of its result is waited for.
     Summarising {
         call: CallSeq,
         envelope: Box<ToolEnvelope>,
         inference: InferenceSeq,
     },
+}
+
+impl Settled {
+    /// A result that is shown as it is, cut where it is too large.
+    pub(super) const fn cut(call: CallSeq, envelope: Box<ToolEnvelope>) -> Self {
+        Self::Returned {
+            call,
+            envelope,
+            shown: Shown::Cut,
+        }
+    }
 }
 
 impl From<Settled> for Slot {
@@ -116,9 +134,12 @@ impl BatchCall<Slot> {
     const fn settled(&self) -> Option<&Settled> {
         match &self.slot {
             Slot::Settled(settled) => Some(settled),
-            Slot::Pending(_) | Slot::Awaiting(_) | Slot::Running(_) | Slot::Summarising { .. } => {
-                None
-            }
+            Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => None,
         }
     }
 }
@@ -166,7 +187,12 @@ impl Batch {
                 inference,
                 ..
             } => Some((*inference, envelope.as_ref())),
-            Slot::Settled(_) | Slot::Pending(_) | Slot::Awaiting(_) | Slot::Running(_) => None,
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Awaiting(_)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Unsummarised { .. } => None,
         })
     }
 
@@ -181,16 +207,19 @@ impl Batch {
     pub(super) fn awaited(&self) -> Option<CallOrder> {
         self.calls.iter().find_map(|one| match one.slot {
             Slot::Awaiting(call) => Some(one.order(call)),
-            Slot::Settled(_) | Slot::Pending(_) | Slot::Running(_) | Slot::Summarising { .. } => {
-                None
-            }
+            Slot::Settled(_)
+            | Slot::Pending(_)
+            | Slot::Approved(_)
+            | Slot::Running(_)
+            | Slot::Unsummarised { .. }
+            | Slot::Summarising { .. } => None,
         })
     }
 
-    pub(super) fn has_pending(&self) -> bool {
-        self.calls
-            .iter()
-            .any(|c| matches!(c.slot, Slot::Pending(_)))
+    /// Whether a person is asked about one of them.
+    pub(super) fn is_asking(&self) -> bool {
+        let asks = |call: &BatchCall<Slot>| matches!(call.slot, Slot::Awaiting(_));
+        self.calls.iter().any(asks)
     }
 
     pub(super) fn running_call(&mut self, call: CallSeq) -> Option<&mut BatchCall<Slot>> {
@@ -202,8 +231,18 @@ impl Batch {
     /// Answers everything that has not been started with `reason`.
     pub(super) fn start_no_more(&mut self, reason: &FailedReason) {
         for call in &mut self.calls {
-            if matches!(call.slot, Slot::Pending(_) | Slot::Awaiting(_)) {
-                call.slot = Settled::Answered(reason.clone()).into();
+            match &call.slot {
+                Slot::Pending(_) | Slot::Awaiting(_) | Slot::Approved(_) => {
+                    call.slot = Settled::Answered(reason.clone()).into();
+                }
+                Slot::Unsummarised {
+                    call: seq,
+                    envelope,
+                } => {
+                    let (seq, envelope) = (*seq, envelope.clone());
+                    call.slot = Settled::cut(seq, envelope).into();
+                }
+                Slot::Settled(_) | Slot::Running(_) | Slot::Summarising { .. } => {}
             }
         }
     }
@@ -257,13 +296,13 @@ impl Batch {
     pub(super) fn cut_short(&mut self) -> Ended {
         let end = |slot| match slot {
             Slot::Settled(settled) => settled,
-            Slot::Pending(_) | Slot::Awaiting(_) => FailedReason::NotStartedCutShort.into(),
+            Slot::Pending(_) | Slot::Awaiting(_) | Slot::Approved(_) => {
+                FailedReason::NotStartedCutShort.into()
+            }
             Slot::Running(_) => FailedReason::EffectUnknown.into(),
-            Slot::Summarising { call, envelope, .. } => Settled::Returned {
-                call,
-                envelope,
-                shown: Shown::Cut,
-            },
+            Slot::Unsummarised { call, envelope } | Slot::Summarising { call, envelope, .. } => {
+                Settled::cut(call, envelope)
+            }
         };
         let calls = self.calls.drain(..).map(|call| call.with(end));
         Ended {

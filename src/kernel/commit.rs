@@ -2,6 +2,7 @@
 
 use super::decision::{Decision, Ending, Next};
 use super::edges::FromCommit;
+use super::lineup::Lineup;
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::stage::Awaited;
@@ -23,7 +24,7 @@ impl Machine {
         self.context.flush();
         if let Verdict::Failed(failure) = &self.verdict {
             let failure = failure.clone();
-            self.turn.record(&failure, self.contract.attempt_targets());
+            self.turn.record(&failure);
         }
         let decision = self.decide();
         let carried = self.carry_out(decision, outbox);
@@ -55,14 +56,18 @@ impl Machine {
     }
 
     fn go_on_with(&mut self, next: Next, outbox: &mut Outbox) -> Awaited {
-        if matches!(self.verdict, Verdict::Failed(Failure::Rejected(_))) {
+        if matches!(self.verdict, Verdict::Failed(Failure::Rejected)) {
             self.counters.format_retries = self.counters.format_retries.saturating_add(1);
         }
         let wait = match next {
             Next::Again => None,
             Next::Retry => {
-                let wait = self.turn.take_wait(self.contract.attempt_targets());
-                self.turn.attempt = self.turn.attempt.saturating_add(1);
+                let lineup = Lineup {
+                    dropped: &self.dropped,
+                    targets: self.contract.attempt_targets(),
+                };
+                let wait = self.turn.take_wait(lineup);
+                self.turn.next_attempt(lineup);
                 wait
             }
             Next::Turn => {
@@ -77,10 +82,9 @@ impl Machine {
         match wait {
             Some(wait_ms) => {
                 let until_ms = exact_sum(self.at_ms, wait_ms);
-                outbox.wait(until_ms);
-                Awaited::Wait { until_ms }
+                self.begin_wait(until_ms, outbox)
             }
-            None => self.issue_inference(outbox),
+            None => self.issue_or_rest(outbox),
         }
     }
 
@@ -94,7 +98,8 @@ impl Machine {
     }
 
     fn begin_turn(&mut self) {
-        self.turn = Turn::begin(self.turn.number.saturating_add(1), self.run_ms());
+        let number = self.turn.number.saturating_add(1);
+        self.turn = Turn::begin(number, self.run_ms(), self.invalid_turns, self.lineup());
         self.counters.turns = self.counters.turns.saturating_add(1);
     }
 

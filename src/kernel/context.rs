@@ -1,6 +1,7 @@
 //! Context accounting (semantics §5; 000 §2): pure arithmetic on recorded token counts.
 
 use super::ContextAccount;
+use super::lineup::Lineup;
 use crate::contract::Terms;
 use crate::message::{MAX_EXACT, exact_sum};
 
@@ -56,12 +57,10 @@ pub(super) fn limit(terms: &Terms, target: usize) -> u64 {
         .saturating_sub(target.sampling.max_output_tokens)
 }
 
-/// The smallest limit of all targets: what a tool result is judged against.
-pub(super) fn smallest_limit(terms: &Terms) -> u64 {
-    (0..terms.attempt_targets())
-        .map(|target| limit(terms, target))
-        .min()
-        .unwrap_or(0)
+/// The target with the smallest limit, and that limit: what a tool result is judged against.
+pub(super) fn smallest(terms: &Terms, lineup: Lineup<'_>) -> (usize, u64) {
+    let limits = lineup.left().map(|target| (target, limit(terms, target)));
+    limits.min_by_key(|(_, fits)| *fits).unwrap_or((0, 0))
 }
 
 /// What the projection may not pass by the forced-synthesis ratio: floor(ratio × window).

@@ -11,7 +11,7 @@ impl Machine {
             Stage::Terminate(_) => return None,
             Stage::Infer(Awaited::Wait { until_ms }) => Some(*until_ms),
             Stage::Precheck
-            | Stage::Infer(Awaited::Inference(_))
+            | Stage::Infer(Awaited::Inference(_) | Awaited::Due { .. })
             | Stage::ValidateCalls(_)
             | Stage::Execute(_)
             | Stage::Observe(_)

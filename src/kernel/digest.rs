@@ -29,6 +29,9 @@ pub struct DecisionKey {
     verdict: Verdict,
     closing: Option<ClosingReason>,
     stop_requested: bool,
+    suspended: bool,
+    invalid_turns: u32,
+    dropped: BTreeSet<usize>,
     interrupted: Option<InterrupterKey>,
     context: ContextLedger,
     context_tripped: bool,
@@ -79,6 +82,7 @@ impl StageView<'_> {
             Self::Precheck => (1, 0),
             Self::Infer(Awaited::Inference(inference)) => (2, inference.0),
             Self::Infer(Awaited::Wait { until_ms }) => (3, until_ms),
+            Self::Infer(Awaited::Due { not_before_ms }) => (5, not_before_ms),
             Self::Execute(_) => (4, 0),
             Self::Observe(ended) if !ended.cut_short => (4, 0),
             Self::Observe(_) | Self::ValidateCalls | Self::Commit | Self::Terminate(_) => (0, 0),
@@ -97,10 +101,12 @@ impl Machine {
             closing: Option<ClosingReason>,
             context: (u64, u64, u64),
             counters: &'a Counters,
-            flags: [bool; 5],
+            dropped: &'a BTreeSet<usize>,
+            flags: [bool; 6],
             /// Rolls with every authorised call: which, in what order, by which exception.
             history: Digest,
             interrupted: Option<Interrupter>,
+            invalid_turns: u32,
             last_call: Option<&'a str>,
             notices: u64,
             outcome: Option<Outcome>,
@@ -120,8 +126,10 @@ impl Machine {
             closing: self.closing,
             context: (self.context.current, self.context.pending, self.context.new),
             counters: &self.counters,
+            dropped: &self.dropped,
             flags: [
                 self.stop_requested,
+                self.suspended,
                 self.context_tripped.is_some(),
                 self.inference_succeeded,
                 self.gate_open,
@@ -129,6 +137,7 @@ impl Machine {
             ],
             history: self.history.digest,
             interrupted: self.interrupted,
+            invalid_turns: self.invalid_turns,
             last_call: self.history.last.as_deref(),
             notices: self.notice_tokens(),
             outcome: at.outcome(),
@@ -165,6 +174,8 @@ fn slot_key(slot: &Slot) -> (u8, CallSeq, u64) {
         Slot::Pending(seq) => (1, *seq, 0),
         Slot::Awaiting(seq) => (2, *seq, 0),
         Slot::Running(seq) => (3, *seq, 0),
+        Slot::Approved(seq) => (17, *seq, 0),
+        Slot::Unsummarised { call, envelope } => (18, *call, envelope.tokens),
         Slot::Summarising {
             envelope,
             inference,
@@ -219,6 +230,7 @@ impl Run {
         // When a wait ends is time; that there is one is not.
         let phase = match at.phase_key() {
             (3, _) => (3, 0),
+            (5, until_ms) => (5, u64::from(until_ms > m.at_ms)),
             other => other,
         };
         DecisionKey {
@@ -238,6 +250,9 @@ impl Run {
             verdict: m.verdict.clone(),
             closing: m.closing,
             stop_requested: m.stop_requested,
+            suspended: m.suspended,
+            invalid_turns: m.invalid_turns,
+            dropped: m.dropped.clone(),
             interrupted: m.interrupted.map(|by| match by {
                 Interrupter::Abort => 0,
                 Interrupter::Shutdown => 1,

@@ -53,6 +53,9 @@ pub struct Action {
     pub conversation_digest: Digest,
     /// Counters after this entry.
     pub counters: Counters,
+    /// Targets that are not asked any more, on the entry that finds it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<DroppedTarget>,
     /// What was set going, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectRecord>,
@@ -221,6 +224,32 @@ pub struct ContextBlock {
     pub remaining: u64,
     /// `provider/model` of the target that it does not fit.
     pub target: String,
+}
+
+/// A target that the run asks no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DroppedTarget {
+    /// What would fit it, where the first request does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// What the first request needs, where it does not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub projected: Option<u64>,
+    /// Why.
+    pub reason: DropReason,
+    /// `provider/model` of the target.
+    pub target: String,
+}
+
+/// Why a target is dropped for the run (semantics §1, §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropReason {
+    /// The first request does not fit it.
+    FirstRequest,
+    /// The provider has no such model.
+    UnknownModel,
 }
 
 /// What a dropped result would have weighed, and what its stub weighs.

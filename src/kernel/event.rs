@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::texts::FINAL_INSTRUCTION;
+use super::texts::is_instruction;
 use crate::contract::ExecutionContract;
 use crate::message::{
     AgentMessage, CallSeq, Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault,
@@ -48,6 +48,8 @@ pub enum EventKind {
     ApprovalDenied(Approval),
     /// Raised by the session on resume, once for each issued effect without a result; and for an effect whose task panicked.
     EffectLost(LostEffect),
+    /// Raised by the session when its process is about to leave the run: nothing is issued until it is resumed.
+    Suspended,
     /// Raised by the session on resume, before any [`EventKind::EffectLost`].
     Resumed(Resumed),
 }
@@ -140,9 +142,18 @@ impl RunStarted {
             .iter()
             .filter(|message| message.role == Role::User)
             .map(|message| message.content.as_str())
-            .filter(|text| *text != FINAL_INSTRUCTION)
+            .filter(|text| !is_instruction(text))
             .collect();
         (!said.is_empty()).then(|| said.join("\n"))
+    }
+
+    /// What the run is to do, as the intent rules judge it (semantics §8): of a run under the contract of a parent the last message
+    /// of the user alone, else everything that the user said.
+    #[must_use]
+    pub(crate) fn judged_task(&self, contract: &ExecutionContract) -> Option<String> {
+        let last = self.messages.last();
+        let last = last.filter(|_| contract.parent_contract_hash.is_some());
+        Self::intent(last.map_or(&self.messages, std::slice::from_ref))
     }
 
     /// Counts a conversation again, but for what the model said: that was never estimated.

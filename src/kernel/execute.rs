@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::batch::{Batch, BatchCall, FailedEnd, Settled, Shown, Slot};
-use super::context::{account, schema_tokens, smallest_limit};
+use super::context::{account, schema_tokens, smallest, target_name};
 use super::edges::{FromExecute, Reply};
 use super::guard::{Guard, holds};
 use super::machine::{Machine, Verdict};
@@ -59,6 +59,10 @@ impl Machine {
                 if let Some(usage) = &failed.usage {
                     self.count_usage(failed.inference, usage);
                 }
+                let asked = self.asked.get(&failed.inference).copied();
+                if let Some(target) = asked.filter(|_| failed.fault.unknown_model) {
+                    self.drop_target(target, outbox);
+                }
                 self.go_on(batch, outbox, "no summary came")
             }
             EventKind::EffectLost(LostEffect::Inference(lost)) => {
@@ -73,6 +77,7 @@ impl Machine {
             | EventKind::StopRequested
             | EventKind::Interrupted(_)
             | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait)
+            | EventKind::Suspended
             | EventKind::Resumed(_) => Reply::Defer,
         }
     }
@@ -125,12 +130,15 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Slot {
         let schema = schema_tokens(&self.contract, self.closing.is_some());
-        let fits = smallest_limit(&self.contract);
+        let (smallest, fits) = smallest(&self.contract, self.lineup());
         let mut with_result = self.context;
         with_result.new = exact_sum(with_result.new, envelope.tokens);
         let envelope = Box::new(envelope.clone());
         if !holds(Guard::ResultFit, with_result.projected(schema) > fits) {
             self.context.new = with_result.new;
+            if self.suspended && self.summarises(&envelope) && holds(Guard::Suspended, true) {
+                return Slot::Unsummarised { call, envelope };
+            }
             return match self.summarise(call, &envelope, in_flight, outbox) {
                 Some(inference) => Slot::Summarising {
                     call,
@@ -144,7 +152,7 @@ impl Machine {
                 }),
             };
         }
-        let target = self.smallest_target();
+        let target = target_name(&self.contract, smallest);
         let judged = account(&with_result, schema, fits, Some(target.clone()));
         let replacement = estimate_tokens(&FailedReason::ContextExceeded.observation());
         let block = ContextBlock {
@@ -176,6 +184,7 @@ impl Machine {
         outbox: &mut Outbox,
     ) -> Reply<FromExecute> {
         let exceeded = self.head_decides();
+        let suspended = holds(Guard::Suspended, self.suspended);
         let Some(call) = asked_of(batch, approval) else {
             return Reply::Defer;
         };
@@ -183,6 +192,11 @@ impl Machine {
             call.slot = Settled::Answered(FailedReason::NotStartedCutShort).into();
             self.unpark();
             return self.go_on(batch, outbox, "approved, but a budget is exceeded");
+        }
+        if suspended {
+            call.slot = Slot::Approved(approval.call);
+            self.unpark();
+            return Reply::Stay("approved, and due when the run is resumed");
         }
         call.slot = Slot::Running(approval.call);
         self.unpark();
@@ -215,6 +229,10 @@ impl Machine {
         };
         let idempotent = self.contract.idempotent.contains(&call.invocation.name);
         if idempotent && !self.nothing_starts() {
+            if holds(Guard::Suspended, self.suspended) {
+                call.slot = Slot::Approved(lost);
+                return Reply::Stay("an idempotent call is due again");
+            }
             outbox.execute(call.order(lost));
             return Reply::Stay("an idempotent call is started again");
         }
@@ -223,7 +241,7 @@ impl Machine {
     }
 
     /// After something ended: wait for the rest, start what is next, or leave.
-    fn go_on(
+    pub(super) fn go_on(
         &mut self,
         batch: &mut Batch,
         outbox: &mut Outbox,
@@ -235,7 +253,7 @@ impl Machine {
             batch.start_no_more(&FailedReason::NotStartedStop);
         } else if self.context_tripped.is_some() {
             batch.start_no_more(&FailedReason::NotStartedContext);
-        } else if !batch.is_busy() && batch.has_pending() {
+        } else if !batch.is_busy() && !batch.is_asking() {
             self.start_next(batch, outbox);
         }
         match batch.settled() {
@@ -246,6 +264,9 @@ impl Machine {
 
     /// Starts the next call, or the next run of adjacent calls that the contract allows beside each other.
     pub(super) fn start_next(&mut self, batch: &mut Batch, outbox: &mut Outbox) {
+        if holds(Guard::Suspended, self.suspended) {
+            return;
+        }
         let terms = &self.contract;
         let parallel = |name: &str| {
             terms.parallel_tool_calls && terms.parallel_safe.iter().any(|safe| safe == name)
@@ -254,9 +275,11 @@ impl Machine {
         let mut group_is_parallel = false;
         let mut started = 0_usize;
         for call in &mut batch.calls {
-            let Slot::Pending(seq) = call.slot else {
+            let (Slot::Pending(seq) | Slot::Approved(seq)) = call.slot else {
                 continue;
             };
+            let asks = call.slot == Slot::Pending(seq);
+            let needs_approval = |name: &str| asks && needs_approval(name);
             let name = &call.invocation.name;
             if started > 0 && !(group_is_parallel && parallel(name) && !needs_approval(name)) {
                 break;
@@ -273,13 +296,6 @@ impl Machine {
             call.slot = Slot::Running(seq);
             outbox.execute(order);
         }
-    }
-
-    /// `provider/model` of the target whose limit is the smallest.
-    fn smallest_target(&self) -> String {
-        let targets = 0..self.contract.attempt_targets();
-        let smallest = targets.min_by_key(|target| super::context::limit(&self.contract, *target));
-        super::context::target_name(&self.contract, smallest.unwrap_or(0))
     }
 }
 

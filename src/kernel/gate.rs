@@ -5,7 +5,7 @@ use super::judge::Judgement;
 use super::machine::Machine;
 use crate::contract::{SessionTool, ToolPolicy};
 use crate::message::{
-    AgentMessage, Digest, ProtocolAdapterResult, ProviderFault, Withheld, is_blank,
+    AdapterStatus, AgentMessage, Digest, ProtocolAdapterResult, ProviderFault, Withheld, is_blank,
 };
 
 impl Machine {
@@ -82,11 +82,16 @@ impl Run {
     #[must_use]
     pub(crate) fn admit(&self, mut result: ProtocolAdapterResult) -> Admitted {
         let machine = self.storage();
+        // A message that is not taken opens nothing, whatever it asks for.
+        let taken = result.status != AdapterStatus::Recovered || !machine.contract.strict_mode;
         let opens = |message: &AgentMessage| match machine.judge(message) {
-            Judgement::Calls(answers) => answers.iter().any(Option::is_none),
-            Judgement::Violation(_) | Judgement::Rejected { .. } | Judgement::Limit(_) => false,
+            Judgement::Calls(answers) => taken && answers.iter().any(Option::is_none),
+            Judgement::Violation(_) | Judgement::Invalid(_) | Judgement::Limit(_) => false,
         };
         let gated = machine.gate_closed() && !result.canonical_message.as_ref().is_some_and(opens);
+        if gated {
+            result.excerpt = None;
+        }
         let held = gated.then(|| machine.hold_back(&mut result));
         let held = held.filter(|held| !held.text.is_empty());
         if let Some(held) = &held {
@@ -102,6 +107,13 @@ impl Run {
             result,
             withheld: held.map(|held| held.text),
         }
+    }
+
+    /// Whether the message of a verdict asks for a tool that is not the session's own.
+    #[must_use]
+    pub(crate) fn asks(&self, result: &ProtocolAdapterResult) -> bool {
+        let message = result.canonical_message.as_ref();
+        message.is_some_and(|message| !self.storage().units(message).is_empty())
     }
 
     /// Whether what arrived before this fault may hold text that is held back.

@@ -1,13 +1,14 @@
 //! INFER: rests until an inference has come back, or a wait before it has ended.
 
-use super::context::{account, limit, schema_tokens};
+use super::context::{account, limit, schema_tokens, target_name};
 use super::edges::{FromInfer, Reply};
 use super::machine::{Machine, Verdict};
 use super::outbox::Outbox;
 use super::stage::{Arrived, Awaited};
 use super::turn::Failure;
 use super::{
-    EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode, ToolExposure, XmlOffer,
+    DropReason, DroppedTarget, EventKind, InferRequest, InferenceFailed, LostEffect, OutcomeCode,
+    ToolExposure, XmlOffer,
 };
 use crate::contract::ToolTransport;
 use crate::message::{InferenceSeq, ProviderFaultClass, exact_sum};
@@ -38,7 +39,7 @@ impl Machine {
                 if failed.inference == awaited =>
             {
                 self.notices.clear();
-                self.fail_attempt(failed);
+                self.fail_attempt(failed, outbox);
                 Reply::Go(FromInfer::Commit)
             }
             (EventKind::EffectLost(LostEffect::Inference(lost)), Awaited::Inference(awaited))
@@ -48,7 +49,7 @@ impl Machine {
                 Reply::Go(FromInfer::Commit)
             }
             (EventKind::EffectLost(LostEffect::Wait), Awaited::Wait { until_ms }) => {
-                outbox.wait(until_ms);
+                *awaited = self.begin_wait(until_ms, outbox);
                 Reply::Stay("the wait goes on")
             }
             (EventKind::TimerFired, Awaited::Wait { until_ms })
@@ -56,13 +57,15 @@ impl Machine {
             {
                 // What came late during the wait may have used the budget up: then COMMIT judges.
                 if self.request_again_fits() {
-                    *awaited = self.issue_inference(outbox);
+                    *awaited = self.issue_or_rest(outbox);
                     return Reply::Stay("the wait is over");
                 }
                 self.verdict = Verdict::WaitEnded;
                 Reply::Go(FromInfer::Commit)
             }
-            (EventKind::StopRequested, Awaited::Wait { .. }) if !self.stop_requested => {
+            (EventKind::StopRequested, Awaited::Wait { .. } | Awaited::Due { .. })
+                if !self.stop_requested =>
+            {
                 self.stop_requested = true;
                 self.verdict = Verdict::WaitEnded;
                 Reply::Go(FromInfer::Commit)
@@ -71,7 +74,10 @@ impl Machine {
         }
     }
 
-    fn fail_attempt(&mut self, failed: &InferenceFailed) {
+    fn fail_attempt(&mut self, failed: &InferenceFailed, outbox: &mut Outbox) {
+        if failed.fault.unknown_model {
+            self.drop_target(self.turn.target(), outbox);
+        }
         if let Some(usage) = &failed.usage {
             self.count_usage(failed.inference, usage);
         }
@@ -88,13 +94,25 @@ impl Machine {
             | ProviderFaultClass::InvalidResponse) => Failure::Provider {
                 class,
                 retry_after_ms: failed.fault.retry_after_ms,
+                unknown_model: failed.fault.unknown_model,
             },
+        });
+    }
+
+    /// Asks a target that does not know its model no more.
+    pub(super) fn drop_target(&mut self, target: usize, outbox: &mut Outbox) {
+        self.dropped.insert(target);
+        outbox.dropped.push(DroppedTarget {
+            limit: None,
+            projected: None,
+            reason: DropReason::UnknownModel,
+            target: target_name(&self.contract, target),
         });
     }
 
     /// Sends the running attempt's request: counted when issued, its account recorded in the same entry.
     pub(super) fn issue_inference(&mut self, outbox: &mut Outbox) -> Awaited {
-        let target = self.turn.target(self.contract.attempt_targets());
+        let target = self.turn.target();
         let schema = schema_tokens(&self.contract, self.closing.is_some());
         let mut ledger = self.context;
         for notice in &self.notices {

@@ -6,6 +6,7 @@ use super::OutcomeCode;
 use super::guard::{Guard, holds};
 use super::history::{CycleTrace, identity};
 use super::machine::Machine;
+use super::nearest::nearest;
 use super::session::Unit;
 use super::texts::FailedReason;
 use crate::contract::ToolPolicy;
@@ -16,13 +17,9 @@ use crate::message::{AgentMessage, Digest, ToolInvocation};
 pub(super) enum Judgement {
     /// The contract is broken; nothing runs.
     Violation(OutcomeCode),
-    /// The whole message is rejected; nothing of it enters the conversation.
-    Rejected {
-        code: &'static str,
-        pointer: String,
-        /// The name that is unknown, or the rule that is broken: for people.
-        detail: String,
-    },
+    /// `strict_mode`, and a call is refused for its name or its arguments: nothing of the message runs. For each of the message's
+    /// units in order what it is answered.
+    Invalid(Vec<FailedReason>),
     /// A call limit would be passed; nothing runs.
     Limit(OutcomeCode),
     /// For each of the message's units in order: run it (none), or answer it with this.
@@ -44,31 +41,16 @@ impl Machine {
             let name = &unit.invocation.name;
             terms.tool(name).is_some() && !terms.allows(name)
         };
-        let outside = terms.strict_mode && holds(Guard::ToolNotAllowed, units.iter().any(outside));
+        let outside = terms.strict_mode && units.iter().any(outside);
+        if holds(Guard::ToolNotAllowed, outside) {
+            return Judgement::Violation(OutcomeCode::ToolNotAllowed);
+        }
         let answers: Vec<Option<FailedReason>> = units.iter().map(|u| self.fault_of(u)).collect();
-        if terms.strict_mode && !outside {
-            let rejected = units.iter().zip(&answers).find_map(|(unit, a)| match a {
-                // A changed tool stands in a pinned manifest: its call is refused, the message is not.
-                Some(FailedReason::NotFound { name }) if terms.tool(name).is_none() => {
-                    let shown = name.chars().take(100).collect();
-                    Some(("TOOL_NOT_FOUND", unit.name_at.clone(), shown))
-                }
-                Some(FailedReason::Invalid { pointer, rule }) => Some((
-                    "TOOL_VALIDATION_ERROR",
-                    format!("{}{pointer}", unit.arguments_at),
-                    rule.clone(),
-                )),
-                _ => None,
-            });
-            if let Some((code, pointer, detail)) = rejected
-                && holds(Guard::StrictRejects, true)
-            {
-                return Judgement::Rejected {
-                    code,
-                    pointer,
-                    detail,
-                };
-            }
+        let invalid = answers.iter().flatten().any(FailedReason::is_invalid);
+        if holds(Guard::StrictRefuses, terms.strict_mode && invalid) {
+            let reason =
+                |answer: Option<FailedReason>| answer.unwrap_or(FailedReason::NotStartedInvalid);
+            return Judgement::Invalid(answers.into_iter().map(reason).collect());
         }
         let answers = self.drop_excess(answers);
         let runnable = || {
@@ -79,9 +61,6 @@ impl Machine {
         };
         if let Some(code) = self.limit_passed(runnable()) {
             return Judgement::Limit(code);
-        }
-        if outside {
-            return Judgement::Violation(OutcomeCode::ToolNotAllowed);
         }
         if holds(Guard::CycleForbidden, self.cycle_in(runnable())) {
             return Judgement::Violation(OutcomeCode::CycleForbidden);
@@ -101,13 +80,14 @@ impl Machine {
             return Some(FailedReason::NotAllowed { name });
         }
         if self.contract.tool(&name).is_none() {
-            return Some(FailedReason::NotFound { name });
+            let nearest = self.nearest_to(&name);
+            return Some(FailedReason::NotFound { name, nearest });
         }
         if !self.contract.allows(&name) {
             return Some(FailedReason::NotAllowed { name });
         }
         if self.tools_changed.contains(&name) {
-            return Some(FailedReason::NotFound { name });
+            return Some(FailedReason::ToolChanged);
         }
         if holds(Guard::UnreadableCall, call.fault.is_some()) {
             return Some(FailedReason::NotJson);
@@ -119,6 +99,16 @@ impl Machine {
                 pointer: fault.pointer,
                 rule: fault.rule,
             })
+    }
+
+    /// The names that requests offer and that are nearest to one that is in no manifest.
+    fn nearest_to(&self, name: &str) -> Vec<String> {
+        let offered = self.contract.offered_tools(false);
+        let offered = offered.map(|tool| tool.name.as_str());
+        nearest(
+            name,
+            offered.filter(|one| !self.tools_changed.contains(*one)),
+        )
     }
 
     /// Of the calls that could run, the first `max_tool_calls_per_turn` do.

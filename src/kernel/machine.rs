@@ -12,6 +12,7 @@ use super::conversation::Conversation;
 use super::edges::{FromExecute, FromInfer, FromPrecheck, Reply};
 use super::guard::{Guard, holds};
 use super::history::CallHistory;
+use super::lineup::Lineup;
 use super::outbox::Outbox;
 use super::proof::Proof;
 use super::report::Report;
@@ -19,7 +20,6 @@ use super::stage::{Resting, Stage, StageView};
 use super::turn::{Failure, Turn};
 use super::{
     Check, ClosingReason, ContextBlock, Counters, Event, EventKind, Interrupter, OutcomeCode,
-    Resumed,
 };
 use crate::contract::{ExecutionContract, ToolPolicy, Validators};
 use crate::message::{AgentMessage, Digest, InferenceSeq, Usage, exact_sum};
@@ -51,6 +51,10 @@ pub(super) enum Verdict {
 
 /// Everything a run is besides its state. Changed by handlers only.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own that semantics names"
+)]
 pub(super) struct Machine {
     pub(super) contract: Arc<ExecutionContract>,
     pub(super) validators: Arc<Validators>,
@@ -66,6 +70,12 @@ pub(super) struct Machine {
     /// The target of each request that was issued: what its answer costs goes by it, also where it comes late.
     pub(super) asked: BTreeMap<InferenceSeq, usize>,
     pub(super) verdict: Verdict,
+    /// Turns in a row of which no call was authorised and one at least was refused for its name or its arguments.
+    pub(super) invalid_turns: u32,
+    /// Targets that are not asked any more: the first request does not fit them, or they do not know their model.
+    pub(super) dropped: BTreeSet<usize>,
+    /// Set while nothing may be issued, since the process is about to leave.
+    pub(super) suspended: bool,
     pub(super) notices: Vec<AgentMessage>,
     pub(super) closing: Option<ClosingReason>,
     pub(super) stop_requested: bool,
@@ -163,6 +173,14 @@ impl Machine {
         self.contract.tool_policy == ToolPolicy::Required && self.proof.is_none()
     }
 
+    /// The targets that may be asked.
+    pub(super) fn lineup(&self) -> Lineup<'_> {
+        Lineup {
+            dropped: &self.dropped,
+            targets: self.contract.attempt_targets(),
+        }
+    }
+
     /// Counts reported usage: of every attempt, failed, lost and late ones too.
     pub(super) fn count_usage(&mut self, inference: InferenceSeq, usage: &Usage) {
         let target = self.asked.get(&inference).copied();
@@ -181,7 +199,11 @@ impl Machine {
     }
 
     /// Gives up what is in flight and takes the state's way out: to COMMIT or, from PRECHECK, to the end.
-    fn abandon(&mut self, resting: &mut Resting<'_>, outbox: &mut Outbox) -> Handled<Stage> {
+    pub(super) fn abandon(
+        &mut self,
+        resting: &mut Resting<'_>,
+        outbox: &mut Outbox,
+    ) -> Handled<Stage> {
         outbox.cancel();
         Handled::Transition(match resting {
             Resting::Precheck => FromPrecheck::Terminate(self.end_precheck_early(outbox)).into(),
@@ -217,6 +239,11 @@ impl Machine {
             EventKind::TimerFired if self.total_exceeded() || self.step_exceeded() => {
                 self.abandon(resting, outbox)
             }
+            EventKind::Suspended if !self.suspended => {
+                self.suspended = true;
+                outbox.note(self, resting.view(), "suspended");
+                Handled::Handled
+            }
             EventKind::Resumed(resumed) => self.resume(resting, resumed, outbox),
             EventKind::RunStarted(_)
             | EventKind::Probed(_)
@@ -226,35 +253,9 @@ impl Machine {
             | EventKind::TimerFired
             | EventKind::ApprovalGiven(_)
             | EventKind::ApprovalDenied(_)
-            | EventKind::EffectLost(_) => Handled::Super,
+            | EventKind::EffectLost(_)
+            | EventKind::Suspended => Handled::Super,
         }
-    }
-
-    fn resume(
-        &mut self,
-        resting: &mut Resting<'_>,
-        resumed: &Resumed,
-        outbox: &mut Outbox,
-    ) -> Handled<Stage> {
-        self.counters.resumes = self.counters.resumes.saturating_add(1);
-        self.tools_changed
-            .extend(resumed.tools_changed.iter().cloned());
-        if holds(
-            Guard::ContractMutated,
-            resumed.contract_hash != self.contract.contract_hash(),
-        ) {
-            self.verdict = Verdict::Violation(OutcomeCode::ContractMutated);
-            return self.abandon(resting, outbox);
-        }
-        if holds(
-            Guard::MaxResumes,
-            self.counters.resumes > self.contract.max_resumes,
-        ) {
-            self.interrupted = Some(Interrupter::Shutdown);
-            return self.abandon(resting, outbox);
-        }
-        outbox.note(self, resting.view(), "resumed");
-        Handled::Handled
     }
 
     pub(super) fn unpark(&mut self) {
@@ -285,6 +286,7 @@ impl Machine {
             | EventKind::ApprovalGiven(_)
             | EventKind::ApprovalDenied(_)
             | EventKind::EffectLost(_)
+            | EventKind::Suspended
             | EventKind::Resumed(_) => {}
         }
         outbox.write_ignored(self, view);
@@ -382,7 +384,7 @@ impl blocking::State<Machine> for Stage {
     fn superstate(&mut self) -> Option<Region<'_>> {
         Some(match self {
             Self::Precheck => Region::Live(Resting::Precheck),
-            Self::Infer(awaited) => Region::Live(Resting::Infer(*awaited)),
+            Self::Infer(awaited) => Region::Live(Resting::Infer(awaited)),
             Self::Execute(batch) => Region::Live(Resting::Execute(batch)),
             Self::ValidateCalls(_) | Self::Observe(_) | Self::Commit | Self::Terminate(_) => {
                 Region::Root(self.view())

@@ -28,13 +28,16 @@ mod effect;
 mod entry;
 mod event;
 mod execute;
+mod first_request;
 mod fold;
 mod gate;
 mod guard;
 mod history;
 mod infer;
 mod judge;
+mod lineup;
 mod machine;
+mod nearest;
 mod observe;
 mod outbox;
 mod outcome;
@@ -49,6 +52,7 @@ mod session;
 mod stage;
 mod state;
 mod summary;
+mod suspend;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -86,8 +90,8 @@ pub(crate) use edges::EDGES;
 pub use effect::{CallOrder, Effect, InferRequest, ToolExposure};
 pub(crate) use effect::{SummaryRequest, XmlOffer};
 pub(crate) use entry::{
-    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock,
-    DroppedResult, EntryKind, PolicyRecord, ReportRecord, ReportSource,
+    Action, BlockReason, Check, CheckName, ClosingReason, ContextAccount, ContextBlock, DropReason,
+    DroppedResult, DroppedTarget, EntryKind, PolicyRecord, ReportRecord, ReportSource,
 };
 pub use entry::{Counters, EffectRecord, EntryDraft};
 pub use event::{
@@ -105,3 +109,4 @@ pub use outcome::{AgentOutcome, Outcome, OutcomeCode};
 pub(crate) use predicate::{Predicate, PredicateName};
 pub use run::Run;
 pub(crate) use state::State;
+pub(crate) use texts::is_instruction;

@@ -42,7 +42,7 @@ impl Machine {
                 Settled::Returned {
                     envelope, shown, ..
                 } => self.returned(&envelope, shown),
-                Settled::Failed { end, .. } => counted(failed(end, &name).observation()),
+                Settled::Failed { end, .. } => counted(failed(end).observation()),
             };
             let seen = Seen {
                 observed,
@@ -290,13 +290,11 @@ fn counted(text: String) -> (String, Counted) {
     (text, Counted::Now(tokens))
 }
 
-fn failed(end: FailedEnd, name: &str) -> FailedReason {
+const fn failed(end: FailedEnd) -> FailedReason {
     match end {
         FailedEnd::Malformed | FailedEnd::Cancelled => FailedReason::EffectUnknown,
         FailedEnd::TimedOut => FailedReason::Timeout,
         FailedEnd::ConnectionLost => FailedReason::ConnectionLost,
-        FailedEnd::ToolChanged => FailedReason::NotFound {
-            name: name.to_owned(),
-        },
+        FailedEnd::ToolChanged => FailedReason::ToolChanged,
     }
 }

@@ -2,8 +2,9 @@
 //! sealed by the transition hook.
 
 use super::{
-    CallOrder, Check, ContextAccount, ContextBlock, Effect, EffectRecord, EntryDraft, Event,
-    InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord, SummaryRequest, ToolExposure,
+    CallOrder, Check, ContextAccount, ContextBlock, DroppedTarget, Effect, EffectRecord,
+    EntryDraft, Event, InferRequest, Outcome, PolicyRecord, Predicate, ReportRecord,
+    SummaryRequest, ToolExposure,
 };
 use crate::message::Digest;
 
@@ -18,6 +19,7 @@ pub(super) struct Outbox {
     pub(super) predicate: Option<Predicate>,
     pub(super) blocked: Option<ContextBlock>,
     pub(super) context: Option<ContextAccount>,
+    pub(super) dropped: Vec<DroppedTarget>,
     pub(super) note: Option<String>,
     pub(super) report: Option<ReportRecord>,
 }

@@ -3,6 +3,7 @@
 use super::commit::Carried;
 use super::decision::{Decision, Ending};
 use super::edges::{FromPrecheck, Reply};
+use super::guard::{Guard, holds};
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::{
@@ -17,7 +18,12 @@ use crate::message::{AgentMessage, Role};
 
 impl Machine {
     /// The checks that need no probe, in their order.
-    pub(super) fn static_checks(&self, inputs: &RunStarted) -> Vec<Check> {
+    /// `too_large` says why the first request fits no target, where it fits none.
+    pub(super) fn static_checks(
+        &self,
+        inputs: &RunStarted,
+        too_large: Option<String>,
+    ) -> Vec<Check> {
         let contract = &self.contract;
         let mut structure = structure_faults(contract);
         structure.extend(opening_fault(&contract.system, &inputs.messages));
@@ -30,7 +36,7 @@ impl Machine {
         let tools = tool_faults_with(contract, &self.validators);
         let mut profile = profile_faults(contract);
         profile.extend(inputs.tokenizer_fault.clone());
-        let context = context_feasible(contract);
+        let context = context_feasible(contract).err().or(too_large);
         vec![
             check(CheckName::Structure, structure.is_empty(), || {
                 structure.join("; ")
@@ -71,8 +77,8 @@ impl Machine {
             check(CheckName::Profile, profile.is_empty(), || {
                 profile.join("; ")
             }),
-            check(CheckName::Context, context.is_ok(), || {
-                context.clone().err().unwrap_or_default()
+            check(CheckName::Context, context.is_none(), || {
+                context.clone().unwrap_or_default()
             }),
         ]
     }
@@ -85,6 +91,9 @@ impl Machine {
     ) -> Reply<FromPrecheck> {
         match event {
             EventKind::Probed(probed) => self.judge_precheck(probed, outbox),
+            EventKind::EffectLost(LostEffect::Probe) if holds(Guard::Suspended, self.suspended) => {
+                Reply::Stay("the probe is due")
+            }
             EventKind::EffectLost(LostEffect::Probe) => {
                 outbox.probe();
                 Reply::Stay("the probe is repeated")
@@ -99,13 +108,14 @@ impl Machine {
             | EventKind::ApprovalGiven(_)
             | EventKind::ApprovalDenied(_)
             | EventKind::EffectLost(_)
+            | EventKind::Suspended
             | EventKind::Resumed(_) => Reply::Defer,
         }
     }
 
     fn judge_precheck(&mut self, probed: &Probed, outbox: &mut Outbox) -> Reply<FromPrecheck> {
-        let asked = self.contract.attempt_targets();
-        let responsive = probed.targets.iter().take(asked).any(|t| t.responsive);
+        let answers = |target: usize| probed.targets.get(target).is_some_and(|t| t.responsive);
+        let responsive = self.lineup().left().any(answers);
         let details: Vec<&str> = probed.targets.iter().map(|t| t.detail.as_str()).collect();
         let mut checks = std::mem::take(&mut self.checks);
         checks.push(Check {
@@ -129,6 +139,7 @@ impl Machine {
             (None, _) => None,
         };
         outbox.checks = checks;
+        outbox.dropped = self.dropped_by_size();
         let decision = ended.map_or_else(|| self.decide_first(), Decision::End);
         Reply::Go(match self.carry_out(decision, outbox) {
             Carried::On(awaited) => FromPrecheck::Infer(awaited),

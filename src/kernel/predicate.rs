@@ -36,6 +36,10 @@ pub enum PredicateName {
     MalformedEnvelope,
     /// The provider's fault allows no retry.
     FatalProviderFault,
+    /// So many turns in a row asked for tools by names or with arguments that are refused.
+    InvalidTurns,
+    /// No target is left that knows its model.
+    NoTargetLeft,
     /// A rejection, and no format retry left.
     FormatRetriesExhausted,
     /// Every target of the turn refused, or its attempts were used up by refusals.
@@ -78,6 +82,8 @@ impl PredicateName {
             Self::MalformedEnvelope => "malformed tool envelope",
             Self::FatalProviderFault => "fatal provider fault",
             Self::FormatRetriesExhausted => "rejected, no format retry left",
+            Self::InvalidTurns => "too many turns in a row with refused calls only",
+            Self::NoTargetLeft => "no target is left that knows its model",
             Self::Refused => "refused by every target asked",
             Self::AttemptsExhausted => "attempts of the turn used up",
             Self::FinalReportFailed => "the final report failed",

@@ -4,9 +4,10 @@
 use super::context::{limit, ratio_threshold, schema_tokens, target_name};
 use super::decision::{Decision, Ending, Next};
 use super::guard::{Guard, holds};
+use super::lineup::position;
 use super::machine::{Machine, Verdict};
 use super::proof::{required_success, unproven_success};
-use super::turn::{Failure, Rejection, target_of};
+use super::turn::Failure;
 use super::{
     AgentOutcome, BlockReason, ClosingReason, ContextBlock, Interrupter, Outcome, OutcomeCode,
     Predicate, PredicateName,
@@ -107,6 +108,17 @@ impl Machine {
                 );
             }
             Verdict::Failed(failure) => failure,
+            _ if holds(
+                Guard::InvalidTurns,
+                self.invalid_turns >= self.contract.max_invalid_turns,
+            ) =>
+            {
+                return end(
+                    PredicateName::InvalidTurns,
+                    AgentOutcome::FailedValidation,
+                    OutcomeCode::Arguments,
+                );
+            }
             Verdict::None
             | Verdict::Advanced
             | Verdict::ReportFailed
@@ -126,20 +138,28 @@ impl Machine {
             };
             return end(PredicateName::FatalProviderFault, class, code);
         }
-        if let Failure::Rejected(kind) = failure
+        if *failure == Failure::Rejected
             && holds(
                 Guard::FormatRetries,
                 self.counters.format_retries >= self.contract.max_format_retries,
             )
         {
-            let (class, code) = match kind {
-                Rejection::Structural => (
-                    AgentOutcome::FailedProtocolMalformed,
-                    OutcomeCode::FormatRetriesExhausted,
-                ),
-                Rejection::Arguments => (AgentOutcome::FailedValidation, OutcomeCode::Arguments),
+            return end(
+                PredicateName::FormatRetriesExhausted,
+                AgentOutcome::FailedProtocolMalformed,
+                OutcomeCode::FormatRetriesExhausted,
+            );
+        }
+        if holds(Guard::NoTargetLeft, self.lineup().left().next().is_none()) {
+            let (class, code) = if self.inference_succeeded {
+                (
+                    AgentOutcome::FailedBudgetExhausted,
+                    OutcomeCode::AttemptsExhausted,
+                )
+            } else {
+                (AgentOutcome::FailedPreflight, OutcomeCode::ModelUnavailable)
             };
-            return end(PredicateName::FormatRetriesExhausted, class, code);
+            return end(PredicateName::NoTargetLeft, class, code);
         }
         let overflowed = is_overflow(failure) && self.closing.is_some();
         if overflowed {
@@ -151,9 +171,7 @@ impl Machine {
         }
         let used_up = self.attempts_used_up();
         if let Failure::Refused(code) = failure {
-            let refused = self
-                .turn
-                .every_target_refused(self.contract.attempt_targets())
+            let refused = self.turn.every_target_refused(self.lineup())
                 || (used_up && self.turn.only_refusals());
             if holds(Guard::Refused, refused) {
                 return end(
@@ -181,7 +199,7 @@ impl Machine {
             );
         }
         // A format retry that is left is spent in the next turn, whatever the policy.
-        let retry_left = matches!(failure, Failure::Rejected(_));
+        let retry_left = *failure == Failure::Rejected;
         if holds(
             Guard::RequiredAttempts,
             self.required_unproven() && !retry_left,
@@ -354,7 +372,6 @@ impl Machine {
             return self.context_tripped.clone();
         }
         let terms = &self.contract;
-        let targets = terms.attempt_targets();
         let projected = self.projected(wish);
         let block = |reason, limit: u64, target| ContextBlock {
             dropped: None,
@@ -367,7 +384,7 @@ impl Machine {
         let next = self.next_target(wish);
         let (fits, threshold) = (limit(terms, next), ratio_threshold(terms));
         if matches!(&self.verdict, Verdict::Failed(failure) if is_overflow(failure)) {
-            let asked = self.turn.target(targets);
+            let asked = self.turn.target();
             let reason = BlockReason::ProviderOverflow;
             Some(block(reason, limit(terms, asked), asked))
         } else if holds(Guard::ContextFit, projected > fits) {
@@ -435,12 +452,12 @@ impl Machine {
     }
 
     pub(super) fn next_target(&self, next: Next) -> usize {
-        let attempt = match next {
-            Next::Again => self.turn.attempt,
-            Next::Retry => self.turn.attempt.saturating_add(1),
-            Next::Turn | Next::Closing(_) => 1,
-        };
-        target_of(attempt, self.contract.attempt_targets())
+        let lineup = self.lineup();
+        match next {
+            Next::Again => self.turn.target(),
+            Next::Retry => self.turn.next_target(lineup),
+            Next::Turn | Next::Closing(_) => lineup.at(position(self.invalid_turns, 1)),
+        }
     }
 }
 
@@ -455,7 +472,7 @@ const fn fatal_code(failure: &Failure) -> Option<OutcomeCode> {
             ..
         } => Some(OutcomeCode::ProviderQuota),
         Failure::Provider { .. }
-        | Failure::Rejected(_)
+        | Failure::Rejected
         | Failure::Blank
         | Failure::Cut
         | Failure::Refused(_)

@@ -43,7 +43,7 @@ impl Outbox {
         to: StageView<'_>,
         length: Option<u64>,
     ) {
-        let target_index = machine.turn.target(machine.contract.attempt_targets());
+        let target_index = machine.turn.target();
         let target = machine.contract.targets.get(target_index);
         let action = Action {
             adapter_version: target.map_or_else(String::new, |t| t.adapter_version.clone()),
@@ -54,6 +54,7 @@ impl Outbox {
             context: self.context.take(),
             conversation_digest: machine.conversation.digest(),
             counters: machine.counters,
+            dropped: std::mem::take(&mut self.dropped),
             effects: std::mem::take(&mut self.records),
             from,
             kind,

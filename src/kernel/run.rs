@@ -49,6 +49,9 @@ impl Run {
             turn: Turn::none(),
             asked: BTreeMap::new(),
             verdict: Verdict::None,
+            invalid_turns: 0,
+            dropped: BTreeSet::new(),
+            suspended: false,
             notices: Vec::new(),
             closing: None,
             stop_requested: false,
@@ -65,11 +68,12 @@ impl Run {
             parked_ms: 0,
             parked_since: None,
         };
-        machine.checks = machine.static_checks(&started);
         for message in &started.messages {
             machine.append_pending(message.clone());
         }
         machine.context.flush();
+        let fits = machine.judge_first_request(&started.messages);
+        machine.checks = machine.static_checks(&started, fits.err());
         let event = Event {
             at_ms: 0,
             event: EventKind::RunStarted(Box::new(started)),
@@ -117,6 +121,8 @@ impl Run {
             Stage::Precheck => vec![LostEffect::Probe],
             Stage::Infer(Awaited::Inference(awaited)) => vec![LostEffect::Inference(*awaited)],
             Stage::Infer(Awaited::Wait { .. }) => vec![LostEffect::Wait],
+            // Nothing was issued that could be lost.
+            Stage::Infer(Awaited::Due { .. }) => Vec::new(),
             Stage::Execute(batch) => {
                 let calls = batch.running_calls().map(LostEffect::Call);
                 let summaries = batch.summaries().map(LostEffect::Inference);
@@ -140,6 +146,12 @@ impl Run {
             | Stage::Commit
             | Stage::Terminate(_) => None,
         }
+    }
+
+    /// Whether nothing is issued until the run is resumed.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.storage().suspended
     }
 
     /// The state the machine is in.

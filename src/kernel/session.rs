@@ -22,13 +22,9 @@ const PROGRESS_CHARS: usize = 200;
 /// One call of a message that is judged and may run: a call of its own, or one inside a container.
 #[derive(Clone, Debug)]
 pub(super) struct Unit<'m> {
-    /// Where its arguments stand in the message.
-    pub(super) arguments_at: String,
     /// Which call of the message it is, or stands in.
     pub(super) call: usize,
     pub(super) invocation: Cow<'m, ToolInvocation>,
-    /// Where its name stands in the message.
-    pub(super) name_at: String,
     /// What the model calls it, where it stands in a container.
     pub(super) part: Option<String>,
     /// What is wrong with the container that it is.
@@ -61,10 +57,8 @@ impl Machine {
         let mut units = Vec::with_capacity(message.tool_calls.len());
         for (call, invocation) in message.tool_calls.iter().enumerate() {
             let whole = Unit {
-                arguments_at: format!("/tool_calls/{call}/arguments"),
                 call,
                 invocation: Cow::Borrowed(invocation),
-                name_at: format!("/tool_calls/{call}/name"),
                 part: None,
                 refused: None,
             };
@@ -99,12 +93,10 @@ impl Machine {
         let given: BatchArguments<'_> = serde_json::from_str(container.arguments.as_str())
             .map_err(|_| invalid(String::new(), "the calls cannot be read".to_owned()))?;
         let part = |(n, part): (usize, BatchPart<'_>)| {
-            let at = format!("/tool_calls/{call}/arguments/calls/{n}");
             let arguments = ObjectText::parse(part.arguments.get())
                 .map_err(|fault| invalid(format!("/calls/{n}/arguments"), fault.to_string()))?;
             let number = n + 1;
             Ok(Unit {
-                arguments_at: format!("{at}/arguments"),
                 call,
                 invocation: Cow::Owned(ToolInvocation {
                     arguments,
@@ -114,7 +106,6 @@ impl Machine {
                     raw_payload: None,
                     source_model: container.source_model.clone(),
                 }),
-                name_at: format!("{at}/tool"),
                 part: Some(part.id.unwrap_or_else(|| number.to_string())),
                 refused: None,
             })

@@ -8,7 +8,13 @@ use crate::message::{InferenceSeq, ProtocolAdapterResult, Usage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Awaited {
     Inference(InferenceSeq),
-    Wait { until_ms: u64 },
+    Wait {
+        until_ms: u64,
+    },
+    /// Nothing: the run is suspended, and a request is due, or a wait before it that ends then.
+    Due {
+        not_before_ms: u64,
+    },
 }
 
 /// The response that INFER hands to VALIDATE_CALLS.
@@ -47,7 +53,7 @@ pub(super) enum StageView<'s> {
 /// A state in which the machine waits for an event, and which it leaves when the run has to end.
 pub(super) enum Resting<'s> {
     Precheck,
-    Infer(Awaited),
+    Infer(&'s mut Awaited),
     Execute(&'s mut Batch),
 }
 
@@ -100,7 +106,7 @@ impl Resting<'_> {
     pub(super) const fn view(&self) -> StageView<'_> {
         match self {
             Self::Precheck => StageView::Precheck,
-            Self::Infer(awaited) => StageView::Infer(*awaited),
+            Self::Infer(awaited) => StageView::Infer(**awaited),
             Self::Execute(batch) => StageView::Execute(batch),
         }
     }

@@ -29,7 +29,7 @@ impl Machine {
     ) -> Option<InferenceSeq> {
         let terms = &self.contract;
         let (target, full) = (terms.summarizer()?, envelope.full?);
-        if envelope.status != EnvelopeStatus::Ok || self.nothing_starts() {
+        if !self.summarises(envelope) {
             return None;
         }
         let (room_bytes, expected_tokens) = self.room_and_prompt(envelope);
@@ -60,6 +60,15 @@ impl Machine {
             tool: envelope.tool.clone(),
         });
         Some(inference)
+    }
+
+    /// Whether a model is to tell this result, where the budgets allow it.
+    pub(super) fn summarises(&self, envelope: &ToolEnvelope) -> bool {
+        let target = self.contract.summarizer();
+        target.is_some_and(|target| !self.dropped.contains(&target))
+            && envelope.full.is_some()
+            && envelope.status == EnvelopeStatus::Ok
+            && !self.nothing_starts()
     }
 
     /// The tokens of the prompts that ask for the summaries that are waited for.

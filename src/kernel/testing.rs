@@ -67,6 +67,7 @@ pub(super) fn terms(policy: ToolPolicy) -> Terms {
         max_format_retries: 1,
         max_identical_calls: None,
         max_inferences: 31,
+        max_invalid_turns: 3,
         max_resumes: 8,
         max_tokens_consumed: BigCount(1_000_000),
         max_tool_calls_per_turn: 10,
@@ -392,6 +393,7 @@ pub(super) fn native(message: AgentMessage) -> ProtocolAdapterResult {
     ProtocolAdapterResult {
         adapter_version: "openai-chat/1".to_owned(),
         canonical_message: Some(message),
+        excerpt: None,
         failure_code: None,
         pointer: None,
         raw_hash: Digest::ZERO,

@@ -41,6 +41,9 @@ pub(super) enum Said {
     RecoveredText,
     RecoveredRead,
     Breached,
+    BreachedUnknown,
+    ReportUnknown,
+    ProgressUnknown,
     Report,
     ReportBad,
     ReportCut,
@@ -78,6 +81,13 @@ pub(super) enum When {
     PastTotal,
 }
 
+/// What a path may hold only so many of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ration {
+    Stale,
+    Suspended,
+}
+
 /// One letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Letter {
@@ -106,6 +116,8 @@ pub(super) enum Letter {
     Stop,
     Interrupt(Interrupter),
     Timer(When),
+    FailsUnknown,
+    Suspended,
     Resumed,
     ResumedOther,
     ResumedWithout,
@@ -181,7 +193,18 @@ fn says(said: Said) -> ProtocolAdapterResult {
             content: "I read.".to_owned(),
             ..calls(&["read"])
         }),
-        Said::Unknown => native(calls(&["fly"])),
+        Said::Unknown | Said::BreachedUnknown => native(calls(&["fly"])),
+        Said::ReportUnknown => native(AgentMessage {
+            tool_calls: vec![call("f", FINAL_REPORT, REPORT), call("c1", "fly", "{}")],
+            ..text("")
+        }),
+        Said::ProgressUnknown => native(AgentMessage {
+            tool_calls: vec![
+                call("p", PROGRESS_REPORT, PROGRESS),
+                call("c1", "fly", "{}"),
+            ],
+            ..text("")
+        }),
         Said::Outside => native(calls(&["outside"])),
         Said::Invalid => native(call_of("c1", "read", "{\"path\":1}")),
         Said::ReadUnknown => native(calls(&["read", "fly"])),
@@ -195,7 +218,10 @@ fn says(said: Said) -> ProtocolAdapterResult {
         }),
         Said::ReadUnreadable => recovered(read_and(unreadable("c2", "write"))),
         Said::OutsideReadRead => native(calls(&["outside", "read", "read"])),
-        Said::Rejected => rejected(FailureCode::ArgsInvalidJson),
+        Said::Rejected => ProtocolAdapterResult {
+            excerpt: Some("{\\\"path\\\": a".to_owned()),
+            ..rejected(FailureCode::ArgsInvalidJson)
+        },
         Said::RecoveredText => recovered(text("MIT")),
         Said::RecoveredRead => recovered(calls(&["read"])),
         Said::Report => native(call_of("f", FINAL_REPORT, REPORT)),
@@ -305,6 +331,10 @@ impl Letter {
             Self::FailsFor(class, tokens) => fails(failed(ledger.asked()?, class), |f| {
                 f.usage = Some(usage(tokens, None));
             }),
+            Self::FailsUnknown => fails(failed(ledger.asked()?, ProviderFaultClass::Model), |f| {
+                f.fault.unknown_model = true;
+            }),
+            Self::Suspended => EventKind::Suspended,
             Self::LimitedFor(ms) => fails(
                 failed(ledger.asked()?, ProviderFaultClass::RateLimit),
                 |f| f.fault.retry_after_ms = Some(ms),
@@ -347,9 +377,13 @@ impl Letter {
         })
     }
 
-    /// Whether exploration must ration the letter, because it never runs out by itself.
-    pub(super) fn is_rationed(self) -> bool {
-        matches!(self, Self::StaleAnswer | Self::StaleFailure)
+    /// What exploration must ration the letter by, because it never runs out by itself.
+    pub(super) fn ration(self) -> Option<Ration> {
+        match self {
+            Self::StaleAnswer | Self::StaleFailure => Some(Ration::Stale),
+            Self::Suspended => Some(Ration::Suspended),
+            _ => None,
+        }
     }
 }
 
@@ -390,7 +424,7 @@ fn says_event(
     let mut event = returned(inference, result);
     if let EventKind::InferenceReturned(r) = &mut event {
         r.usage = usage(tokens, cost);
-        r.gate_breached = said == Said::Breached;
+        r.gate_breached = matches!(said, Said::Breached | Said::BreachedUnknown);
     }
     event
 }

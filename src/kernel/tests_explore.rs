@@ -14,8 +14,8 @@ use super::{Effect, Event, Run, State};
 use crate::contract::{ExecutionContract, Validators};
 use crate::message::Digest;
 
-/// How many rationed letters a path may hold.
-const RATION: u8 = 1;
+/// How many letters of each ration a path may hold.
+const RATIONS: [u8; 2] = [1, 1];
 
 /// A run with those who watch it.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Watched {
     pub(super) run: Run,
     pub(super) ledger: Ledger,
     oracle: Oracle,
-    ration: u8,
+    rations: [u8; 2],
 }
 
 /// A property that did not hold, and the letters that lead there.
@@ -52,18 +52,21 @@ impl Watched {
             run,
             ledger: Ledger::new(&effects),
             oracle: Oracle::new(contract, validators, pending),
-            ration: RATION,
+            rations: RATIONS,
         }
     }
 
     /// Takes one letter; nothing where it has no meaning here.
     pub(super) fn take(&self, letter: Letter) -> Option<Result<(Self, Vec<Effect>), String>> {
-        if letter.is_rationed() && self.ration == 0 {
+        let ration = letter.ration().map(|ration| ration as usize);
+        if ration.is_some_and(|of| self.rations[of] == 0) {
             return None;
         }
         let event = letter.event(&self.run, &self.ledger)?;
         let mut next = self.clone();
-        next.ration -= u8::from(letter.is_rationed());
+        if let Some(of) = ration {
+            next.rations[of] -= 1;
+        }
         Some(next.push(&event).map(|effects| (next, effects)))
     }
 
@@ -89,7 +92,7 @@ impl Watched {
                 salt,
                 self.run.decision_key(),
                 &self.oracle.facts,
-                self.ration,
+                self.rations,
             )
                 .hash(&mut hasher);
             u128::from(hasher.finish())

@@ -24,6 +24,7 @@ pub(super) const LIFE: &[Letter] = &[
     Timer(When::Now),
     Timer(When::PastStep),
     Timer(When::PastTotal),
+    Letter::Suspended,
     Letter::Resumed,
     Letter::ResumedOther,
     Letter::ResumedWithout,
@@ -57,6 +58,7 @@ pub(super) const PROSE: &[Letter] = &[
     Says(Said::Refused),
     Says(Said::Filtered),
     Says(Said::Breached),
+    Says(Said::BreachedUnknown),
     Says(Said::RecoveredText),
 ];
 pub(super) const CALLS: &[Letter] = &[
@@ -89,6 +91,7 @@ pub(super) const FAULTS: &[Letter] = &[
     Fails(Fault::Quota),
     Fails(Fault::Timeout),
     Fails(Fault::Model),
+    Letter::FailsUnknown,
     Fails(Fault::ContextOverflow),
     Fails(Fault::InvalidResponse),
     Fails(Fault::Refusal),
@@ -128,6 +131,8 @@ pub(super) const REPORTS: &[Letter] = &[
     Says(Said::ReadReportUnreadable),
     Says(Said::Progress),
     Says(Said::ReadProgress),
+    Says(Said::ReportUnknown),
+    Says(Said::ProgressUnknown),
     Says(Said::Batch),
     Says(Said::BatchUnknown),
 ];

@@ -41,6 +41,9 @@ pub(super) struct Ledger {
     pub(super) inferences: u64,
     pub(super) ended: Option<Outcome>,
     stopped: bool,
+    pub(super) suspended: bool,
+    /// Approved or lost while the run is suspended, and due.
+    due: Vec<CallSeq>,
     closing_turn: Option<u32>,
     tokens: u64,
     cost: u64,
@@ -81,6 +84,8 @@ impl Ledger {
             inferences: 0,
             ended: None,
             stopped: false,
+            suspended: false,
+            due: Vec::new(),
             closing_turn: None,
             tokens: 0,
             cost: 0,
@@ -131,10 +136,18 @@ impl Ledger {
             return Err("entries do not come first".to_owned());
         };
         self.entries(event, entries, rest)?;
+        let ends = |e: &Effect| matches!(e, Effect::Cancel | Effect::Finish(_));
+        hold(!self.suspended || rest.iter().all(ends), || {
+            "something is issued while the run is suspended".to_owned()
+        })?;
         for effect in rest {
             self.effect(run, effect)?;
         }
         self.counters(terms, entries)?;
+        if self.suspended && run.awaited().is_none() {
+            // Denied, or too late: nothing else says so while nothing is issued.
+            self.awaiting = None;
+        }
         if self.awaiting.is_none()
             && let Some(since) = self.parked_since.take()
         {
@@ -179,6 +192,7 @@ impl Ledger {
                 let rejected = r.result.status == AdapterStatus::Rejected
                     || (r.result.status == AdapterStatus::Recovered && terms.strict_mode);
                 self.rejections += u32::from(rejected);
+                self.inflight = None;
                 let message = r.result.canonical_message.as_ref().filter(|_| !rejected);
                 message.is_some_and(|m| {
                     let own = |name: &str| {
@@ -193,6 +207,7 @@ impl Ledger {
                     self.count(terms, f.inference, usage);
                 }
                 self.summaries.retain(|asked| *asked != f.inference);
+                self.inflight = self.inflight.filter(|asked| *asked != f.inference);
                 false
             }
             EventKind::ToolReturned(r) => {
@@ -212,10 +227,32 @@ impl Ledger {
             }
             EventKind::EffectLost(LostEffect::Inference(lost)) => {
                 self.summaries.retain(|asked| asked != lost);
+                self.inflight = self.inflight.filter(|asked| asked != lost);
+                false
+            }
+            EventKind::Suspended => {
+                self.suspended = true;
+                false
+            }
+            EventKind::Resumed(_) => {
+                self.suspended = false;
+                false
+            }
+            EventKind::ApprovalGiven(given) => {
+                let asked = self.awaiting.as_ref();
+                let this = asked
+                    .is_some_and(|c| (c.call, c.arguments) == (given.call, given.arguments_hash));
+                if this && self.suspended {
+                    self.due.push(given.call);
+                    self.awaiting = None;
+                }
                 false
             }
             EventKind::EffectLost(LostEffect::Call(call)) => {
                 self.lost = Some(*call);
+                if self.suspended {
+                    self.due.push(*call);
+                }
                 self.running.retain(|c| c.call != *call);
                 false
             }
@@ -280,6 +317,10 @@ impl Ledger {
                     || "the context account does not add up".to_owned(),
                 )?;
             }
+            if action.step_id != self.turn {
+                (self.turn, self.turn_started) = (action.step_id, 0);
+                self.turn_began = self.run_ms();
+            }
             self.entries += 1;
             self.place = action.to;
         }
@@ -328,10 +369,9 @@ impl Ledger {
                 self.waiting_until = None;
                 self.inferences += 1;
                 self.inflight = Some(r.inference);
-                if r.turn != self.turn {
-                    (self.turn, self.turn_started) = (r.turn, 0);
-                    self.turn_began = self.run_ms();
-                }
+                hold(r.turn == self.turn, || {
+                    format!("a request of turn {}", r.turn)
+                })?;
                 hold(
                     r.inference.0 == self.inferences && self.inferences <= terms.max_inferences,
                     || "too many inferences".to_owned(),
@@ -396,7 +436,8 @@ impl Ledger {
                     .iter()
                     .chain(&self.awaiting)
                     .any(|c| c.call == open.call)
-                    || self.lost == Some(open.call);
+                    || self.lost == Some(open.call)
+                    || self.due.contains(&open.call);
                 if !again {
                     self.limits(terms, &open)?;
                 }

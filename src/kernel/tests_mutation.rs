@@ -24,7 +24,7 @@ const TELLING: &[(&str, &[Guard])] = &[
             Guard::ProviderAttempts,
             Guard::RequiredAttempts,
             Guard::StrictRecovered,
-            Guard::StrictRejects,
+            Guard::StrictRefuses,
             Guard::ExcessCalls,
             Guard::ClosingWithholds,
             Guard::StopStartsNothing,
@@ -65,6 +65,15 @@ const TELLING: &[(&str, &[Guard])] = &[
         &[Guard::FatalProviderFault],
     ),
     ("forbidden", &[Guard::ForbiddenCall]),
+    (
+        "optional: invalid turns on two targets",
+        &[Guard::InvalidTurns, Guard::NoTargetLeft],
+    ),
+    (
+        "required: a first prompt that does not fit",
+        &[Guard::FirstRequestFits],
+    ),
+    ("optional: suspended between calls", &[Guard::Suspended]),
     (
         "optional: tokens and cost",
         &[

@@ -97,6 +97,8 @@ enum Place {
     Precheck,
     Inference(u64),
     Waiting,
+    /// The run is suspended, and a request is due, or a wait before it.
+    Due,
     Tools,
     Over,
 }
@@ -112,7 +114,8 @@ enum Why {
     Fatal(Code),
     Refused(Code),
     Structure,
-    Arguments,
+    /// The provider has no such model.
+    Unknown,
     /// A final report of the closing turn that failed.
     Report,
     Other,
@@ -124,6 +127,10 @@ enum Slot {
     Pending(u64),
     Asked(u64),
     Running(u64),
+    /// Due when the run is resumed: approved, or lost.
+    Ready(u64),
+    /// Returned; whether a model tells it is asked when the run is resumed.
+    Untold(ToolEnvelopeKey),
     /// A summary by that inference is waited for, whose prompt is so many tokens; the cut weighs so much, the whole has so many
     /// bytes.
     Told {
@@ -134,6 +141,9 @@ enum Slot {
     },
     Result(u64),
 }
+
+/// What of a result a summary depends on.
+type ToolEnvelopeKey = (String, u64, u64);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Call {
@@ -186,8 +196,17 @@ pub(super) struct Facts {
     retries_used: u32,
     resumes: u32,
     stop: bool,
+    suspended: bool,
+    /// Consecutive invalid turns: now, and when the turn began.
+    invalid: u32,
+    invalid_before: u32,
+    dropped: BTreeSet<usize>,
+    /// The target that was asked last.
+    asked: usize,
     closing: Option<ClosingReason>,
     failed: Vec<(usize, Why)>,
+    /// What became of each target of the running cycle: how long to wait, where it was limited.
+    cycle: Vec<Option<u64>>,
     waits: u32,
     succeeded: bool,
     gate_open: bool,
@@ -260,8 +279,14 @@ impl Oracle {
                 retries_used: 0,
                 resumes: 0,
                 stop: false,
+                suspended: false,
+                invalid: 0,
+                invalid_before: 0,
+                dropped: BTreeSet::new(),
+                asked: 0,
                 closing: None,
                 failed: Vec::new(),
+                cycle: Vec::new(),
                 waits: 0,
                 succeeded: false,
                 gate_open: false,
@@ -303,18 +328,28 @@ impl Oracle {
                 },
             ),
             EventKind::StopRequested => self.stop_requested(),
+            EventKind::Suspended if self.facts.suspended => Reaction::Ignored,
+            EventKind::Suspended => {
+                self.facts.suspended = true;
+                Reaction::Noted
+            }
             EventKind::Resumed(resumed) => self.resumed(resumed),
             EventKind::TimerFired => self.timer(),
             EventKind::Probed(probed) if place == Place::Precheck => {
                 if let Some(end) = self.out_of_time() {
                     return end;
                 }
+                if !self.facts.stop && !self.first_fits() {
+                    return self.end(Class::FailedPreflight, Code::ContextInfeasible);
+                }
+                let dropped = self.facts.dropped.clone();
                 if !self.facts.stop
                     && !probed
                         .targets
                         .iter()
                         .take(self.targets())
-                        .any(|t| t.responsive)
+                        .enumerate()
+                        .any(|(n, t)| t.responsive && !dropped.contains(&n))
                 {
                     return self.end(Class::FailedPreflight, Code::BackendUnavailable);
                 }
@@ -333,11 +368,16 @@ impl Oracle {
                     self.count(f.inference.0, usage);
                 }
                 if place != Place::Inference(f.inference.0) {
+                    if f.fault.unknown_model && self.awaits_summary(f.inference.0) {
+                        let summarizer = self.targets();
+                        self.facts.dropped.insert(summarizer);
+                    }
                     return self.told(f.inference.0, None);
                 }
                 self.facts.notices = 0;
                 let why =
                     match f.fault.class {
+                        _ if f.fault.unknown_model => Why::Unknown,
                         Fault::RateLimit => Why::Limited {
                             wait_ms: f.fault.retry_after_ms.filter(|ms| *ms > 0).unwrap_or_else(
                                 || (1_000_u64 << self.facts.waits.min(6)).min(60_000),

@@ -105,16 +105,23 @@ fn prose_through_a_closed_mask_violates_even_where_the_adapter_rejects_it() {
     assert_eq!(h.end(), "FAILED_CONTRACT_VIOLATION (token_gate)");
 }
 
+/// Forbidden and outside, unknown and invalid, then limits: over what would run.
 #[test]
-fn a_call_limit_is_judged_before_a_call_outside() {
+fn a_call_outside_is_judged_before_an_invalid_one_and_that_before_a_limit() {
     let mut limited = terms(ToolPolicy::Optional);
     limited.max_calls.run = Some(1);
-    let mut h = Harness::inferring(limited.clone());
-    h.answer(calls(&["outside", "read", "read"]));
-    assert_eq!(h.end(), "FAILED_BUDGET_EXHAUSTED (max_calls)");
-    let mut h = Harness::inferring(limited);
-    h.answer(calls(&["outside", "read"]));
-    assert_eq!(h.end(), "FAILED_CONTRACT_VIOLATION (tool_not_allowed)");
+    for (asked, end) in [
+        (
+            &["fly", "outside", "read", "read"][..],
+            "FAILED_CONTRACT_VIOLATION (tool_not_allowed)",
+        ),
+        (&["fly", "read", "read"], "INFER"),
+        (&["read", "read"], "FAILED_BUDGET_EXHAUSTED (max_calls)"),
+    ] {
+        let mut h = Harness::inferring(limited.clone());
+        h.answer(calls(asked));
+        assert_eq!(h.end(), end, "{asked:?}");
+    }
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn every_way_a_call_ends_has_its_words() {
         ),
         (
             ToolOutcome::ToolChanged,
-            "(tool failed: TOOL_NOT_FOUND: read)",
+            "(tool failed: tool changed since the contract was made)",
         ),
         (
             ToolOutcome::Returned(error_envelope("c1", "read")),

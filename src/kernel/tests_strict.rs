@@ -3,7 +3,8 @@
 use super::testing::*;
 use crate::contract::{BATCH, FINAL_REPORT, Terms, ToolPolicy};
 use crate::message::{
-    AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult, Repair, ToolInvocation,
+    AdapterStatus, AgentMessage, FailureCode, ProtocolAdapterResult, ProviderFaultClass, Repair,
+    ToolInvocation,
 };
 
 fn mode(strict_mode: bool) -> Harness {
@@ -65,34 +66,111 @@ fn a_recovered_message_is_a_rejected_one_under_strict() {
     assert_eq!(h.end(), malformed);
 }
 
+const OTHER: &str = "(tool failed: not started: another call of this message is invalid)";
+const FLY: &str = "(tool failed: TOOL_NOT_FOUND: fly (nearest: read, write))";
+
 #[test]
-fn an_unknown_name_rejects_the_whole_message_under_strict() {
+fn beside_an_unknown_name_nothing_runs_under_strict() {
     let unknown = || native(calls(&["read", "fly"]));
-    check(true, unknown(), 0, &[], "INFER");
-    let said = ["(tool failed: TOOL_NOT_FOUND: fly)"];
-    check(false, unknown(), 1, &said, "INFER");
-    let mut h = mode(true);
-    h.answer_with(unknown()).answer_with(unknown());
-    assert_eq!(h.end(), "FAILED_VALIDATION (arguments)");
+    check(true, unknown(), 0, &[OTHER, FLY], "INFER");
+    check(false, unknown(), 1, &[FLY], "INFER");
 }
 
 #[test]
-fn invalid_arguments_reject_the_whole_message_under_strict() {
-    check(true, invalid(), 0, &[], "INFER");
+fn beside_invalid_arguments_nothing_runs_under_strict() {
+    let rule = "(tool failed: TOOL_VALIDATION_ERROR: /path: type: value is not of type \"string\")";
+    check(true, invalid(), 0, &[OTHER, rule], "INFER");
+    check(false, invalid(), 1, &[rule], "INFER");
+}
+
+/// The model reads what was wrong, and no format retry is taken: its message stays, and the turn is over.
+#[test]
+fn an_invalid_turn_stays_in_the_conversation_and_three_in_a_row_end_the_run() {
+    for strict in [true, false] {
+        let mut h = mode(strict);
+        for turn in 1..=3 {
+            assert_eq!(h.end(), "INFER");
+            assert_eq!(h.request().map(|r| (r.turn, r.attempt)), Some((turn, 1)));
+            h.answer(calls(&["fly"]));
+            assert_eq!(h.observations().len(), turn as usize);
+            assert_eq!(h.run.counters().format_retries, 0);
+        }
+        assert_eq!(h.end(), "FAILED_VALIDATION (arguments)");
+    }
+}
+
+#[test]
+fn an_authorised_call_resets_the_count_and_nothing_else_does() {
+    let reasoning = || AgentMessage {
+        reasoning: Some("hm".to_owned()),
+        ..text("")
+    };
+    let mut h = mode(false);
+    h.answer(calls(&["fly"])).answer(calls(&["fly"]));
+    h.answer(calls(&["read"])).run_tools();
+    h.answer(calls(&["fly"])).answer(reasoning());
+    h.answer(calls(&["outside"]))
+        .fail(ProviderFaultClass::Network);
+    h.answer(calls(&["fly"]));
+    assert_eq!(h.end(), "INFER");
+    h.answer(calls(&["fly"]));
+    assert_eq!(h.end(), "FAILED_VALIDATION (arguments)");
+}
+
+/// The turn after an invalid one begins one target further.
+#[test]
+fn invalid_turns_move_the_order_of_the_targets_on() {
+    let mut h = Harness::inferring(Terms {
+        targets: vec![target("a"), target("b"), target("c")],
+        ..terms(ToolPolicy::Optional)
+    });
+    let asked = |h: &Harness| h.request().map(|r| (r.turn, r.attempt, r.target));
+    assert_eq!(asked(&h), Some((1, 1, 0)));
+    h.answer(calls(&["fly"]));
+    assert_eq!(asked(&h), Some((2, 1, 1)));
+    h.fail(ProviderFaultClass::Network);
+    assert_eq!(asked(&h), Some((2, 2, 2)));
+    h.answer(calls(&["fly"]));
+    assert_eq!(asked(&h), Some((3, 1, 2)));
+    h.answer(calls(&["read"])).run_tools();
+    assert_eq!(asked(&h), Some((4, 1, 0)));
+}
+
+/// What the terminal shows: the tool, the field and the rule.
+#[test]
+fn the_entry_says_what_was_refused() {
     let mut h = mode(true);
     h.answer_with(invalid());
-    let notice = &h.request().expect("a retry").notices[0].content;
-    assert!(notice.contains("TOOL_VALIDATION_ERROR at /tool_calls/1/arguments/path"));
-    h.answer_with(invalid());
-    assert_eq!(h.end(), "FAILED_VALIDATION (arguments)");
+    let notes = h
+        .entries
+        .iter()
+        .filter_map(|entry| entry.action.note.clone());
+    assert_eq!(
+        notes.collect::<Vec<_>>(),
+        ["refused write: TOOL_VALIDATION_ERROR: /path: type: value is not of type \"string\""]
+    );
+}
 
-    let mut h = mode(false);
-    h.answer_with(invalid());
-    assert_eq!(h.started_calls().len(), 1);
-    h.run_tools();
-    let said = h.observations();
-    assert_eq!(said[0], "MIT");
-    assert!(said[1].starts_with("(tool failed: TOOL_VALIDATION_ERROR: /path: "));
+#[test]
+fn the_excerpt_of_a_rejection_is_shown_unless_the_gate_is_closed() {
+    let cut = || ProtocolAdapterResult {
+        excerpt: Some("{\\\"path".to_owned()),
+        ..rejected(FailureCode::ArgsInvalidJson)
+    };
+    for (token_gate, stood) in [(false, ": {\\\"path"), (true, "")] {
+        let mut h = Harness::inferring(Terms {
+            token_gate,
+            ..terms(ToolPolicy::Required)
+        });
+        h.answer_with(cut());
+        let notices = &h.request().expect("a retry").notices;
+        assert_eq!(
+            notices[0].content,
+            format!(
+                "System notice: your last response was rejected: ARGS_INVALID_JSON at /choices/0{stood}. Answer again."
+            )
+        );
+    }
 }
 
 /// The adapter keeps a call that it cannot read only beside one that it can, and says so by a recovered message.
@@ -109,13 +187,7 @@ fn a_call_that_cannot_be_read_is_answered_and_the_others_run_but_under_strict() 
     // A name says more than what stands beside it.
     let mut unknown = unreadable();
     unknown.canonical_message.as_mut().unwrap().tool_calls[1].name = "fly".to_owned();
-    check(
-        false,
-        unknown,
-        1,
-        &["(tool failed: TOOL_NOT_FOUND: fly)"],
-        "INFER",
-    );
+    check(false, unknown, 1, &[FLY], "INFER");
 }
 
 /// Whatever a message is repaired from is in the record: while the gate is closed none of it may be seen.
@@ -216,8 +288,7 @@ fn a_tool_outside_is_a_violation_under_strict() {
 
 #[test]
 fn a_message_with_nothing_to_run_is_answered_and_the_turn_counts() {
-    let said = ["(tool failed: TOOL_NOT_FOUND: fly)"];
-    check(false, native(calls(&["fly"])), 0, &said, "INFER");
+    check(false, native(calls(&["fly"])), 0, &[FLY], "INFER");
     let mut h = mode(false);
     h.answer(calls(&["fly"]));
     assert_eq!(h.request().map(|r| (r.turn, r.attempt)), Some((2, 1)));

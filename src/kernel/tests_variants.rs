@@ -275,12 +275,112 @@ pub(super) const VARIANTS: &[Variant] = &[
         name: "optional: a first prompt that does not fit",
         terms: || {
             let mut terms = small(ToolPolicy::Optional);
-            terms.context_budget.context_window = 1_020;
+            terms.context_budget.context_window = 1_060;
+            for tool in &mut terms.tools {
+                tool.schema_tokens = 50;
+            }
             // Feasible by PRECHECK's arithmetic, and still too small for this prompt.
             terms.context_budget.reserved_synthesis = 0;
             terms
         },
         letters: &[BASE, PROSE, LIFE],
+    },
+    Variant {
+        name: "required: a first prompt that does not fit",
+        terms: || {
+            let mut terms = small(ToolPolicy::Required);
+            terms.context_budget.context_window = 1_020;
+            terms.context_budget.reserved_synthesis = 0;
+            terms
+        },
+        letters: &[BASE, LIFE],
+    },
+    Variant {
+        name: "optional: a target that the first prompt does not fit",
+        terms: || Terms {
+            targets: vec![
+                target("script"),
+                TargetTerms {
+                    context_window: 1_010,
+                    ..target("small")
+                },
+                target("other"),
+            ],
+            max_attempts_per_turn: 3,
+            ..loose(ToolPolicy::Optional)
+        },
+        letters: &[
+            BASE,
+            FAULTS,
+            &[Letter::ProbeDead, Tool(Does::Large), Says(Said::Refused)],
+        ],
+    },
+    Variant {
+        name: "optional: invalid turns on two targets",
+        terms: || Terms {
+            targets: vec![target("script"), target("other")],
+            max_turns: 5,
+            max_invalid_turns: 2,
+            max_inferences: 5 + more(),
+            ..loose(ToolPolicy::Optional)
+        },
+        letters: &[
+            BASE,
+            &[
+                Says(Said::Unknown),
+                Says(Said::Invalid),
+                Says(Said::ReadUnknown),
+                Says(Said::Outside),
+                Says(Said::Reasoning),
+                Says(Said::Rejected),
+                Letter::FailsUnknown,
+                Letter::Stop,
+            ],
+        ],
+    },
+    Variant {
+        name: "required, strict: invalid turns and reports",
+        terms: || Terms {
+            max_turns: 4,
+            max_invalid_turns: 2,
+            max_inferences: 4 + more(),
+            ..reporting(small(ToolPolicy::Required))
+        },
+        letters: &[
+            BASE,
+            REPORTS,
+            &[
+                Says(Said::Unknown),
+                Says(Said::ReadInvalid),
+                Says(Said::Rejected),
+                Says(Said::BreachedUnknown),
+                SaysAt(Said::Unknown, When::PastStep),
+                Letter::Stop,
+            ],
+        ],
+    },
+    Variant {
+        name: "optional: suspended between calls",
+        terms: || Terms {
+            parallel_tool_calls: true,
+            parallel_safe: vec!["read".to_owned()],
+            idempotent: vec!["read".to_owned()],
+            require_approval: vec!["write".to_owned()],
+            max_inferences: 3 + more(),
+            ..loose(ToolPolicy::Optional)
+        },
+        letters: &[
+            BASE,
+            LIFE,
+            APPROVALS,
+            &[
+                Says(Said::ReadRead),
+                Says(Said::ReadWrite),
+                Says(Said::WriteRead),
+                Fails(Fault::RateLimit),
+                LastTool(Does::Ok),
+            ],
+        ],
     },
     Variant {
         name: "optional: limits on calls, cycles",

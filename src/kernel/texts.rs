@@ -10,6 +10,11 @@ pub(super) const FINAL_INSTRUCTION: &str = "You are not allowed to run any more 
 pub(super) const REPORT_INSTRUCTION: &str = "You are not allowed to run any more tools. \
      Give your final report now with agent__final_report, using only the information you already have.";
 
+/// Whether that is what a closing turn is told: words of the machine in the user's name.
+pub(crate) fn is_instruction(text: &str) -> bool {
+    [FINAL_INSTRUCTION, REPORT_INSTRUCTION].contains(&text)
+}
+
 /// 000 §2.
 const PROSE_NOTICE: &str = "System notice: plain text responses without tool calls are ignored. \
      Use final_report to provide your answer.";
@@ -21,6 +26,10 @@ const BLANK_NOTICE: &str = "System notice: the response was empty. Call a tool o
 
 const CUT_NOTICE: &str = "System notice: your last response was cut at the output limit. \
      Answer again, more briefly.";
+
+/// The most characters of a tool's name, and of why it was refused, that an entry's note shows.
+const SHOWN_CHARS: usize = 100;
+const REASON_CHARS: usize = 300;
 
 /// What the model is told of the result that follows.
 const SUMMARY_INSTRUCTION: &str = "Summarise the result of a tool call for a model that goes on working with it. Keep names, numbers, \
@@ -50,9 +59,12 @@ pub(super) fn cut_notice() -> AgentMessage {
     notice(CUT_NOTICE)
 }
 
-pub(super) fn rejection_notice(code: &str, pointer: &str) -> AgentMessage {
+/// Why a response was rejected, and what stood there, where that may be shown.
+pub(super) fn rejection_notice(code: &str, pointer: &str, excerpt: Option<&str>) -> AgentMessage {
+    let stood = excerpt.filter(|excerpt| !excerpt.is_empty());
+    let stood = stood.map_or_else(String::new, |excerpt| format!(": {excerpt}"));
     notice(format!(
-        "System notice: your last response was rejected: {code} at {pointer}. Answer again."
+        "System notice: your last response was rejected: {code} at {pointer}{stood}. Answer again."
     ))
 }
 
@@ -76,6 +88,8 @@ pub(super) enum FailedReason {
     },
     NotFound {
         name: String,
+        /// Offered names that are nearest to it.
+        nearest: Vec<String>,
     },
     NotAllowed {
         name: String,
@@ -92,6 +106,10 @@ pub(super) enum FailedReason {
     NotStartedStop,
     NotStartedCutShort,
     NotStartedContext,
+    /// `strict_mode`: another call of the message is refused for its name or its arguments.
+    NotStartedInvalid,
+    /// Its server offers something else under that name than was pinned.
+    ToolChanged,
     ConnectionLost,
     EffectUnknown,
     DeniedApproval,
@@ -100,15 +118,36 @@ pub(super) enum FailedReason {
 }
 
 impl FailedReason {
+    /// Whether the call was refused for its name or its arguments (semantics §6, invalid).
+    pub(super) const fn is_invalid(&self) -> bool {
+        matches!(self, Self::NotFound { .. } | Self::Invalid { .. })
+    }
+
+    /// Which tool was refused what, for people.
+    pub(super) fn told_of(&self, tool: &str) -> String {
+        let tool: String = tool.chars().take(SHOWN_CHARS).collect();
+        let reason: String = self.reason().chars().take(REASON_CHARS).collect();
+        format!("refused {tool}: {reason}")
+    }
+
     /// The observation: `(tool failed: <reason>)`.
     pub(super) fn observation(&self) -> String {
-        let reason = match self {
+        format!("(tool failed: {})", self.reason())
+    }
+
+    fn reason(&self) -> String {
+        match self {
             Self::Timeout => "timeout".to_owned(),
             Self::ContextExceeded => "context window budget exceeded".to_owned(),
             Self::TooManyCalls { limit } => {
                 format!("too many tool calls in this turn (limit {limit})")
             }
-            Self::NotFound { name } => format!("TOOL_NOT_FOUND: {name}"),
+            Self::NotFound { name, nearest } if nearest.is_empty() => {
+                format!("TOOL_NOT_FOUND: {name}")
+            }
+            Self::NotFound { name, nearest } => {
+                format!("TOOL_NOT_FOUND: {name} (nearest: {})", nearest.join(", "))
+            }
             Self::NotAllowed { name } => format!("TOOL_NOT_ALLOWED: {name}"),
             Self::Invalid { pointer, rule } => {
                 format!("TOOL_VALIDATION_ERROR: {pointer}: {rule}")
@@ -119,11 +158,14 @@ impl FailedReason {
             Self::NotStartedStop => "not started: stop requested".to_owned(),
             Self::NotStartedCutShort => "not started: step cut short".to_owned(),
             Self::NotStartedContext => "not started: context".to_owned(),
+            Self::NotStartedInvalid => {
+                "not started: another call of this message is invalid".to_owned()
+            }
+            Self::ToolChanged => "tool changed since the contract was made".to_owned(),
             Self::ConnectionLost => "connection lost".to_owned(),
             Self::EffectUnknown => "interrupted, effect unknown".to_owned(),
             Self::DeniedApproval => "denied: approval".to_owned(),
             Self::Tool(text) => text.clone(),
-        };
-        format!("(tool failed: {reason})")
+        }
     }
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 
 use super::OutcomeCode;
+use super::lineup::{Lineup, position};
 use crate::message::ProviderFaultClass;
 
 const BACKOFF_FIRST_MS: u64 = 1_000;
@@ -16,9 +17,11 @@ pub(super) enum Failure {
     Provider {
         class: ProviderFaultClass,
         retry_after_ms: Option<u64>,
+        /// It does not know the model: the target is dropped.
+        unknown_model: bool,
     },
     /// The adapter, or strict mode, did not accept the message.
-    Rejected(Rejection),
+    Rejected,
     /// No text, no calls, no reasoning.
     Blank,
     /// Text cut by the output limit.
@@ -33,15 +36,6 @@ pub(super) enum Failure {
     WithheldCalls,
 }
 
-/// What a rejection was of: it decides between MALFORMED and VALIDATION(arguments).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub(super) enum Rejection {
-    /// The structure of the message.
-    Structural,
-    /// A name, or well-formed arguments that break the schema.
-    Arguments,
-}
-
 /// The turn that is running.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) struct Turn {
@@ -51,10 +45,16 @@ pub(super) struct Turn {
     pub(super) attempt: u32,
     /// When its first INFER was entered, on the run's clock without parked time.
     pub(super) started_ms: u64,
+    /// By how many positions the order of its targets is moved on: the invalid turns right before it.
+    shift: u32,
+    /// The target of the running attempt.
+    target: usize,
     failed_of_other_than_provider: bool,
     refused_targets: BTreeSet<usize>,
     refusals: u32,
     failures: u32,
+    /// Attempts since the cycle of targets began, and of those the limited ones.
+    in_cycle: u32,
     limited_in_cycle: u32,
     longest_wait_ms: u64,
     waits: u32,
@@ -67,24 +67,40 @@ impl Turn {
             number: 0,
             attempt: 0,
             started_ms: 0,
+            shift: 0,
+            target: 0,
             failed_of_other_than_provider: false,
             refused_targets: BTreeSet::new(),
             refusals: 0,
             failures: 0,
+            in_cycle: 0,
             limited_in_cycle: 0,
             longest_wait_ms: 0,
             waits: 0,
         }
     }
 
-    /// The next turn, at its first attempt.
-    pub(super) fn begin(number: u32, now_ms: u64) -> Self {
+    /// The next turn, at its first attempt, after so many invalid turns.
+    pub(super) fn begin(number: u32, now_ms: u64, shift: u32, lineup: Lineup<'_>) -> Self {
         Self {
             number,
             attempt: 1,
             started_ms: now_ms,
+            shift,
+            target: lineup.at(position(shift, 1)),
             ..Self::none()
         }
+    }
+
+    /// Goes on to the next attempt.
+    pub(super) fn next_attempt(&mut self, lineup: Lineup<'_>) {
+        self.target = self.next_target(lineup);
+        self.attempt = self.attempt.saturating_add(1);
+    }
+
+    /// The target of the next attempt.
+    pub(super) fn next_target(&self, lineup: Lineup<'_>) -> usize {
+        lineup.at(position(self.shift, self.attempt.saturating_add(1)))
     }
 
     /// This turn without when it began: what two turns share that react equally.
@@ -95,28 +111,36 @@ impl Turn {
         }
     }
 
-    /// The target of the running attempt: `targets[(n - 1) % len]`.
-    pub(super) fn target(&self, targets: usize) -> usize {
-        target_of(self.attempt, targets)
+    /// The target of the running attempt.
+    pub(super) const fn target(&self) -> usize {
+        self.target
     }
 
     /// Records why the running attempt failed.
-    pub(super) fn record(&mut self, failure: &Failure, targets: usize) {
+    pub(super) fn record(&mut self, failure: &Failure) {
         self.failures += 1;
         if !matches!(failure, Failure::Provider { .. }) {
             self.failed_of_other_than_provider = true;
         }
         if matches!(failure, Failure::Refused(_)) {
             self.refusals += 1;
-            self.refused_targets.insert(self.target(targets));
+            self.refused_targets.insert(self.target);
         }
-        if self.target(targets) == 0 {
-            self.limited_in_cycle = 0;
-            self.longest_wait_ms = 0;
+        // A target that does not know its model belongs to no cycle any more.
+        if matches!(
+            failure,
+            Failure::Provider {
+                unknown_model: true,
+                ..
+            }
+        ) {
+            return;
         }
+        self.in_cycle += 1;
         if let Failure::Provider {
             class: ProviderFaultClass::RateLimit,
             retry_after_ms,
+            ..
         } = failure
         {
             self.limited_in_cycle += 1;
@@ -128,15 +152,17 @@ impl Turn {
     }
 
     /// How long to wait before the next attempt: only where every target of the cycle was limited, once for the cycle.
-    pub(super) fn take_wait(&mut self, targets: usize) -> Option<u64> {
-        let cycle_ended = self.target(targets) + 1 == targets.max(1);
-        let all_limited = usize::try_from(self.limited_in_cycle).is_ok_and(|n| n >= targets);
-        if !(cycle_ended && all_limited) {
+    pub(super) fn take_wait(&mut self, lineup: Lineup<'_>) -> Option<u64> {
+        let left = lineup.left().count();
+        if usize::try_from(self.in_cycle).is_ok_and(|asked| asked < left) {
             return None;
         }
-        self.waits += 1;
+        let all_limited = self.limited_in_cycle > 0 && self.limited_in_cycle == self.in_cycle;
+        self.in_cycle = 0;
         self.limited_in_cycle = 0;
-        Some(std::mem::take(&mut self.longest_wait_ms))
+        let longest = std::mem::take(&mut self.longest_wait_ms);
+        self.waits += u32::from(all_limited);
+        all_limited.then_some(longest)
     }
 
     /// Whether every recorded failure was the provider's.
@@ -149,16 +175,11 @@ impl Turn {
         self.failures > 0 && self.refusals == self.failures
     }
 
-    /// Whether every target has refused in this turn.
-    pub(super) fn every_target_refused(&self, targets: usize) -> bool {
-        targets > 0 && self.refused_targets.len() >= targets
+    /// Whether every target that may be asked has refused in this turn.
+    pub(super) fn every_target_refused(&self, lineup: Lineup<'_>) -> bool {
+        let mut left = lineup.left();
+        left.all(|target| self.refused_targets.contains(&target))
     }
-}
-
-/// The target that an attempt goes to.
-pub(super) fn target_of(attempt: u32, targets: usize) -> usize {
-    let zero_based = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
-    zero_based.checked_rem(targets).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -168,55 +189,74 @@ mod tests {
     const LIMITED: Failure = Failure::Provider {
         class: ProviderFaultClass::RateLimit,
         retry_after_ms: None,
+        unknown_model: false,
+    };
+    const UNREACHABLE: Failure = Failure::Provider {
+        class: ProviderFaultClass::Network,
+        retry_after_ms: None,
+        unknown_model: false,
+    };
+    const UNKNOWN: Failure = Failure::Provider {
+        class: ProviderFaultClass::Model,
+        retry_after_ms: None,
+        unknown_model: true,
     };
 
     fn limited_for(ms: u64) -> Failure {
         Failure::Provider {
             class: ProviderFaultClass::RateLimit,
             retry_after_ms: Some(ms),
+            unknown_model: false,
         }
     }
 
-    #[test]
-    fn attempts_cycle_through_the_targets() {
-        let order: Vec<usize> = (1..=5).map(|attempt| target_of(attempt, 2)).collect();
-        assert_eq!(order, [0, 1, 0, 1, 0]);
-        assert_eq!(target_of(3, 0), 0);
+    /// The waits after each of these failures, where that many targets are left after it.
+    fn waits(failures: &[(Failure, usize)]) -> Vec<Option<u64>> {
+        let dropped = BTreeSet::new();
+        let of = |targets| Lineup {
+            dropped: &dropped,
+            targets,
+        };
+        let mut turn = Turn::begin(1, 0, 0, of(1));
+        let wait = |(failure, left): &(Failure, usize)| {
+            turn.record(failure);
+            turn.take_wait(of(*left))
+        };
+        failures.iter().map(wait).collect()
     }
 
     #[test]
     fn only_a_wholly_limited_cycle_waits_and_the_longest_wins() {
-        let mut turn = Turn::begin(1, 0);
-        turn.record(&limited_for(7_000), 2);
-        assert_eq!(turn.take_wait(2), None);
-        turn.attempt = 2;
-        turn.record(&LIMITED, 2);
-        assert_eq!(turn.take_wait(2), Some(7_000));
-        assert_eq!(turn.take_wait(2), None, "once for the cycle");
+        assert_eq!(
+            waits(&[(limited_for(7_000), 2), (LIMITED, 2), (LIMITED, 2)]),
+            [None, Some(7_000), None],
+            "once for the cycle"
+        );
     }
 
     #[test]
     fn another_fault_in_the_cycle_means_no_wait() {
-        let mut turn = Turn::begin(1, 0);
-        turn.record(&LIMITED, 2);
-        turn.attempt = 2;
-        let network = Failure::Provider {
-            class: ProviderFaultClass::Network,
-            retry_after_ms: None,
-        };
-        turn.record(&network, 2);
-        assert_eq!(turn.take_wait(2), None);
+        assert_eq!(
+            waits(&[(LIMITED, 2), (UNREACHABLE, 2), (LIMITED, 2), (LIMITED, 2)]),
+            [None, None, None, Some(1_000)]
+        );
+    }
+
+    #[test]
+    fn a_target_that_is_dropped_belongs_to_no_cycle() {
+        assert_eq!(
+            waits(&[(LIMITED, 3), (UNKNOWN, 2), (LIMITED, 2)]),
+            [None, None, Some(1_000)]
+        );
+        assert_eq!(waits(&[(LIMITED, 2), (UNKNOWN, 1)]), [None, Some(1_000)]);
     }
 
     #[test]
     fn backoff_doubles_up_to_a_minute() {
-        let mut turn = Turn::begin(1, 0);
-        let mut waits = Vec::new();
-        for attempt in 1..=70 {
-            turn.attempt = attempt;
-            turn.record(&LIMITED, 1);
-            waits.extend(turn.take_wait(1));
-        }
+        let waits: Vec<u64> = waits(&vec![(LIMITED, 1); 70])
+            .into_iter()
+            .flatten()
+            .collect();
         assert_eq!(waits[..6], [1_000, 2_000, 4_000, 8_000, 16_000, 32_000]);
         assert_eq!(waits[6..], [60_000; 64]);
     }

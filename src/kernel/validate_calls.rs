@@ -11,11 +11,11 @@ use super::report::Report;
 use super::session::PROGRESS_ANSWER;
 use super::stage::Arrived;
 use super::texts::{self, FailedReason};
-use super::turn::{Failure, Rejection};
+use super::turn::Failure;
 use crate::contract::{SessionTool, ToolTransport};
 use crate::message::{
     AdapterStatus, AgentMessage, CallSeq, FailureCode, ProtocolAdapterResult, StopReason,
-    ToolInvocation, Usage, estimate_tokens,
+    ToolInvocation, Usage, estimate_tokens, excerpt,
 };
 
 impl Machine {
@@ -37,7 +37,13 @@ impl Machine {
                 .canonical_message
                 .as_ref()
                 .is_some_and(|m| !m.is_blank());
-        if holds(Guard::GateBreached, gate_breached && self.gate_closed()) {
+        // A message that asks for a tool was let through the mask, whatever is wrong with the call.
+        let asks = result
+            .canonical_message
+            .as_ref()
+            .is_some_and(|m| !self.units(m).is_empty());
+        let breached = gate_breached && self.gate_closed() && !asks;
+        if holds(Guard::GateBreached, breached) {
             self.verdict = Verdict::Violation(OutcomeCode::TokenGate);
             return FromValidateCalls::Commit;
         }
@@ -77,7 +83,7 @@ impl Machine {
             Judgement::Violation(OutcomeCode::ForbiddenCall) => true,
             Judgement::Violation(OutcomeCode::ToolNotAllowed) => self.closing.is_none(),
             Judgement::Violation(_)
-            | Judgement::Rejected { .. }
+            | Judgement::Invalid(_)
             | Judgement::Limit(_)
             | Judgement::Calls(_) => false,
         }
@@ -100,10 +106,15 @@ impl Machine {
             result.failure_code.unwrap_or(FailureCode::BodyShape)
         };
         let pointer = result.pointer.as_deref().unwrap_or("/");
-        self.notices
-            .push(texts::rejection_notice(code.as_str(), pointer));
+        let excerpt = match &result.repair {
+            Some(repair) if recovered => Some(excerpt(&repair.original, 0)),
+            _ => result.excerpt.clone(),
+        };
+        let excerpt = excerpt.filter(|_| !self.gate_closed());
+        let notice = texts::rejection_notice(code.as_str(), pointer, excerpt.as_deref());
+        self.notices.push(notice);
         outbox.note = Some(format!("rejected: {code} at {pointer}"));
-        self.fail(Failure::Rejected(Rejection::Structural))
+        self.fail(Failure::Rejected)
     }
 
     /// A response without calls.
@@ -170,8 +181,9 @@ impl Machine {
             } else {
                 &fault.pointer
             };
-            self.notices
-                .push(texts::rejection_notice("FINAL_REPORT_INVALID", place));
+            let stood = excerpt(&message.content, 0);
+            let notice = texts::rejection_notice("FINAL_REPORT_INVALID", place, Some(&stood));
+            self.notices.push(notice);
             outbox.note = Some(format!("the text is no report: {fault}"));
             return self.fail(Failure::Report);
         }
@@ -215,20 +227,11 @@ impl Machine {
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Violation(code);
             }
-            Judgement::Rejected {
-                code,
-                pointer,
-                detail,
-            } => {
-                outbox.note = Some(format!("rejected: {code} at {pointer}: {detail}"));
-                self.notices.push(texts::rejection_notice(code, &pointer));
-                return self.fail(Failure::Rejected(Rejection::Arguments));
-            }
             Judgement::Limit(code) => {
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Limit(code);
             }
-            Judgement::Calls(_) if self.head_decides() => {
+            Judgement::Calls(_) | Judgement::Invalid(_) if self.head_decides() => {
                 self.accept_unstarted(message, usage, &FailedReason::NotStartedCutShort);
                 self.verdict = Verdict::Advanced;
             }
@@ -244,6 +247,18 @@ impl Machine {
             Judgement::Calls(answers) if holds(Guard::StopStartsNothing, self.stop_requested) => {
                 let answers = vec![FailedReason::NotStartedStop; answers.len()];
                 let calls = self.take_unstarted(message, usage, answers, outbox);
+                self.observe_calls(calls);
+                self.advanced();
+            }
+            Judgement::Invalid(answers) if holds(Guard::StopStartsNothing, self.stop_requested) => {
+                let answers = vec![FailedReason::NotStartedStop; answers.len()];
+                let calls = self.take_refused(message, usage, answers);
+                self.observe_calls(calls);
+                self.advanced();
+            }
+            Judgement::Invalid(answers) => {
+                self.count_refused(&message, answers.iter().map(Some), outbox);
+                let calls = self.take_refused(message, usage, answers);
                 self.observe_calls(calls);
                 self.advanced();
             }
@@ -271,6 +286,31 @@ impl Machine {
         }
     }
 
+    /// Counts a turn of which no call is authorised, at least one of them for its name or its arguments; any such call is told in
+    /// the entry.
+    fn count_refused<'a>(
+        &mut self,
+        message: &AgentMessage,
+        answers: impl Iterator<Item = Option<&'a FailedReason>> + Clone,
+        outbox: &mut Outbox,
+    ) {
+        let units = self.units(message);
+        let refused = units.iter().zip(answers.clone());
+        let refused = refused.filter_map(|(unit, answer)| {
+            let answer = answer.filter(|answer| answer.is_invalid())?;
+            Some(answer.told_of(&unit.invocation.name))
+        });
+        let mut refused = refused.peekable();
+        if refused.peek().is_none() {
+            return;
+        }
+        outbox.note = Some(refused.collect::<Vec<_>>().join("; "));
+        let mut answers = answers;
+        if answers.all(|answer| answer.is_some()) {
+            self.invalid_turns = self.invalid_turns.saturating_add(1);
+        }
+    }
+
     /// Answers a call in the machine's own words.
     pub(super) fn answer(&mut self, id: String, text: &str) {
         self.append_pending(AgentMessage::observation(id, text, estimate_tokens(text)));
@@ -283,6 +323,7 @@ impl Machine {
         answers: Vec<Option<FailedReason>>,
         outbox: &mut Outbox,
     ) -> FromValidateCalls {
+        self.count_refused(&message, answers.iter().map(Option::as_ref), outbox);
         let place = |machine: &mut Self, call: &ToolInvocation, answer| machine.slot(call, answer);
         let calls = self.take_calls(message, usage, answers, outbox, place);
         let mut batch = Batch { calls };
@@ -341,6 +382,25 @@ impl Machine {
         self.take_calls(message, usage, answers, outbox, place)
     }
 
+    /// Takes the calls of a message of which nothing runs: each has its answer, and those of the session's own tools are not taken,
+    /// a report included.
+    fn take_refused(
+        &mut self,
+        message: AgentMessage,
+        usage: Usage,
+        answers: Vec<FailedReason>,
+    ) -> Vec<BatchCall<Settled>> {
+        self.report = Report::None;
+        let place = |_: &mut Self, _: &ToolInvocation, answer| Settled::Answered(answer);
+        let own = |machine: &mut Self, call: &ToolInvocation| {
+            let own = machine.contract.session_tool(&call.name)?;
+            (own != SessionTool::Batch).then_some(FailedReason::NotStartedInvalid.into())
+        };
+        let calls = self.place_calls(&message, answers, place, own);
+        self.accept(message, usage);
+        calls
+    }
+
     /// Takes the message's calls: `place` puts each where it stands, and the report is kept until the others have ended.
     fn take_calls<A, S: From<Settled>>(
         &mut self,
@@ -356,11 +416,25 @@ impl Machine {
         {
             outbox.note = Some(report.warnings.join("; "));
         }
+        let own = |machine: &mut Self, call: &ToolInvocation| machine.own_slot(call, outbox);
+        let calls = self.place_calls(&message, answers, place, own);
+        self.accept(message, usage);
+        calls
+    }
+
+    /// Puts each call where it stands: those that may run by `place`, those of the session's own tools by `own`.
+    fn place_calls<A, S: From<Settled>>(
+        &mut self,
+        message: &AgentMessage,
+        answers: Vec<A>,
+        place: impl Fn(&mut Self, &ToolInvocation, A) -> S,
+        mut own: impl FnMut(&mut Self, &ToolInvocation) -> Option<Settled>,
+    ) -> Vec<BatchCall<S>> {
         let mut calls = Vec::with_capacity(answers.len());
-        let units = self.units(&message);
+        let units = self.units(message);
         let mut judged = units.into_iter().zip(answers).peekable();
         for (nth, call) in message.tool_calls.iter().enumerate() {
-            if let Some(settled) = self.own_slot(call, outbox) {
+            if let Some(settled) = own(self, call) {
                 calls.push(BatchCall {
                     arguments_hash: call.arguments.digest(),
                     invocation: call.clone(),
@@ -381,7 +455,6 @@ impl Machine {
                 });
             }
         }
-        self.accept(message, usage);
         calls
     }
 
@@ -413,6 +486,7 @@ impl Machine {
         self.history.authorise(invocation, excepted);
         self.counters.calls = self.counters.calls.saturating_add(1);
         self.gate_open = true;
+        self.invalid_turns = 0;
         Slot::Pending(CallSeq(self.counters.calls))
     }
 }

@@ -64,6 +64,17 @@ pub struct ProviderFault {
     /// The HTTP status, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
+    /// Set where the provider says that it has no such model: nothing is gained by asking it again.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unknown_model: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands the field over by reference"
+)]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl ProviderFault {
@@ -78,6 +89,7 @@ impl ProviderFault {
             raw_hash: None,
             retry_after_ms: None,
             status: None,
+            unknown_model: false,
         }
     }
 }

@@ -145,6 +145,7 @@ const fn name_of(event: &EventKind) -> &'static str {
         EventKind::ApprovalGiven(_) => "approval_given",
         EventKind::ApprovalDenied(_) => "approval_denied",
         EventKind::EffectLost(_) => "effect_lost",
+        EventKind::Suspended => "suspended",
         EventKind::Resumed(_) => "resumed",
     }
 }

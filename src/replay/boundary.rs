@@ -49,6 +49,7 @@ impl Replayer {
             | EventKind::ApprovalGiven(_)
             | EventKind::ApprovalDenied(_)
             | EventKind::EffectLost(_)
+            | EventKind::Suspended
             | EventKind::Resumed(_) => {}
         }
     }
@@ -226,13 +227,15 @@ impl Replayer {
         }
     }
 
-    /// Without the bytes: an embedded model broke its mask where a message opens nothing.
+    /// Without the bytes: an embedded model broke its mask where a message opens nothing and asks for nothing.
     fn check_breach(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         let Some(issued) = self.session.issued(returned.inference) else {
             return;
         };
         let is_message = returned.result.canonical_message.is_some();
-        let again = issued.closed && is_message && returned.gated;
+        let run = self.session.run();
+        let asks = run.is_some_and(|run| run.asks(&returned.result));
+        let again = issued.closed && is_message && returned.gated && !asks;
         if again != returned.gate_breached {
             let (recorded, again) = (returned.gate_breached.to_string(), again.to_string());
             let pointer = "/event/event/value/gate_breached";

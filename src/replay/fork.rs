@@ -2,9 +2,10 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use super::closed_history::closed_history;
 use super::{BlobSource, ReplayReport, Replayer};
 use crate::contract::{Counting, ExecutionContract};
-use crate::kernel::{EventKind, ParentRun, Run, RunStarted, conversation_digest};
+use crate::kernel::{EntryKind, EventKind, ParentRun, Run, RunStarted, conversation_digest};
 use crate::message::{AdapterStatus, AgentMessage, Digest, RunId, TokenCounter};
 use crate::transcript::SealedEntry;
 
@@ -37,7 +38,8 @@ use crate::transcript::SealedEntry;
 /// ```
 pub struct Fork {
     after: Option<u64>,
-    asked: u64,
+    /// The entry; none for the end of the run.
+    asked: Option<u64>,
     before: Option<u64>,
     contract: ExecutionContract,
     found: Option<ForkPoint>,
@@ -49,6 +51,8 @@ pub struct Fork {
     /// As of before the last step: the conversation, and how many requests each target had answered.
     step: (Digest, Vec<usize>),
     takes_back: bool,
+    /// What the intent rules judged of the run.
+    task: Option<String>,
 }
 
 /// A point of a run at which another one can begin.
@@ -68,6 +72,8 @@ pub struct ForkPoint {
     pub run_id: RunId,
     /// The system prompt of the run's contract.
     pub system: String,
+    /// What the intent rules judged of the run.
+    pub(crate) task: Option<String>,
 }
 
 /// Why no run can begin there.
@@ -80,6 +86,12 @@ pub enum ForkFault {
         asked: u64,
         /// The last entry there is.
         last: u64,
+        /// The run.
+        run_id: RunId,
+    },
+    /// The caller: the run has no end that another one could go on from.
+    #[error("continue run {run_id}: it has not ended")]
+    NotEnded {
         /// The run.
         run_id: RunId,
     },
@@ -171,6 +183,16 @@ impl Fork {
     /// A fork of that run after its entry `asked`.
     #[must_use]
     pub fn new(contract: ExecutionContract, run_id: RunId, asked: u64) -> Self {
+        Self::looking(contract, run_id, Some(asked))
+    }
+
+    /// The end of that run: what is said there has an end, too. Calls that were never answered are left out, and an accepted
+    /// final report is text.
+    pub(crate) fn at_end(contract: ExecutionContract, run_id: RunId) -> Self {
+        Self::looking(contract, run_id, None)
+    }
+
+    fn looking(contract: ExecutionContract, run_id: RunId, asked: Option<u64>) -> Self {
         let answered = vec![0; contract.targets.len()];
         Self {
             after: None,
@@ -183,6 +205,7 @@ impl Fork {
             replayer: Replayer::new(contract.clone(), &run_id),
             step: (Digest::ZERO, answered),
             takes_back: false,
+            task: None,
             contract,
             run_id,
         }
@@ -199,6 +222,7 @@ impl Fork {
         if let Ok(Some(event)) = entry.decode_event() {
             if let EventKind::RunStarted(started) = &event.event {
                 self.parent.clone_from(&started.parent);
+                self.task = started.judged_task(&self.contract);
             }
             self.step = (self.marks.digest(), self.replayer.answered.clone());
             // An answer that is in no conversation yet is not used up.
@@ -215,10 +239,16 @@ impl Fork {
         let Ok(action) = entry.decode_action() else {
             return;
         };
+        let Some(asked) = self.asked else {
+            if action.kind == EntryKind::Seal {
+                self.found = Some(self.end(entry.hash));
+            }
+            return;
+        };
         let Some(length) = self.marks.whole(action.conversation_digest) else {
             return;
         };
-        match entry.seq.cmp(&self.asked) {
+        match entry.seq.cmp(&asked) {
             Ordering::Less => self.before = Some(entry.seq),
             Ordering::Equal => {
                 self.found = Some(self.point(entry.hash, action.conversation_digest, length));
@@ -232,12 +262,24 @@ impl Fork {
     fn point(&self, head: Digest, digest: Digest, length: usize) -> ForkPoint {
         let conversation = self.replayer.run().map(Run::conversation);
         let messages = conversation.unwrap_or_default().iter().take(length);
+        let messages = messages.map(|message| (**message).clone()).collect();
         let (before, answered_before) = &self.step;
         let counts = if self.takes_back && *before == digest {
             answered_before
         } else {
             &self.replayer.answered
         };
+        self.point_with(head, messages, counts)
+    }
+
+    fn end(&self, head: Digest) -> ForkPoint {
+        let run = self.replayer.run();
+        let conversation = run.map(Run::conversation).unwrap_or_default();
+        let messages = closed_history(conversation, run.and_then(Run::final_report));
+        self.point_with(head, messages, &self.replayer.answered)
+    }
+
+    fn point_with(&self, head: Digest, messages: Vec<AgentMessage>, counts: &[usize]) -> ForkPoint {
         let mut answered: BTreeMap<String, usize> = BTreeMap::new();
         for (target, count) in self.contract.targets.iter().zip(counts) {
             let of_provider = answered.entry(target.provider.clone()).or_default();
@@ -247,10 +289,11 @@ impl Fork {
             answered,
             counting: self.contract.counting(),
             head,
-            messages: messages.map(|message| (**message).clone()).collect(),
+            messages,
             parent: self.parent.clone(),
             run_id: self.run_id.clone(),
             system: self.contract.system.clone(),
+            task: self.task.clone(),
         }
     }
 
@@ -261,18 +304,19 @@ impl Fork {
     pub fn finish(self) -> Result<ForkPoint, ForkFault> {
         let (asked, run_id) = (self.asked, self.run_id);
         let report = self.replayer.finish(true);
-        match (report.same, self.last) {
-            (true, Some(last)) if last < asked => Err(ForkFault::NoSuchEntry {
+        match (report.same, self.last, asked) {
+            (true, Some(last), Some(asked)) if last < asked => Err(ForkFault::NoSuchEntry {
                 asked,
                 last,
                 run_id,
             }),
-            (true, Some(_)) => self.found.ok_or(ForkFault::Unanswered {
+            (true, Some(_), Some(asked)) => self.found.ok_or(ForkFault::Unanswered {
                 after: self.after,
                 asked,
                 before: self.before,
                 run_id,
             }),
+            (true, Some(_), None) => self.found.ok_or(ForkFault::NotEnded { run_id }),
             _ => Err(ForkFault::DoesNotReplay {
                 report: Box::new(report),
                 run: format!("run {run_id}"),
@@ -353,6 +397,7 @@ mod tests {
             parent: None,
             run_id: RunId::try_from("r1".to_owned()).unwrap(),
             system: "Be brief.".to_owned(),
+            task: None,
         };
         let said = |system: &str, task| {
             let messages = point.opening(system, task, &QuarterBytes).into_iter();

@@ -16,6 +16,7 @@
 mod align;
 mod blob_source;
 mod boundary;
+mod closed_history;
 mod decision;
 mod difference;
 mod fork;

@@ -122,8 +122,9 @@ pub enum Control {
     Stop,
     /// End now.
     Abort,
-    /// End now: the process is being ended.
-    Shutdown,
+    /// The process is about to leave the run, which another one resumes: nothing is begun any more. What ends meanwhile is still taken;
+    /// once the host leaves, what is in flight is lost.
+    Suspend,
     /// End now: the run that delegated ends.
     Parent,
     /// A person allows the call that waits for it.

@@ -172,6 +172,7 @@ impl Judge<'_> {
         // Before anything is held back: an estimate counts what was said, whether or not it may be shown.
         let usage = result.usage_or_estimate(self.issued.expected_tokens, self.counter);
         let is_message = result.canonical_message.is_some();
+        let asks = self.run.asks(&result);
         let admitted = self.run.admit(result);
         let redacted = evidence.is_redacted();
         let blobs = evidence.raw.into_iter();
@@ -179,8 +180,8 @@ impl Judge<'_> {
         Judged {
             blobs: blobs.collect(),
             event: EventKind::InferenceReturned(Box::new(InferenceReturned {
-                // A message without a valid call, through a mask that allows nothing else.
-                gate_breached: self.issued.closed && is_message && admitted.gated,
+                // A message that asks for nothing, through a mask that allows nothing but a call.
+                gate_breached: self.issued.closed && is_message && admitted.gated && !asks,
                 gated: admitted.gated,
                 inference: self.inference,
                 redacted,

@@ -67,6 +67,8 @@ impl Scrub<'_> {
             let raw_hash = self.0.name_of_dropped(&raw);
             if let Decoded::Message(result) = &mut decoded {
                 result.raw_hash = raw_hash;
+                // A cut may have gone through what would be known as a whole.
+                result.excerpt = None;
             }
             return Scrubbed {
                 decoded,
@@ -129,6 +131,7 @@ impl Scrub<'_> {
     /// True where anything had to be taken out.
     fn result(&self, result: &mut ProtocolAdapterResult) -> bool {
         let mut changed = self.option(&mut result.pointer);
+        changed |= self.option(&mut result.excerpt);
         if let Some(repair) = &mut result.repair {
             changed |= self.string(&mut repair.original);
             changed |= self.string(&mut repair.repaired);

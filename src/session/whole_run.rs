@@ -366,7 +366,7 @@ impl From<Control> for EventKind {
         match control {
             Control::Stop => Self::StopRequested,
             Control::Abort => Self::Interrupted(Interrupter::Abort),
-            Control::Shutdown => Self::Interrupted(Interrupter::Shutdown),
+            Control::Suspend => Self::Suspended,
             Control::Parent => Self::Interrupted(Interrupter::Parent),
             Control::Approve(approval) => Self::ApprovalGiven(approval),
             Control::Deny(approval) => Self::ApprovalDenied(approval),

@@ -102,7 +102,7 @@ fn read_answer(path: &Path) -> Option<Answer> {
     serde_json::from_slice(&text).ok()
 }
 
-fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
+pub(super) fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
     let mut folder = OsString::from(database);
     folder.push(".answers");
     PathBuf::from(folder).join(run_id.as_str())

@@ -113,7 +113,7 @@ pub(crate) fn erase(path: &Path, asked: &Erasure<'_>) -> Result<Erased, EraseErr
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = open_writer(path, Durability::Full, BUSY)?;
     let _lock = lock_store(path)?;
-    let hash = resolve(path, asked)?;
+    let hash = named_blob(path, &asked.run_id, &asked.blob)?;
     let tx = conn
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sql)?;
@@ -124,9 +124,11 @@ pub(crate) fn erase(path: &Path, asked: &Erasure<'_>) -> Result<Erased, EraseErr
 }
 
 /// The one blob that the run names so.
-fn resolve(path: &Path, asked: &Erasure<'_>) -> Result<Digest, EraseError> {
+///
+/// # Errors
+/// [`EraseError`] where there is none, or more than one.
+pub(crate) fn named_blob(path: &Path, run_id: &RunId, blob: &str) -> Result<Digest, EraseError> {
     let mut named = BTreeSet::new();
-    let run_id = &asked.run_id;
     for entry in StoreReader::open(path)?.read_run(run_id)? {
         let entry = entry?;
         let seq = entry.seq;
@@ -138,10 +140,10 @@ fn resolve(path: &Path, asked: &Erasure<'_>) -> Result<Digest, EraseError> {
         let references = event.iter().flat_map(blob_references);
         named.extend(references.map(|named| named.hash));
     }
-    let fits = |hash: &Digest| !asked.blob.is_empty() && hash.to_string().starts_with(&asked.blob);
+    let fits = |hash: &Digest| !blob.is_empty() && hash.to_string().starts_with(blob);
     let found: Vec<Digest> = named.into_iter().filter(fits).collect();
     let run_id = run_id.clone();
-    let given = asked.blob.chars().take(80).collect();
+    let given = blob.chars().take(80).collect();
     match found.as_slice() {
         [hash] => Ok(*hash),
         [] => Err(EraseError::NotNamed {
@@ -247,7 +249,7 @@ fn runs_with(
 }
 
 /// Writes the whole file anew, because a page can hold an old copy of what was moved off it, and empties the log of writes.
-fn clear(conn: &Connection) -> Result<(), String> {
+pub(super) fn clear(conn: &Connection) -> Result<(), String> {
     let rewrite = || -> rusqlite::Result<i64> {
         conn.execute_batch("VACUUM")?;
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))

@@ -43,41 +43,46 @@ impl Store {
     /// # Errors
     /// [`StoreError::RunLocked`] where another process drives it, [`StoreError::Lock`] where the file cannot be had.
     pub fn lock_run(&self, run_id: &RunId) -> Result<RunLock, StoreError> {
-        let folder = folder_of(self.path());
-        let store = lock_file(&folder, &folder.join(WHOLE))?;
-        match store.try_lock_shared() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::InUse {
-                    path: self.path().to_owned(),
-                    user: "another process rewrites it".to_owned(),
-                });
-            }
-            Err(TryLockError::Error(fault)) => return Err(refused(&folder.join(WHOLE), &fault)),
-        }
-        let path = folder.join(run_id.as_str());
-        let refuse = |fault: io::Error| refused(&path, &fault);
-        let mut file = lock_file(&folder, &path)?;
-        match lock_alone(&file) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::RunLocked {
-                    run_id: run_id.clone(),
-                    holder: holder(&mut file),
-                });
-            }
-            Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
-        }
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| write!(file, "{}", std::process::id()))
-            .map_err(refuse)?;
-        Ok(RunLock {
-            file,
-            path,
-            _store: store,
-        })
+        lock_run(self.path(), run_id)
     }
+}
+
+/// [`Store::lock_run`], of the store at that path.
+pub(super) fn lock_run(database: &Path, run_id: &RunId) -> Result<RunLock, StoreError> {
+    let folder = folder_of(database);
+    let store = lock_file(&folder, &folder.join(WHOLE))?;
+    match store.try_lock_shared() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(StoreError::InUse {
+                path: database.to_owned(),
+                user: "another process rewrites it".to_owned(),
+            });
+        }
+        Err(TryLockError::Error(fault)) => return Err(refused(&folder.join(WHOLE), &fault)),
+    }
+    let path = folder.join(run_id.as_str());
+    let refuse = |fault: io::Error| refused(&path, &fault);
+    let mut file = lock_file(&folder, &path)?;
+    match lock_alone(&file) {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(StoreError::RunLocked {
+                run_id: run_id.clone(),
+                holder: holder(&mut file),
+            });
+        }
+        Err(TryLockError::Error(fault)) => return Err(refuse(fault)),
+    }
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| write!(file, "{}", std::process::id()))
+        .map_err(refuse)?;
+    Ok(RunLock {
+        file,
+        path,
+        _store: store,
+    })
 }
 
 /// The process that drives a run now.

@@ -8,8 +8,8 @@ use super::{STORE_FORMAT, StoreError, StoreReader};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
-    FirstBad, Flaw, FlawKind, LogLeaf, Pin, TreeHash, TreeHead, Trust, VerifyCheck, judge_tree,
-    leaf_hash,
+    Deletion, FirstBad, Flaw, FlawKind, LogLeaf, Note, Pin, PublicKey, TreeHash, TreeHead, Trust,
+    VerifyCheck, judge_tree, leaf_hash, signers,
 };
 
 /// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
@@ -110,9 +110,16 @@ impl StoreReader {
         }
         let leaves = leaf_hashes(&tx).map_err(sql)?;
         report.size = leaves.len();
-        let judged = judge_leaves(&tx).map_err(sql)?;
+        let judged = judge_leaves(&tx, trust).map_err(sql)?;
+        let (deleted, judged) = match judged {
+            Ok(deleted) => (deleted, Ok(())),
+            Err(flaw) => (Vec::new(), Err(flaw)),
+        };
         let detail = format!("each of a run as it is kept: {}", report.size);
         report.take("leaves", "log_leaves", judged, detail);
+        for told in deleted {
+            report.take("deletions", "deletions", Ok(()), told);
+        }
         let judged = judge_sealed(&tx).map_err(sql)?;
         let detail = "every sealed run has its leaf".to_owned();
         report.take("runs", "runs", judged, detail);
@@ -233,7 +240,8 @@ fn leaf_of(row: &Row<'_>) -> Option<LogLeaf> {
 }
 
 /// Whether leaves are numbered without a gap, and each is that of a run that is still there.
-fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
+fn judge_leaves(conn: &Connection, trust: &Trust) -> rusqlite::Result<Result<Vec<String>, Flaw>> {
+    let mut deleted = Vec::new();
     let mut leaves = conn.prepare(
         "SELECT idx, run, CAST(coalesce(leaf, '') AS BLOB) FROM log_leaves ORDER BY idx",
     )?;
@@ -248,7 +256,14 @@ fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
         next = next.saturating_add(1);
         let stored: Vec<u8> = row.get(2)?;
         let stored = String::from_utf8_lossy(&stored);
-        let kept = run.query_row([row.get::<_, i64>(1)?], |row| Ok(leaf_of(row)));
+        let Some(key) = row.get::<_, Option<i64>>(1)? else {
+            match judge_deletion(conn, index, &stored, trust)? {
+                Ok(told) => deleted.push(told),
+                Err(flaw) => return Ok(Err(flaw)),
+            }
+            continue;
+        };
+        let kept = run.query_row([key], |row| Ok(leaf_of(row)));
         let Some(kept) = kept.optional()? else {
             let got = format!("no such run, but leaf {index}: {stored}");
             let flaw = Flaw::new(FlawKind::Truncated, "run", "a run of every leaf", got);
@@ -263,13 +278,84 @@ fn judge_leaves(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
             return Ok(Err(flaw));
         }
     }
-    Ok(Ok(()))
+    Ok(Ok(deleted))
+}
+
+/// Whether a leaf without a run is that of one that was deleted by design; who says so.
+fn judge_deletion(
+    conn: &Connection,
+    index: i64,
+    leaf: &str,
+    trust: &Trust,
+) -> rusqlite::Result<Result<String, Flaw>> {
+    let note: Option<Vec<u8>> = conn
+        .prepare_cached("SELECT CAST(note AS BLOB) FROM deletions WHERE leaf = ?1")?
+        .query_row([index], |row| row.get(0))
+        .optional()?;
+    let Some(note) = note else {
+        let got = format!("no such run, but leaf {index}: {leaf}");
+        let expected = "a run of every leaf, or the signed note of its deletion";
+        return Ok(Err(Flaw::new(FlawKind::Truncated, "run", expected, got)));
+    };
+    let note = String::from_utf8_lossy(&note).into_owned();
+    let read: Option<Note> = note.parse().ok();
+    let Some((note, stated)) = read
+        .and_then(|note| Some((Deletion::read(&note)?, note)))
+        .map(|(stated, note)| (note, stated))
+    else {
+        let expected = "the signed note of a deletion";
+        return Ok(Err(Flaw::tampered("note", expected, note)));
+    };
+    let names = format!(
+        "\"entries\":{},\"head\":\"{}\",",
+        stated.entries, stated.head
+    );
+    let run = format!("\"run_id\":\"{}\"", stated.run_id);
+    if !leaf.contains(&names) || !leaf.contains(&run) {
+        return Ok(Err(Flaw::tampered("note", leaf, note.text())));
+    }
+    Ok(told_by(&trust.keys, &note).map(|by| {
+        let reason = if stated.reason.is_empty() {
+            "no reason given".to_owned()
+        } else {
+            stated.reason
+        };
+        format!("run {}: deleted by {by}, {reason}", stated.run_id)
+    }))
+}
+
+/// Who has signed a note, and whether that key is known.
+fn told_by(keys: &[PublicKey], note: &Note) -> Result<String, Flaw> {
+    let known = signers(keys, note, "note")?;
+    if !known.is_empty() {
+        return Ok(known.join(", "));
+    }
+    let by = note.signatures().iter();
+    let by: Vec<String> = by.map(|s| format!("{}+{}", s.name, s.id)).collect();
+    Ok(format!("{} (not known here)", by.join(", ")))
+}
+
+impl StoreReader {
+    /// What is said of a run that was deleted: by whom, and why; none where none of that name was.
+    pub(crate) fn deleted(
+        &self,
+        name: &str,
+        keys: &[PublicKey],
+    ) -> Result<Option<(String, String)>, StoreError> {
+        let Some(note) = self.deletion(name)? else {
+            return Ok(None);
+        };
+        let reason = Deletion::read(&note).map(|stated| stated.reason);
+        let by = told_by(keys, &note);
+        let by = by.unwrap_or_else(|_| "a signature that does not hold".to_owned());
+        Ok(Some((by, reason.unwrap_or_default())))
+    }
 }
 
 fn judge_sealed(conn: &Connection) -> rusqlite::Result<Result<(), Flaw>> {
     let lacking: Option<Vec<u8>> = conn
         .query_row(
-            "SELECT CAST(run_id AS BLOB) FROM runs WHERE class IS NOT NULL AND id NOT IN (SELECT run FROM log_leaves) LIMIT 1",
+            "SELECT CAST(run_id AS BLOB) FROM runs WHERE class IS NOT NULL AND id NOT IN (SELECT run FROM log_leaves WHERE run IS NOT NULL) LIMIT 1",
             [],
             |row| row.get(0),
         )

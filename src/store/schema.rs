@@ -9,7 +9,7 @@ use super::{StoreError, log_name};
 pub(crate) const APPLICATION_ID: i32 = 0x6d6f_6e6f;
 
 /// `head_seq` is -1 before entry 0. `class` and `code` are null until the seal. Outside the hash: `created_unix_ms`, `epoch`, `owner`,
-/// and the table `invocations`. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place.
+/// and the table `invocations`. The leaf of a run that was deleted names no run; a row of `deletions` names the leaf. A link of `run_blobs` goes when its blob is erased, and the tombstone takes its place.
 pub(super) const SCHEMA: &str = "
 CREATE TABLE runs(
     id INTEGER PRIMARY KEY,
@@ -51,8 +51,13 @@ CREATE TABLE checkpoints(
 ) STRICT;
 CREATE TABLE log_leaves(
     idx INTEGER PRIMARY KEY,
-    run INTEGER NOT NULL UNIQUE REFERENCES runs(id),
+    run INTEGER UNIQUE REFERENCES runs(id),
     leaf TEXT NOT NULL
+) STRICT;
+CREATE TABLE deletions(
+    run_id TEXT NOT NULL,
+    leaf INTEGER UNIQUE REFERENCES log_leaves(idx),
+    note TEXT NOT NULL
 ) STRICT;
 CREATE TABLE log_name(
     only INTEGER PRIMARY KEY CHECK(only = 1),
@@ -74,7 +79,7 @@ CREATE TABLE tombstones(
 ";
 
 /// The tables of [`SCHEMA`].
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "runs",
     "entries",
     "blobs",
@@ -83,6 +88,7 @@ const TABLES: [&str; 9] = [
     "log_leaves",
     "log_name",
     "invocations",
+    "deletions",
     "tombstones",
 ];
 

@@ -92,6 +92,7 @@ impl AtifTrajectory {
             EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait) => {
                 "What was under way was lost with its process."
             }
+            EventKind::Suspended => "The process of the run left it, to be resumed.",
             EventKind::Resumed(_) => "Another process went on with the run.",
             EventKind::Probed(_) | EventKind::TimerFired => return,
         };

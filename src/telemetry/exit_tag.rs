@@ -78,7 +78,7 @@ impl ExitTag {
             | OutcomeCode::ProfileIncompatible => Self::Configuration,
             OutcomeCode::ContextInfeasible | OutcomeCode::Context => Self::TokenLimit,
             OutcomeCode::ToolUnavailable | OutcomeCode::ToolChanged => Self::ToolNotAvailable,
-            OutcomeCode::BackendUnavailable => Self::NoProviders,
+            OutcomeCode::BackendUnavailable | OutcomeCode::ModelUnavailable => Self::NoProviders,
             OutcomeCode::ProviderAuth => Self::AuthFailure,
             OutcomeCode::ProviderQuota => Self::QuotaExceeded,
             OutcomeCode::NoCallResponse | OutcomeCode::SynthesisWithoutTools => Self::NoToolCall,

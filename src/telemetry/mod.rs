@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! RunView ────────────┬─▶ lines of what has ended ─▶ BillingFile
-//!                     ├─▶ summary
+//!                     ├─▶ summary, lines of --verbose
 //! Run (conversation) ─┴─▶ AgentResult ─▶ one JSON document
 //! RunView, Entry… ─▶ AtifTrajectory ─▶ one JSON document
 //! ```
@@ -24,6 +24,7 @@ mod result;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod verbose;
 
 pub use accounting::{
     AccountingLine, AccountingStatus, AccountingTokens, CostSource, LlmLine, ToolLine,
@@ -34,3 +35,5 @@ pub(crate) use billing::{BillingFault, BillingFile};
 pub use exit_tag::ExitTag;
 pub(crate) use reason::{sentence, why};
 pub use result::{AgentResult, FinalReport, ReportStatus, ResultCounters, ResultMessage};
+pub(crate) use summary::dollars;
+pub(crate) use verbose::verbose_lines;

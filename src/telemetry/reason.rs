@@ -41,6 +41,9 @@ pub(super) fn cause(view: &RunView) -> Option<String> {
             let (_, execution) = view.first_malformed()?;
             failures::of_execution(execution)
         }
+        AgentOutcome::FailedValidation if outcome.code == OutcomeCode::Arguments => {
+            view.refused().map(str::to_owned)
+        }
         AgentOutcome::FailedProtocolMalformed | AgentOutcome::FailedValidation => {
             last_failure(view)
         }
@@ -211,7 +214,10 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         OutcomeCode::ProfileIncompatible => {
             "What the contract asks for does not go with the model's profile."
         }
-        OutcomeCode::ContextInfeasible => "The contract's reserves do not fit the context window.",
+        OutcomeCode::ContextInfeasible => {
+            "The contract's reserves, or the first request, do not fit the context window."
+        }
+        OutcomeCode::ModelUnavailable => "No provider has the model that the contract names.",
         OutcomeCode::ToolUnavailable => "A tool that the contract allows is not there.",
         OutcomeCode::ToolChanged => "A tool is not the one that the contract pins.",
         OutcomeCode::BackendUnavailable => "No model answered the probe.",
@@ -231,7 +237,7 @@ pub(crate) const fn sentence(code: OutcomeCode) -> &'static str {
         }
         OutcomeCode::ToolEnvelope => "A tool's answer was not a valid result.",
         OutcomeCode::Arguments => {
-            "The model named an unknown tool or gave arguments that break the tool's schema."
+            "Turn after turn the model named unknown tools or gave arguments that break a tool's schema."
         }
         OutcomeCode::FinalReportSchema => "The final report did not have the demanded form.",
         OutcomeCode::Refusal => "The model refused.",

@@ -13,6 +13,9 @@ use crate::view::RunView;
 /// The format of the result document.
 pub(crate) const RESULT_FORMAT: &str = "monolith-result/1";
 
+/// The exit code of a process that leaves a suspended run (semantics §3).
+const EXIT_SUSPENDED: u8 = 8;
+
 const UNFINISHED: &str = "The run has no end: it is in progress, or its process was cut off.";
 
 /// What a caller gets, in every case (000 §2): the five fields of AIAgentResult and what identifies the run.
@@ -46,7 +49,7 @@ const UNFINISHED: &str = "The run has no end: it is in progress, or its process 
 /// let run = replayer.run().ok_or("no entries")?;
 /// let result = AgentResult::of_run(run, &view);
 /// assert!(result.success);
-/// println!("{}", result.final_report.text());
+/// println!("{}", result.report_text());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Serialize)]
@@ -73,9 +76,9 @@ pub struct AgentResult {
     pub entries: u64,
     /// What was used.
     pub counters: ResultCounters,
-    /// The answer, or why there is none.
+    /// The answer, or why there is none; null of a run that is suspended.
     #[serde(rename = "finalReport")]
-    pub final_report: FinalReport,
+    pub final_report: Option<FinalReport>,
     /// The canonical conversation.
     pub conversation: Vec<ResultMessage>,
     /// One line for each request and each call.
@@ -196,7 +199,7 @@ impl AgentResult {
             head: view.head(),
             entries: view.entries(),
             counters: ResultCounters::of(view),
-            final_report: FinalReport::of_run(run, success, now, content, reason),
+            final_report: Some(FinalReport::of_run(run, success, now, content, reason)),
             conversation: conversation
                 .iter()
                 .map(|m| ResultMessage::from(&**m))
@@ -207,6 +210,33 @@ impl AgentResult {
                 None => why,
             }),
         }
+    }
+
+    /// The result of a run that is suspended: it has no end yet, and can be resumed. `run` is the machine, where it is at hand.
+    #[must_use]
+    pub fn suspended(run: Option<&Run>, view: &RunView) -> Self {
+        let contract = view.contract();
+        let conversation = run.map_or(&[][..], Run::conversation).iter();
+        Self {
+            contract_id: Some(contract.contract_id().to_owned()),
+            contract_hash: Some(contract.contract_hash()),
+            conversation: conversation.map(|m| ResultMessage::from(&**m)).collect(),
+            exit_tag: ExitTag::SignalReceived,
+            final_report: None,
+            ..Self::cut_off(view, EXIT_SUSPENDED, "suspended", "suspended".to_owned())
+        }
+    }
+
+    /// Whether this is a run that was suspended.
+    #[must_use]
+    pub const fn is_suspended(&self) -> bool {
+        self.exit_code == EXIT_SUSPENDED
+    }
+
+    /// The report as text; empty where there is none.
+    #[must_use]
+    pub fn report_text(&self) -> &str {
+        self.final_report.as_ref().map_or("", FinalReport::text)
     }
 
     /// The result where no run was begun. The author's faults are a contract that is invalid; others have no outcome.
@@ -225,7 +255,7 @@ impl AgentResult {
             head: None,
             entries: 0,
             counters: ResultCounters::default(),
-            final_report: FinalReport::new(false, unix_ms, error.clone(), reason),
+            final_report: Some(FinalReport::new(false, unix_ms, error.clone(), reason)),
             conversation: Vec::new(),
             accounting: Vec::new(),
             error: Some(error),

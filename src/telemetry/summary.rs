@@ -103,7 +103,7 @@ impl Sum {
 }
 
 /// Exact, with as many decimals as are counted.
-fn dollars(micro: u64) -> String {
+pub(crate) fn dollars(micro: u64) -> String {
     format!("{}.{:06} USD", micro / 1_000_000, micro % 1_000_000)
 }
 

@@ -109,6 +109,7 @@ fn returned(message: Option<AgentMessage>) -> EventKind {
         result: ProtocolAdapterResult {
             adapter_version: "openai-chat/1".to_owned(),
             canonical_message: message,
+            excerpt: None,
             failure_code: rejected.then_some(FailureCode::ArgsInvalidJson),
             pointer: rejected.then(|| "/choices/0".to_owned()),
             raw_hash: Digest::ZERO,

@@ -26,6 +26,7 @@ mod offer;
 mod registry;
 mod scrub;
 mod server_spec;
+mod supervisor;
 #[cfg(test)]
 mod tests;
 mod withheld;
@@ -36,4 +37,5 @@ pub(crate) use clock::Clock;
 pub(crate) use error::ToolServerError;
 pub(crate) use registry::{BringUp, ToolServers};
 pub(crate) use server_spec::ServerSpec;
+pub(crate) use supervisor::{SUPERVISE_COMMAND, supervise};
 pub(crate) use withheld::Withheld;

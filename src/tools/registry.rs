@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::builtin::Builtins;
-use super::mcp::{McpServer, Patience};
+use super::mcp::{McpServer, Patience, Program};
 use super::offer::{self, BUILTIN, Offer};
 use super::{CallTerms, ServerSpec, ToolServerError};
 use crate::contract::{ServerCapability, ServerKind, ToolCapability, ToolPin, check_server_name};
@@ -58,9 +58,10 @@ impl ToolServers {
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
         scrub: &Arc<dyn Scrubber>,
+        total_timeout_ms: u64,
         cancel: &CancellationToken,
     ) -> BringUp {
-        let patience = (Patience::default(), scrub);
+        let patience = (Patience::within(total_timeout_ms), scrub);
         Self::bring_up_within(specs, workspace, patience, cancel).await
     }
 
@@ -234,9 +235,20 @@ impl Host {
                 };
                 Ok((Self::Builtin { pins, tools }, offer))
             }
-            ServerSpec::Stdio { args, command, env } => {
-                let program = (command.as_str(), args.as_slice());
-                McpServer::start(name, program, env, &workspace, patience, cancel)
+            ServerSpec::Stdio {
+                args,
+                command,
+                env,
+                supervisor,
+            } => {
+                let program = Program {
+                    args,
+                    command,
+                    env,
+                    supervisor: supervisor.as_deref(),
+                    workspace: &workspace,
+                };
+                McpServer::start(name, &program, patience, cancel)
                     .await
                     .map(Self::mcp)
             }

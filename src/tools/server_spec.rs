@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 use super::Withheld;
 use crate::contract::ServerKind;
@@ -22,6 +23,8 @@ pub(crate) enum ServerSpec {
         command: String,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
+        /// This program, which starts the server and ends whatever it has started; none where the host is no monolith.
+        supervisor: Option<PathBuf>,
     },
     /// MCP over streamable HTTP.
     Http {
@@ -48,7 +51,9 @@ impl fmt::Debug for ServerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Builtin { names, .. } => f.debug_struct("Builtin").field("names", names).finish(),
-            Self::Stdio { args, command, env } => f
+            Self::Stdio {
+                args, command, env, ..
+            } => f
                 .debug_struct("Stdio")
                 .field("args", args)
                 .field("command", command)

@@ -100,6 +100,7 @@ pub(crate) fn blob_references(event: &Event) -> Vec<BlobReference> {
         | EventKind::ApprovalGiven(_)
         | EventKind::ApprovalDenied(_)
         | EventKind::EffectLost(_)
+        | EventKind::Suspended
         | EventKind::Resumed(_) => Vec::new(),
     }
 }

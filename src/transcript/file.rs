@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -9,13 +10,20 @@ use super::record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record, TombstoneRecord,
 };
 use super::{Flaw, FlawKind, SealedEntry, canonical};
-use crate::message::{Digest, RunId, judge_version};
+use crate::message::{Digest, JsonSize, RunId, judge_version};
 
 /// The file format this build writes and reads.
 pub(crate) const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
 
-/// The longest line a reader accepts, its line feed included.
-pub(crate) const MAX_LINE_BYTES: usize = 512 << 20;
+/// The longest line a reader accepts, its line feed included: the largest answer that is kept has 64 MiB, which is 86 in base64.
+pub(crate) const MAX_LINE_BYTES: usize = 128 << 20;
+
+/// The longest header, its line feed included.
+const MAX_HEADER_BYTES: usize = 32 << 20;
+/// The most members of objects and items of lists in a line: each takes far more memory than its text.
+const MAX_LINE_VALUES: u64 = 1 << 18;
+/// How deeply they stand within each other.
+const MAX_LINE_DEPTH: u64 = 128;
 
 /// The first line of a file. `contract` is the contract's canonical document.
 ///
@@ -225,6 +233,7 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
     };
     let line = std::str::from_utf8(line)
         .map_err(|fault| Flaw::tampered("line", "UTF-8 throughout", fault))?;
+    judge_size(line)?;
     // RFC 8785 sorts keys, so the first key tells the kind of the line.
     if line.starts_with("{\"action\":") {
         entry(line)
@@ -252,6 +261,25 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
             format_args!("{start:?}"),
         ))
     }
+}
+
+/// Holds a line to the limits of the format, before anything is built from it.
+fn judge_size(line: &str) -> Result<(), Flaw> {
+    let refuse =
+        |expected: String, found: &dyn fmt::Display| Err(Flaw::tampered("line", expected, found));
+    if line.starts_with("{\"contract\":") && line.len() >= MAX_HEADER_BYTES {
+        let expected = format!("a header of at most {MAX_HEADER_BYTES} bytes");
+        return refuse(expected, &(line.len() + 1));
+    }
+    let JsonSize { depth, values } = JsonSize::of(line);
+    if values > MAX_LINE_VALUES {
+        let expected = format!("at most {MAX_LINE_VALUES} members and items");
+        return refuse(expected, &values);
+    }
+    if depth > MAX_LINE_DEPTH {
+        return refuse(format!("at most {MAX_LINE_DEPTH} levels"), &depth);
+    }
+    Ok(())
 }
 
 fn header(line: &str) -> Result<Record<'_>, Flaw> {

@@ -72,6 +72,16 @@ impl PublicKey {
         key_id(&self.name, &self.typed())
     }
 
+    /// Whether both are halves of one secret, whatever they are called and whatever they sign.
+    pub(super) fn is_same_key(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+
+    /// Whether it signs as witnesses do.
+    pub(super) fn cosigns(&self) -> bool {
+        self.algorithm == Algorithm::Cosignature
+    }
+
     /// Its algorithm and its bytes.
     fn typed(&self) -> [u8; 33] {
         typed(self.algorithm, self.key.as_bytes())

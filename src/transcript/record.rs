@@ -1,8 +1,11 @@
 use super::checkpoint::CheckpointHead;
 use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
-use crate::contract::{CONTRACT_FORMAT, ExecutionContract};
+use crate::contract::{CONTRACT_FORMAT, ExecutionContract, judge_document_size, structure_faults};
 use crate::kernel::{Action, Event};
-use crate::message::{Digest, RunId, judge_version};
+use crate::message::{Digest, JsonSize, RunId, judge_version};
+
+/// The most members of objects and items of lists in the action or the event of an entry.
+const MAX_ENTRY_VALUES: u64 = 1 << 18;
 
 /// One piece of a stored transcript, whether it came from a line of a file or from a row of a store.
 #[derive(Clone, Debug)]
@@ -110,6 +113,9 @@ impl<'a> EntryRecord<'a> {
         action: &'a str,
         hash: Digest,
     ) -> Result<Self, Flaw> {
+        for (field, text) in [("action", action), ("event", event)] {
+            judge_entry_size(field, text)?;
+        }
         Ok(Self {
             seq,
             state,
@@ -135,14 +141,17 @@ impl From<&EntryRecord<'_>> for SealedEntry {
 }
 
 impl HeaderRecord<'_> {
-    /// Computes id and hash of the contract anew from its stored bytes, and returns the hash.
+    /// Computes id, hash and pins of the contract anew from its stored bytes; returns the hash, and the first rule that no run under
+    /// it may have got past PRECHECK with.
     ///
     /// # Errors
     /// [`Flaw`] where the document is not canonical, of another format, or not the one its id and hash name.
-    pub(super) fn judge_contract(&self) -> Result<Digest, Flaw> {
+    pub(super) fn judge_contract(&self) -> Result<(Digest, Option<String>), Flaw> {
         let refuse = |expected: &str, actual: &dyn std::fmt::Display| {
             Flaw::tampered("contract", expected, actual)
         };
+        judge_document_size(self.contract)
+            .map_err(|fault| refuse("a document of a contract's size", &fault))?;
         let mut value: serde_json::Value = serde_json::from_str(self.contract)
             .map_err(|fault| refuse("the text of a JSON object", &fault))?;
         canonical::same("contract", &dump(&value)?, self.contract)?;
@@ -174,11 +183,30 @@ impl HeaderRecord<'_> {
             }
         }
         match ExecutionContract::decode(self.contract) {
-            Ok(contract) if contract.rehash() == hash => Ok(hash),
-            Ok(contract) => Err(refuse(&hash.to_string(), &contract.rehash())),
+            Ok(contract) if contract.rehash() != hash => {
+                Err(refuse(&hash.to_string(), &contract.rehash()))
+            }
+            Ok(contract) => match contract.pin_fault() {
+                None => Ok((hash, structure_faults(&contract).into_iter().next())),
+                Some(fault) => {
+                    let found = fault.found.map_or("none".to_owned(), |pin| pin.to_string());
+                    let field = format!("contract.{}", fault.place);
+                    Err(Flaw::tampered(&field, fault.expected, found))
+                }
+            },
             Err(fault) => Err(refuse("an execution contract", &fault)),
         }
     }
+}
+
+/// Holds a text of an entry to its limits, before anything is built from it.
+fn judge_entry_size(field: &str, text: &str) -> Result<(), Flaw> {
+    let size = JsonSize::of(text);
+    if size.values > MAX_ENTRY_VALUES {
+        let expected = format!("at most {MAX_ENTRY_VALUES} members and items");
+        return Err(Flaw::tampered(field, expected, size.values));
+    }
+    Ok(())
 }
 
 /// RFC 8785 text of a parsed value.

@@ -35,12 +35,29 @@ impl SampleRun {
         )
     }
 
+    /// [`Self::new`], under a contract whose policy demands tools that it does not have.
+    pub(crate) fn without_tools(run_id: &str) -> Self {
+        let mut terms: serde_json::Value = serde_json::from_str(TERMS).unwrap();
+        terms["tool_policy"] = "required".into();
+        terms["policy_decision"]["policy"] = "required".into();
+        let blobs = BLOBS.iter().map(|b| b.to_vec()).collect();
+        Self::under(sealed(terms), run_id, drafts, blobs)
+    }
+
     fn of(
         run_id: &str,
         drafts: fn(&ExecutionContract, &RunId) -> Vec<EntryDraft>,
         blobs: Vec<Vec<u8>>,
     ) -> Self {
-        let contract = contract();
+        Self::under(contract(), run_id, drafts, blobs)
+    }
+
+    fn under(
+        contract: ExecutionContract,
+        run_id: &str,
+        drafts: fn(&ExecutionContract, &RunId) -> Vec<EntryDraft>,
+        blobs: Vec<Vec<u8>>,
+    ) -> Self {
         let run_id = run_id_of(run_id);
         let mut chain = Chain::genesis(contract.contract_hash(), &run_id);
         let drafts = drafts(&contract, &run_id);
@@ -83,11 +100,11 @@ const TERMS: &str = r#"{
     "grammar_profile": null, "idempotent": [], "llm_timeout_ms": 600000, "logits_mask": null,
     "max_attempts_per_turn": 3, "max_calls": {"per_tool": {}, "run": null},
     "max_cost_micro_usd": null, "max_format_retries": 1, "max_identical_calls": null,
-    "max_inferences": 10, "max_resumes": 3, "max_tokens_consumed": "1000000",
+    "max_inferences": 10, "max_invalid_turns": 3, "max_resumes": 3, "max_tokens_consumed": "1000000",
     "max_tool_calls_per_turn": 10, "max_turns": 6, "metadata": {"cycle_exceptions": []},
     "model_profile_id": "plain", "page": null, "parallel_tool_calls": false,
     "parallel_safe": [], "parent_contract_hash": null,
-    "policy_decision": {"grounds": "given", "policy": "required",
+    "policy_decision": {"grounds": "given", "policy": "optional",
         "rules_hash": "0000000000000000000000000000000000000000000000000000000000000000",
         "rules_version": 1},
     "providers": {"demo": {"api_key_env": null, "base_url": null, "file": "demo.jsonl",
@@ -99,10 +116,10 @@ const TERMS: &str = r#"{
         "provider": "demo", "sampling": {"caching": "full", "max_output_tokens": 4096,
             "reasoning": null, "reasoning_tokens": null, "repeat_penalty": 1.1, "seed": "0",
             "stream": false, "temperature": 0.7, "top_p": 1}}],
-    "token_gate": true, "tokenizer": null,
+    "token_gate": false, "tokenizer": null,
     "tool_output_budget": {"max_bytes_per_call": 12288, "summarizer_model": null,
         "truncation_marker": "[TRUNCATED]"},
-    "tool_policy": "required", "tool_proof": "executed", "tool_timeout_ms": 300000,
+    "tool_policy": "optional", "tool_proof": "executed", "tool_timeout_ms": 300000,
     "tool_transport": "native", "tools": [], "total_timeout_ms": 3600000
 }"#;
 
@@ -115,7 +132,10 @@ pub(crate) fn run_id_of(text: &str) -> RunId {
 
 /// A small contract, made as a document: the factory belongs to another module.
 pub(crate) fn contract() -> ExecutionContract {
-    let mut terms: serde_json::Value = serde_json::from_str(TERMS).unwrap();
+    sealed(serde_json::from_str(TERMS).unwrap())
+}
+
+fn sealed(mut terms: serde_json::Value) -> ExecutionContract {
     let digest = |v: &serde_json::Value| {
         Digest::of(serde_json_canonicalizer::to_string(v).unwrap().as_bytes())
     };
@@ -136,6 +156,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
         context: None,
         conversation_digest: Digest::ZERO.rolled("sample", &seq.to_le_bytes()),
         counters: Counters::default(),
+        dropped: Vec::new(),
         effects: Vec::new(),
         from,
         kind,
@@ -305,6 +326,7 @@ pub(super) fn verdict(message: AgentMessage) -> ProtocolAdapterResult {
     ProtocolAdapterResult {
         adapter_version: "openai-chat/1".to_owned(),
         canonical_message: Some(message),
+        excerpt: None,
         failure_code: None,
         pointer: None,
         raw_hash: Digest::of(b"raw"),

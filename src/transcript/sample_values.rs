@@ -4,10 +4,10 @@ use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, ve
 use crate::contract::ReportFormat;
 use crate::kernel::{
     Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
-    ContextBlock, DroppedResult, EffectRecord, EntryKind, Event, EventKind, InferenceFailed,
-    InferenceReturned, Interrupter, LostEffect, ParentRun, PolicyRecord, Predicate, PredicateName,
-    Probed, ProbedTarget, ProviderAddress, ReportRecord, ReportSource, Resumed, RunStarted, State,
-    ToolReturned,
+    ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, Event,
+    EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect, ParentRun,
+    PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress, ReportRecord,
+    ReportSource, Resumed, RunStarted, State, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
@@ -50,6 +50,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         ..AgentMessage::text(Role::Assistant, "", 1)
     };
     let full_verdict = ProtocolAdapterResult {
+        excerpt: Some(odd.clone()),
         failure_code: Some(FailureCode::ArgsNotObject),
         pointer: Some("/choices/0".to_owned()),
         repair: Some(Repair {
@@ -165,6 +166,7 @@ pub(crate) fn every_event() -> Vec<Event> {
         tool(ToolOutcome::Cancelled),
         tool(ToolOutcome::ToolChanged),
         EventKind::TimerFired,
+        EventKind::Suspended,
         EventKind::StopRequested,
         EventKind::Interrupted(Interrupter::Shutdown),
         EventKind::ApprovalGiven(approval),
@@ -213,6 +215,20 @@ pub(crate) fn full_action() -> Action {
             remaining: 6,
             schema: 7,
         }),
+        dropped: vec![
+            DroppedTarget {
+                limit: Some(1),
+                projected: Some(2),
+                reason: DropReason::FirstRequest,
+                target: "demo/\u{e9}".to_owned(),
+            },
+            DroppedTarget {
+                limit: None,
+                projected: None,
+                reason: DropReason::UnknownModel,
+                target: "demo/\u{e9}".to_owned(),
+            },
+        ],
         effects: vec![
             EffectRecord::Probe,
             EffectRecord::Infer {

@@ -70,6 +70,18 @@ fn plain_serialisation_of_recorded_values_is_rfc_8785_and_holds_no_float() {
     check(canonical::text_of(&None::<crate::kernel::Event>));
 }
 
+/// Its hashes all hold: nobody has changed it, and no machine has made it.
+#[test]
+fn a_contract_that_breaks_a_rule_gets_no_run_past_precheck() {
+    let lines = SampleRun::without_tools("r-1").lines();
+    check_bad(&lines, FlawKind::Tampered, 3, Some(1));
+    let report = verify(&lines);
+    assert!(
+        bad(&report).actual.starts_with("tool_policy required"),
+        "{report:#?}"
+    );
+}
+
 #[test]
 fn a_written_run_reads_back_and_verifies() {
     let run = SampleRun::new("r-1");

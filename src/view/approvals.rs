@@ -30,9 +30,9 @@ impl Approvals {
         event: Option<&Event>,
     ) -> Option<(CallSeq, ApprovalEnd)> {
         let end = match event.map(|event| &event.event) {
-            // What the machine ignores, and a process that goes on with the run, leave the call where it is.
+            // What the machine ignores, and a process that leaves the run or goes on with it, leave the call where it is.
             _ if action.kind == EntryKind::Ignored => None,
-            None | Some(EventKind::Resumed(_)) => None,
+            None | Some(EventKind::Suspended | EventKind::Resumed(_)) => None,
             Some(EventKind::ApprovalGiven(_)) => Some(ApprovalEnd::Allowed),
             Some(EventKind::ApprovalDenied(_)) => Some(ApprovalEnd::Refused),
             Some(EventKind::TimerFired) => Some(ApprovalEnd::Expired),

@@ -12,7 +12,7 @@ use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
-    LostEffect, Outcome, RunStarted, ToolReturned,
+    LostEffect, Outcome, RunStarted, State, ToolReturned,
 };
 use crate::message::{Digest, InferenceSeq, RunId, Usage};
 
@@ -68,6 +68,8 @@ pub struct RunView {
     origin: Option<RunId>,
     outcome: Option<Outcome>,
     preflight: Preflight,
+    /// What VALIDATE_CALLS said of the last message of which no call was authorised.
+    refused: Option<String>,
     reports: Reports,
     requests: Requests,
     start: Option<RunStart>,
@@ -103,6 +105,7 @@ impl RunView {
             origin: None,
             outcome: None,
             preflight: Preflight::default(),
+            refused: None,
             reports: Reports::default(),
             requests: Requests::default(),
             start: None,
@@ -124,6 +127,12 @@ impl RunView {
         view
     }
 
+    /// What was wrong with the calls of the last message of which none was authorised, in the machine's words.
+    #[must_use]
+    pub(crate) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
     /// Takes the next entry.
     pub fn take(&mut self, entry: Entry<'_>) -> Step {
         let Entry {
@@ -131,6 +140,9 @@ impl RunView {
             event,
             hash,
         } = entry;
+        if action.from == State::ValidateCalls && action.to == State::Commit {
+            self.refused.clone_from(&action.note);
+        }
         let (before_ms, before_tokens) = (self.at_ms, self.counters.tokens());
         if let Some(event) = event {
             self.at_ms = event.at_ms;
@@ -192,6 +204,7 @@ impl RunView {
             | EventKind::ApprovalGiven(_)
             | EventKind::ApprovalDenied(_)
             | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait)
+            | EventKind::Suspended
             | EventKind::Resumed(_) => {}
         }
     }

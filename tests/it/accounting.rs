@@ -172,7 +172,21 @@ fn verbose_tells_the_tag_and_what_was_used_also_of_a_failure() {
     let desk = desk(PRICES);
     let output = desk.run(&["run", "c.yaml", "--verbose"]);
     let said = &output.err;
-    let told: Vec<&str> = said.lines().filter(|line| line.starts_with('[')).collect();
+    let tagged = said.lines().filter(|line| line.starts_with('['));
+    let (exchanged, told): (Vec<&str>, Vec<&str>) =
+        tagged.partition(|line| line.contains(" → [") || line.contains(" ← ["));
+    let begins = [
+        "[VRB] → [1.0] llm demo:script: messages 1, 2 bytes",
+        "[VRB] ← [1.0] llm demo:script: tokens 1000 in, 10 out, 0 cached, ",
+        "[VRB] → [1.1] tool builtin:echo: {",
+        "[VRB] ← [1.1] tool builtin:echo: ok, ",
+        "[VRB] → [2.0] llm demo:script: messages 3, ",
+        "[VRB] ← [2.0] llm demo:script: tokens 1000 in, 10 out, 0 cached, ",
+    ];
+    assert_eq!(exchanged.len(), begins.len(), "{said}");
+    for (line, begin) in exchanged.iter().zip(begins) {
+        assert!(line.starts_with(begin), "{begin}: {said}");
+    }
     assert_eq!(
         told[0],
         "[VRB] EXIT-FINAL-ANSWER fatal=true: COMPLETED_WITH_TOOLS (final_message)"

@@ -15,13 +15,20 @@ mod browser;
 #[cfg(test)]
 mod canary;
 #[cfg(test)]
+#[cfg(unix)]
+mod chat;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod config_layers;
 #[cfg(test)]
+mod continuation;
+#[cfg(test)]
 mod contract_file;
 #[cfg(test)]
 mod corpus;
+#[cfg(test)]
+mod deletion;
 #[cfg(test)]
 mod desk;
 #[cfg(test)]
@@ -30,6 +37,8 @@ mod evidence;
 mod faults;
 #[cfg(test)]
 mod first_steps;
+#[cfg(test)]
+mod foreign;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
@@ -57,11 +66,15 @@ mod reach;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]
+mod refused;
+#[cfg(test)]
 mod replay_modes;
 #[cfg(test)]
 mod replay_open;
 #[cfg(test)]
 mod resume;
+#[cfg(test)]
+mod run_input;
 #[cfg(test)]
 mod semantics;
 #[cfg(test)]
@@ -71,7 +84,12 @@ mod session_contract;
 #[cfg(test)]
 mod show;
 #[cfg(test)]
+mod suspend;
+#[cfg(test)]
 mod tamper;
+#[cfg(test)]
+#[cfg(unix)]
+mod terminal;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]

@@ -123,3 +123,105 @@ fn stray_lines_change_nothing() {
         "",
     );
 }
+
+/// "1" is not 1.
+#[test]
+fn an_answer_whose_id_is_a_text_is_no_answer() {
+    check(
+        "string_id",
+        &["tool_timeout_ms=300"],
+        ("FAILED_PROTOCOL_NO_TOOLS", "no_call_response"),
+        1,
+        "(tool failed: timeout)",
+    );
+}
+
+#[test]
+fn no_server_is_waited_for_longer_than_the_contract_allows() {
+    let desk = Desk::new();
+    desk.script(
+        "total_timeout_ms: 900\ntools: {workspace: ., mcp: {mute: {command: sh, args: [-c, 'exec sleep 600']}}}\n",
+        &[&says("never")],
+    );
+    let ended = desk.run(&["run", "--json", "--contract", "c.yaml"]);
+    let result = ended.document();
+    assert_eq!(
+        (ended.code, &result["outcome"]["code"]),
+        (3, &"tool_unavailable".into())
+    );
+    let shown = desk.ok(&["show", "last", "--raw"]);
+    assert!(shown.contains("no answer within 600 ms"), "{shown}");
+}
+
+#[cfg(target_os = "linux")]
+mod descendants {
+    use std::process::Stdio;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// More than anything here takes.
+    const LONGEST: Duration = Duration::from_secs(60);
+
+    /// Waits for the pid of what left its server's session.
+    fn escaped(desk: &Desk) -> String {
+        let until = Instant::now() + LONGEST;
+        loop {
+            if let Ok(pid) = std::fs::read_to_string(desk.path("escaped")) {
+                return pid;
+            }
+            assert!(Instant::now() < until, "nothing escaped");
+            std::thread::yield_now();
+        }
+    }
+
+    #[track_caller]
+    fn ends(pid: &str) {
+        let until = Instant::now() + LONGEST;
+        let runs = || {
+            std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+                !stat
+                    .rsplit(')')
+                    .next()
+                    .unwrap_or_default()
+                    .starts_with(" Z")
+            })
+        };
+        while runs() {
+            assert!(Instant::now() < until, "process {pid} outlives its server");
+            std::thread::yield_now();
+        }
+    }
+
+    fn terms() -> String {
+        let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+        format!(
+            "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, escape]}}}}}}\n",
+            server.display()
+        )
+    }
+
+    #[test]
+    fn what_left_the_session_of_its_server_ends_with_it() {
+        let desk = Desk::new();
+        desk.script(&terms(), &[&says("Done.")]);
+        desk.ok(&["run", "--contract", "c.yaml"]);
+        ends(&escaped(&desk));
+    }
+
+    #[test]
+    fn no_server_outlives_a_monolith_that_was_killed() {
+        let desk = Desk::new();
+        desk.script(&terms(), &["{\"fault\":\"hang\"}"]);
+        let mut child = desk
+            .command(&["run", "--contract", "c.yaml"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = escaped(&desk);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        ends(&pid);
+    }
+}

@@ -8,6 +8,7 @@ use super::slot::{FINAL, Nonce, PROGRESS, SlotRange, XmlTerms};
 use super::{XmlNext, XmlPast};
 use crate::adapter::Adapter;
 use crate::adapter::calls::{CallFields, GatheredCall, joined, validate};
+use crate::adapter::fold::Failure;
 use crate::adapter::kept::common;
 use crate::contract::{
     FINAL_REPORT, PROGRESS_REPORT, SessionTool, Terms, ToolTerms, ToolTransport,
@@ -257,7 +258,10 @@ pub(crate) fn transported(
     let unexpected = |call: &ToolInvocation| travels_as_a_tag(call, terms.tool_transport);
     if let Some(place) = message.tool_calls.iter().position(unexpected) {
         let pointer = format!("/tool_calls/{place}");
-        return rejected(result, FailureCode::CallUnexpected, pointer);
+        let failure = Failure::new(FailureCode::CallUnexpected, pointer);
+        let name = message.tool_calls.get(place).map(|call| call.name.clone());
+        let failure = failure.around(&name.unwrap_or_default(), 0);
+        return rejected(result, failure);
     }
     let xml = xml_terms(offer, has_progress(terms));
     let nonce = &xml.nonce;
@@ -288,7 +292,10 @@ pub(crate) fn transported(
     let rules = adapter.rules().cut_where(result.stop == StopReason::Length);
     let validated = match validate(calls, &FIELDS, model, rules) {
         Ok(validated) => validated,
-        Err(failure) => return rejected(result, failure.code, failure.pointer),
+        Err(failure) => {
+            let failure = failure.around(&message.content, 0);
+            return rejected(result, failure);
+        }
     };
     if reading.text != message.content {
         // What stands around tags is white space more often than not.
@@ -320,15 +327,12 @@ fn on_its_own_lines(payload: &str) -> &str {
     payload.strip_suffix('\r').unwrap_or(payload)
 }
 
-fn rejected(
-    result: ProtocolAdapterResult,
-    code: FailureCode,
-    pointer: String,
-) -> ProtocolAdapterResult {
+fn rejected(result: ProtocolAdapterResult, failure: Failure) -> ProtocolAdapterResult {
     ProtocolAdapterResult {
         canonical_message: None,
-        failure_code: Some(code),
-        pointer: Some(pointer),
+        excerpt: failure.excerpt,
+        failure_code: Some(failure.code),
+        pointer: Some(failure.pointer),
         repair: None,
         status: AdapterStatus::Rejected,
         ..result

@@ -45,6 +45,7 @@ fn said(content: &str, calls: Vec<ToolInvocation>, stop: StopReason) -> Protocol
             tool_calls: calls,
             ..AgentMessage::text(Role::Assistant, content, 0)
         }),
+        excerpt: None,
         failure_code: None,
         pointer: None,
         raw_hash: Digest::ZERO,

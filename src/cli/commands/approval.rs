@@ -1,4 +1,5 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
+#[cfg(not(unix))]
 use std::sync::mpsc::{Receiver, sync_channel};
 
 use crate::cli::escape::{hides, line};
@@ -13,7 +14,10 @@ use crate::store::{Answer, Store};
 /// `monolith approve` in another process.
 pub(super) struct Approver<'a> {
     asked: Option<CallSeq>,
+    /// Whether an answer is waited for at this terminal.
+    at_terminal: bool,
     /// What was typed; none before the first question.
+    #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
     live: &'a Live,
     store: &'a Store,
@@ -23,6 +27,8 @@ impl<'a> Approver<'a> {
     pub(super) const fn new(store: &'a Store, live: &'a Live) -> Self {
         Self {
             asked: None,
+            at_terminal: false,
+            #[cfg(not(unix))]
             lines: None,
             live,
             store,
@@ -54,8 +60,12 @@ impl<'a> Approver<'a> {
         // What was typed before the question is no answer to it, whether it has been read or not.
         #[cfg(unix)]
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-        let lines = self.lines.get_or_insert_with(typed);
-        while lines.try_recv().is_ok() {}
+        #[cfg(not(unix))]
+        {
+            let lines = self.lines.get_or_insert_with(typed);
+            while lines.try_recv().is_ok() {}
+        }
+        self.at_terminal = true;
         self.live.ask(&format!("{call}  allow it? [y/N] "));
     }
 
@@ -70,9 +80,40 @@ impl<'a> Approver<'a> {
         same.then(|| answer(order, approved))
     }
 
-    fn answer_typed(&self, order: &CallOrder) -> Option<Control> {
-        let typed = self.lines.as_ref()?.try_recv().ok()?;
+    fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {
+        if !self.at_terminal {
+            return None;
+        }
+        let typed = self.typed()?;
+        self.at_terminal = false;
         Some(answer(order, said_yes(&typed)))
+    }
+
+    /// The line that was typed since, if one was. Nothing waits for it: a reader that waited would take the next line of a
+    /// conversation once the answer had come another way.
+    #[cfg(unix)]
+    #[expect(clippy::unused_self, reason = "elsewhere a thread waits for the line")]
+    fn typed(&self) -> Option<String> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let stdin = io::stdin();
+        let now = Timespec {
+            tv_nsec: 0,
+            tv_sec: 0,
+        };
+        // A terminal has something to read once a whole line is there, and at its end.
+        let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&now));
+        if !ready.is_ok_and(|ready| ready > 0) {
+            return None;
+        }
+        let mut typed = String::new();
+        // The end of the input is a no.
+        drop(stdin.lock().read_line(&mut typed));
+        Some(typed)
+    }
+
+    #[cfg(not(unix))]
+    fn typed(&self) -> Option<String> {
+        self.lines.as_ref()?.try_recv().ok()
     }
 }
 
@@ -113,6 +154,7 @@ const fn answer(order: &CallOrder, approved: bool) -> Control {
 }
 
 /// The lines that are typed from now on. The thread that waits for them ends with the process: nothing wakes it otherwise.
+#[cfg(not(unix))]
 fn typed() -> Receiver<String> {
     let (sender, lines) = sync_channel(16);
     std::thread::spawn(move || {

@@ -7,7 +7,7 @@ use crate::adapter::Adapter;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::known;
-use crate::contract::ExecutionContract;
+use crate::contract::{ExecutionContract, contract_warnings};
 use crate::driver::{Preview, Reach};
 use crate::kernel::CheckName;
 use crate::message::Digest;
@@ -37,6 +37,8 @@ pub(super) struct CheckReport {
     pub(super) unsent: Vec<Unsent>,
     /// Places of secrets that are too short or too plain to be taken out.
     unmatched: Vec<String>,
+    /// What a contract may say and is hardly meant.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Parameters of a target that no request to it carries.
@@ -110,6 +112,7 @@ impl CheckReport {
                 .collect(),
             unsent: unsent(&preview.contract),
             unmatched: preview.unmatched.iter().map(|u| u.place.clone()).collect(),
+            warnings: contract_warnings(&preview.contract),
         }
     }
 
@@ -150,6 +153,7 @@ impl CheckReport {
             origins: BTreeMap::new(),
             unsent: Vec::new(),
             unmatched: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 }
@@ -191,7 +195,7 @@ const fn said(check: CheckName) -> &'static str {
         CheckName::Semantics => "the semantics version is known",
         CheckName::Tools => "every tool is there and is the pinned one",
         CheckName::Profile => "the model's profile goes with policy, grammar and transport",
-        CheckName::Context => "the reserves fit the context window",
+        CheckName::Context => "the reserves and the first request fit the context window",
         CheckName::Backend => "a model answers",
     }
 }

@@ -183,6 +183,10 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
     );
     out.push_str(&listed(&preview.reach));
     home.screen.out(&out)?;
+    for warning in &report.warnings {
+        home.screen
+            .write_err(&format!("warning: {}\n", line(warning)));
+    }
     for tool in &contract.tools {
         if hides(&tool.description) {
             home.screen.write_err(&format!(

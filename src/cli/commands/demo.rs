@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::run::{Broken, Ended, Job, drive_job, tell_end};
 use super::{exported, replay, verify};
-use crate::cli::args::{DemoAct, DemoArgs};
+use crate::cli::args::{DemoAct, DemoArgs, LeavingArgs};
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, HomeFault, SystemFault, TranscriptFault};
 use crate::cli::exit::Exit;
@@ -54,6 +54,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
         file,
         run_id: Some(run_id.clone()),
         durability: Durability::Full,
+        leaving: LeavingArgs::default(),
     };
     home.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
@@ -64,7 +65,7 @@ fn run(home: &Home) -> Result<Exit, CliError> {
     if exit != Exit::OK {
         return Ok(exit);
     }
-    let answer = ended.result.final_report.text().trim_end_matches('\n');
+    let answer = ended.result.report_text().trim_end_matches('\n');
     home.screen
         .out_foreign(&format!("\n> {task}\n{answer}\n"))?;
     let trust = home.trust(&[], &[], &[])?;

@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::recorded::each_line;
-use crate::store::{Change, ImportError, Imported, import as import_file};
+use crate::store::{Change, ImportError, Imported, import as import_file, is_handed_in};
 
 /// `monolith import`: file by file, so that one that does not verify keeps none of the others out.
 pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, CliError> {
@@ -25,11 +25,9 @@ pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, Cli
             given.as_path()
         };
         let path = home.cwd.join(named);
-        // What never was a transcript is refused as such, before it is judged as one. A pipe can be looked at only once.
-        let is_pipe = path
-            .metadata()
-            .is_ok_and(|found| !found.is_file() && !found.is_dir());
-        if !is_pipe {
+        // What never was a transcript is refused as such, before it is judged as one. A pipe that a shell hands in can be looked at
+        // only once.
+        if !is_handed_in(&path) {
             each_line(&path, |_| Ok(false))?;
         }
         let told = match import_file(&store, &path, args.open, unix_ms(), &trust) {

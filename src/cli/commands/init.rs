@@ -195,6 +195,9 @@ fn contract_text(way: &Choice, task: Option<&str>) -> String {
         quoted(task)
     );
     out.push_str("tool_policy: required            # no success without a tool call that was really made; optional lets it be\n");
+    out.push_str(
+        "tool_proof: succeeded            # a call that reported an error proves nothing\n",
+    );
     let text = text_profile(way, profile);
     let text_key = text.map_or(String::new(), |text| {
         format!(", text_profile: {}", text.as_str())
@@ -238,7 +241,7 @@ fn contract_text(way: &Choice, task: Option<&str>) -> String {
     );
     let _ = writeln!(
         out,
-        "sampling: {{temperature: 0.2, seed: 7, max_output_tokens: {longest}}}\nmax_turns: 6"
+        "sampling: {{temperature: 0.2, seed: 7, max_output_tokens: {longest}, stream: true}}\nmax_turns: 6"
     );
     out
 }

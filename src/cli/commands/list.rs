@@ -97,7 +97,7 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
         index.each_row(wanted.filter(), |row| {
             match row.map(|row| wanted.has_row(&row).then(|| found(&mut reader, &row))) {
                 Ok(Some(Ok(found))) if wanted.has(&found.row, found.outline.as_ref()) => {
-                    rows.push(found)
+                    rows.push(found);
                 }
                 Ok(Some(Ok(_)) | None) => {}
                 Ok(Some(Err(row))) | Err(row) => damaged.push(row),

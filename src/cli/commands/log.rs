@@ -6,16 +6,18 @@ use serde::Serialize;
 
 use super::verify::{checks, place};
 use crate::cli::args::{LogCommand, LogRootArgs, LogVerifyArgs};
-use crate::cli::error::{CliError, TrustFault};
+use crate::cli::error::{CliError, TranscriptFault, TrustFault};
+use crate::cli::escape::line;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
 use crate::cli::numbers::counted;
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
+use crate::message::RunId;
 use crate::store::RunLog;
 use crate::transcript::{
-    ConsistencyProof, InclusionProof, TreeHash, TreeHead, Trust, consistency_proof,
-    inclusion_proof, tree_root,
+    ConsistencyProof, InclusionProof, TreeHash, TreeHead, consistency_proof, inclusion_proof,
+    tree_root,
 };
 
 #[derive(Serialize)]
@@ -59,11 +61,25 @@ fn root(home: &Home, args: &LogRootArgs) -> Result<Exit, CliError> {
 }
 
 fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
-    let Source::Run(run_id, reader) = home.run(asked)? else {
-        return Err(TrustFault::NoLog.into());
-    };
     let log = whole(home)?;
-    let found = reader.log_leaf(&run_id)?;
+    let (run_id, found) = match home.run(asked) {
+        Ok(Source::Run(run_id, reader)) => {
+            let leaf = reader.log_leaf(&run_id)?;
+            (run_id, leaf)
+        }
+        Ok(Source::File(_)) => return Err(TrustFault::NoLog.into()),
+        // The leaf of a run that was deleted stays.
+        Err(CliError::Transcript(TranscriptFault::Deleted { run_id, by, reason })) => {
+            let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
+            home.screen.note(&line(&format!(
+                "run {run_id} was deleted by {by}: {reason}"
+            )));
+            let leaf = reader.deleted_leaf(&run_id)?;
+            let name = RunId::try_from(run_id).map_err(|_| TrustFault::NoLog)?;
+            (name, leaf)
+        }
+        Err(fault) => return Err(fault),
+    };
     let proven = found.and_then(|(index, leaf)| {
         let proof = inclusion_proof(index, &log.leaves)?;
         Some((index, leaf, proof))
@@ -109,10 +125,7 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
 
 fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
     let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
-    let trust = Trust {
-        pins: home.pins(&args.pins)?,
-        ..Trust::default()
-    };
+    let trust = home.trust(&[], &args.pins, &[])?;
     let report = reader.verify_log(&trust)?;
     if args.json {
         home.screen.out_json(&report)?;

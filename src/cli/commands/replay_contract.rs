@@ -15,7 +15,7 @@ use crate::cli::screen::Style;
 use crate::contract::{AuthorForm, ExecutionContract};
 use crate::driver::{self, ServersToStart};
 use crate::inference::BuiltInTokenizers;
-use crate::kernel::{EventKind, Outcome, RunStarted};
+use crate::kernel::{EventKind, Outcome};
 use crate::message::TokenCounters;
 use crate::replay::{BlobSource, ReplayReport, WhatIf, WhatIfReport};
 use crate::transcript::SealedEntry;
@@ -73,7 +73,7 @@ pub(super) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
 impl Asking<'_> {
     fn take(&mut self, entry: &SealedEntry, blobs: &dyn BlobSource) {
         if self.begun.is_none() {
-            self.begun = Some(self.begin(task_of(entry).as_deref()));
+            self.begun = Some(self.begin(task_of(entry, &self.recorded).as_deref()));
         }
         if let Some(Ok((what_if, _))) = &mut self.begun {
             what_if.take(entry, blobs);
@@ -147,9 +147,9 @@ fn not_started(server: &str) -> String {
 }
 
 /// What the run was to do, by its first entry.
-fn task_of(entry: &SealedEntry) -> Option<String> {
+fn task_of(entry: &SealedEntry, contract: &ExecutionContract) -> Option<String> {
     match entry.decode_event().ok()??.event {
-        EventKind::RunStarted(started) => RunStarted::intent(&started.messages),
+        EventKind::RunStarted(started) => started.judged_task(contract),
         _ => None,
     }
 }

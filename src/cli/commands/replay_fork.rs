@@ -2,7 +2,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::replay;
 use super::run::{Broken, Ended, drive_to_the_end, tell};
-use crate::cli::args::ReplayArgs;
+use crate::cli::args::{LeavingArgs, ReplayArgs};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
@@ -48,5 +48,5 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     let task = args.task;
     let prepare =
         async |cancel: &CancellationToken| driver::prepare_fork(point, task, request, cancel).await;
-    drive_to_the_end(&store, &live, prepare)
+    drive_to_the_end(&store, &live, LeavingArgs::default(), prepare)
 }

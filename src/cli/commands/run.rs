@@ -3,13 +3,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::approval::Approver;
 use super::offer::offer_models;
+use super::run_input::{RunInput, piped_task};
 use super::runtime::runtime;
 use super::signals::{Asked, Signals};
-use crate::cli::args::{DurabilityArg, RunArgs};
+use crate::cli::args::{DurabilityArg, LeavingArgs, RunArgs};
 use crate::cli::caught::caught;
 use crate::cli::contract_file::ContractFile;
 use crate::cli::error::{CliError, SystemFault};
@@ -22,7 +24,7 @@ use crate::cli::numbers::seconds;
 use crate::cli::screen::Style;
 use crate::contract::ContractSpec;
 use crate::driver::{self, DriverError, Prepared};
-use crate::kernel::Predicate;
+use crate::kernel::{Counters, Predicate, Run};
 use crate::message::RunId;
 use crate::session::Control;
 use crate::store::{Durability, Store};
@@ -39,13 +41,46 @@ pub(super) struct Job {
     pub(super) file: ContractFile,
     pub(super) run_id: Option<RunId>,
     pub(super) durability: Durability,
+    pub(super) leaving: LeavingArgs,
 }
 
-/// A run that has ended.
+/// A run that has ended, or was suspended.
 #[derive(Debug)]
 pub(super) struct Ended {
     pub(super) result: AgentResult,
+    /// What is worth a word although the run succeeded.
+    flaw: Option<String>,
     predicate: Option<Predicate>,
+    /// Whether the answer is on the screen already.
+    pub(super) shown: bool,
+}
+
+impl Ended {
+    /// A run that is recorded to its end.
+    pub(super) fn of(run: &Run, view: &RunView) -> Self {
+        Self {
+            flaw: failed_calls(view.counters()),
+            predicate: view.decision().map(|decision| decision.predicate),
+            result: AgentResult::of_run(run, view),
+            shown: false,
+        }
+    }
+
+    fn suspended(run: Option<&Run>, view: &RunView) -> Self {
+        Self {
+            flaw: None,
+            predicate: None,
+            result: AgentResult::suspended(run, view),
+            shown: false,
+        }
+    }
+}
+
+/// How many of the executed calls reported an error; none where none did.
+pub(in crate::cli) fn failed_calls(used: Counters) -> Option<String> {
+    let failed = used.executed.saturating_sub(used.executed_ok);
+    let executed = used.executed;
+    (failed > 0).then(|| format!("{failed} of {executed} calls reported an error"))
 }
 
 /// A run that could not be brought to its end, and its result.
@@ -82,13 +117,13 @@ pub(super) fn tell(
             if json {
                 home.screen.out_json(&ended.result)?;
             }
-            if !home.screen.is_watched() && ended.result.success {
-                tell_outcome(home, &ended.result);
+            if !home.screen.is_watched() && !home.accounting.quiet && ended.result.success {
+                tell_outcome(home, &ended);
             }
             tell_end(home, &ended);
             tell_summary(home, &ended.result);
-            if !json && ended.result.success {
-                let answer = ended.result.final_report.text().trim_end_matches('\n');
+            if !json && !ended.shown && ended.result.success {
+                let answer = ended.result.report_text().trim_end_matches('\n');
                 home.screen.out_foreign(&format!("{answer}\n"))?;
             }
             Ok(exit)
@@ -123,21 +158,26 @@ fn tell_summary(home: &Home, result: &AgentResult) {
 }
 
 /// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
-fn tell_outcome(home: &Home, result: &AgentResult) {
+fn tell_outcome(home: &Home, ended: &Ended) {
+    let result = &ended.result;
     if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
         let time = seconds(result.counters.elapsed_ms);
-        let end = format!("{time}  {outcome}   run {run_id}\n");
+        let flaw = ended.flaw.as_ref().map(|flaw| format!("   {flaw}"));
+        let flaw = flaw.unwrap_or_default();
+        let end = format!("{time}  {outcome}   run {run_id}{flaw}\n");
         home.screen.write_err(&end);
     }
 }
 
 fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
-    // The command line has exactly one of them.
-    let file = args.contract.or(args.given).unwrap_or_default();
-    let file = ContractFile::given(home, file, args.sets);
+    let input = RunInput::of(home, args.given, args.contract, args.task)?;
+    let file = ContractFile::given(home, input.file, args.sets);
     let mut spec = file.read(home)?;
-    if args.task.is_some() {
-        spec.task = args.task;
+    if input.task.is_some() {
+        spec.task = input.task;
+    }
+    if spec.task.is_none() {
+        spec.task = piped_task()?;
     }
     offer_models(home, &spec)?;
     let job = Job {
@@ -145,6 +185,7 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
         file,
         run_id: args.run_id,
         durability: args.durability.into(),
+        leaving: args.leaving,
     };
     let live = home.live(job.durability)?;
     drive_job(home, job, &live)
@@ -169,13 +210,25 @@ pub(super) fn drive_job(home: &Home, job: Job, live: &Live) -> Result<Ended, Bro
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
-    drive_to_the_end(&store, live, prepare)
+    drive_to_the_end(&store, live, job.leaving, prepare)
+}
+
+/// How long a second request to leave waits for what is being closed.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
+/// What became of a run that was driven.
+enum Driven {
+    /// Ended, or suspended in good order.
+    Finished(Box<driver::Finished>),
+    /// Left at once.
+    Left,
 }
 
 /// Prepares and drives; whoever watches sees it happen.
 pub(super) fn drive_to_the_end(
     store: &Store,
     live: &Live,
+    leaving: LeavingArgs,
     preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
 ) -> Result<Ended, Broken> {
     let runtime = runtime()?;
@@ -185,23 +238,41 @@ pub(super) fn drive_to_the_end(
             let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
                 reason: fault.to_string(),
             })?;
-            let prepared = prepare(preparing, live, &mut signals).await?;
-            Ok::<_, CliError>(drive(prepared, store, live, &mut signals).await?)
+            let mut terminated = false;
+            let prepared = prepare(preparing, live, &mut signals, &mut terminated).await;
+            let prepared = match prepared {
+                // A run that is recorded already stays as it is, and can be resumed.
+                Err(DriverError::Cancelled) if terminated && live.view().is_some() => {
+                    return Ok(Driven::Left);
+                }
+                prepared => prepared?,
+            };
+            let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
+            Ok::<_, CliError>(drive(prepared, store, live, &mut signals, leaving.no_wait).await?)
         })
     });
     // A file operation that never returns must not keep a finished run's process alive.
-    runtime.shutdown_timeout(LINGER);
+    let left = matches!(driven, Ok(Driven::Left));
+    runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
     live.rest();
     match driven {
-        Ok(finished) => {
+        Ok(Driven::Finished(finished)) => {
             // A run that has ended has entries.
             let contract = || Arc::clone(finished.run.contract());
             let view = live.view().unwrap_or_else(|| RunView::new(contract()));
-            Ok(Ended {
-                result: AgentResult::of_run(&finished.run, &view),
-                predicate: view.decision().map(|decision| decision.predicate),
+            Ok(match finished.run.outcome() {
+                Some(_) => {
+                    let mut ended = Ended::of(&finished.run, &view);
+                    ended.shown = live.has_shown(ended.result.report_text());
+                    ended
+                }
+                None => Ended::suspended(Some(&finished.run), &view),
             })
         }
+        Ok(Driven::Left) => match live.view() {
+            Some(view) => Ok(Ended::suspended(None, &view)),
+            None => Err(CliError::from(DriverError::Cancelled).into()),
+        },
         Err(error) => {
             let result = live.view().map(|view| {
                 let exit = Exit::from(&error);
@@ -219,6 +290,7 @@ async fn prepare(
     preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
     live: &Live,
     signals: &mut Signals,
+    terminated: &mut bool,
 ) -> Result<Prepared, DriverError> {
     let cancel = CancellationToken::new();
     let mut preparing = pin!(preparing(&cancel));
@@ -227,7 +299,10 @@ async fn prepare(
         tokio::select! {
             biased;
             prepared = &mut preparing => return prepared,
-            _ = signals.next() => cancel.cancel(),
+            asked = signals.next() => {
+                *terminated |= asked == Asked::Terminate;
+                cancel.cancel();
+            }
             _ = tick.tick() => live.tick(),
         }
     }
@@ -238,17 +313,21 @@ async fn drive(
     store: &Store,
     live: &Live,
     signals: &mut Signals,
-) -> Result<driver::Finished, DriverError> {
+    no_wait: bool,
+) -> Result<Driven, DriverError> {
     let (control, asked) = mpsc::channel(8);
     let mut observer = live.clone();
     let mut driving = pin!(driver::drive(prepared, store, asked, &mut observer));
     let mut tick = tokio::time::interval(TICK);
     let mut interrupts = 0_u32;
+    let mut suspended = false;
+    let mut leaves_at = None;
     let mut approver = Approver::new(store, live);
     loop {
         let ask = tokio::select! {
             biased;
-            finished = &mut driving => return finished,
+            finished = &mut driving => return Ok(Driven::Finished(Box::new(finished?))),
+            () = until(leaves_at) => return Ok(Driven::Left),
             signal = signals.next() => match signal {
                 Asked::Interrupt if interrupts == 0 => {
                     live.say("stopping: the run is brought to its end; Ctrl-C again ends it at once");
@@ -258,27 +337,50 @@ async fn drive(
                     live.say("ending the run");
                     Control::Abort
                 }
-                Asked::Terminate => Control::Shutdown,
+                Asked::Terminate => {
+                    if suspended {
+                        leaves_at = Instant::now().checked_add(AT_ONCE);
+                    } else {
+                        live.say("suspending: what is in flight may still end; a second signal leaves at once");
+                    }
+                    Control::Suspend
+                }
             },
             _ = tick.tick() => {
                 live.tick();
                 match approver.look() {
                     Some(answer) => answer,
+                    None if no_wait && !suspended && live.awaited().is_some() => Control::Suspend,
                     None => continue,
                 }
             }
         };
-        if matches!(ask, Control::Stop | Control::Abort | Control::Shutdown) {
+        if matches!(ask, Control::Stop | Control::Abort) {
             interrupts = interrupts.saturating_add(1);
         }
+        suspended |= ask == Control::Suspend;
         // A full queue holds eight requests to end already.
         let _ = control.try_send(ask);
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 
 /// The end of a run and what to type next: for whoever watches, and on failure for everybody.
 pub(super) fn tell_end(home: &Home, ended: &Ended) {
     let result = &ended.result;
+    if let (true, Some(run_id)) = (result.is_suspended(), &result.run_id) {
+        let resume = home.hint(&format!("resume {}", home.brief_name(run_id.as_str())));
+        let time = seconds(result.counters.elapsed_ms);
+        let told = format!("{time}  suspended   run {run_id}; {resume} goes on with it\n");
+        home.screen.write_err(&told);
+        return;
+    }
     let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) else {
         return;
     };
@@ -300,8 +402,11 @@ pub(super) fn tell_end(home: &Home, ended: &Ended) {
     let time = seconds(result.counters.elapsed_ms);
     home.screen
         .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
+    if let Some(flaw) = ended.flaw.as_ref().filter(|_| result.success) {
+        home.screen.note(&format!("        {flaw}"));
+    }
     if !result.success {
-        let why = line(result.final_report.text());
+        let why = line(result.report_text());
         home.screen.note(&format!("        {why}"));
     }
     let show = home.hint(&format!("show {brief}"));
@@ -337,7 +442,8 @@ mod tests {
         let store = Store::open(&folder.path().join("runs.db"), Durability::Normal).unwrap();
         let live = followed();
         let fails = async |_: &CancellationToken| panic!("as the test wants");
-        let broken = drive_to_the_end(&store, &live, fails).unwrap_err();
+        let leaving = LeavingArgs::default();
+        let broken = drive_to_the_end(&store, &live, leaving, fails).unwrap_err();
         assert!(broken.error.is_panic());
         let result = broken.result.unwrap();
         assert!(result.run_id.is_some());

@@ -1,5 +1,7 @@
 use std::io;
 
+use crate::cli::interrupts;
+
 /// What somebody outside asks of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
@@ -25,6 +27,7 @@ impl Signals {
     #[cfg(unix)]
     pub(super) fn listen() -> io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
+        interrupts::listened();
         Ok(Self {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
@@ -35,6 +38,7 @@ impl Signals {
     /// Listens from now on; must be called inside a runtime.
     #[cfg(not(unix))]
     pub(super) fn listen() -> io::Result<Self> {
+        interrupts::listened();
         Ok(Self {})
     }
 

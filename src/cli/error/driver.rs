@@ -23,6 +23,8 @@ impl Advice for DriverError {
             | Self::NoTokenizer { .. }
             | Self::OtherContract { .. }
             | Self::OtherScript { .. }
+            | Self::ChangedContract { .. }
+            | Self::ChangedScript { .. }
             | Self::NoParent { .. }
             | Self::OtherWorkspace { .. }
             | Self::CannotAskAgain { .. } => Exit::USAGE,
@@ -46,6 +48,9 @@ impl Advice for DriverError {
             Self::OtherContract { .. } => {
                 "name the file that the run was begun with, and give again each --set below providers or tools"
             }
+            Self::ChangedContract { .. } | Self::ChangedScript { .. } => {
+                "--contract FILE continues under a file as it is now"
+            }
             Self::OtherWorkspace { .. } => "a run goes on in the folder that it was begun in",
             Self::ServerDown { .. } => {
                 "nothing was recorded: resume the run again once the server is there"
@@ -67,7 +72,9 @@ impl Advice for DriverError {
 impl Advice for ForkFault {
     fn exit(&self) -> Exit {
         match self {
-            Self::NoSuchEntry { .. } | Self::Unanswered { .. } => Exit::USAGE,
+            Self::NoSuchEntry { .. } | Self::NotEnded { .. } | Self::Unanswered { .. } => {
+                Exit::USAGE
+            }
             Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
         }
     }
@@ -77,6 +84,7 @@ impl Advice for ForkFault {
             Self::NoSuchEntry { .. } | Self::Unanswered { .. } => {
                 Some("monolith show RUN lists the entries".to_owned())
             }
+            Self::NotEnded { .. } => Some("monolith resume RUN brings it to its end".to_owned()),
             Self::DoesNotReplay { .. } => None,
         }
     }

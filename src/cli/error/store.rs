@@ -1,6 +1,6 @@
 use super::advice::{Advice, KNOWN_VERSIONS};
 use crate::cli::exit::Exit;
-use crate::store::{EraseError, ExportError, ImportError, MigrateError, StoreError};
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
 
 impl Advice for StoreError {
     fn exit(&self) -> Exit {
@@ -100,6 +100,24 @@ impl Advice for EraseError {
             Self::Entry { .. } => return None,
         };
         Some(text.to_owned())
+    }
+}
+
+impl Advice for RemoveError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Open { .. } => Exit::USAGE,
+            Self::Store(fault) => fault.exit(),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::Open { .. } => {
+                Some("monolith resume goes on with it; --force deletes it as it is".to_owned())
+            }
+            Self::Store(fault) => fault.help(),
+        }
     }
 }
 

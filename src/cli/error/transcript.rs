@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
 use crate::cli::exit::Exit;
-use crate::message::VersionFault;
+use crate::message::{RunId, VersionFault};
 use crate::transcript::{Flaw, LineError};
 
 /// A transcript, or a file that should be one, is not what the command needs.
@@ -26,6 +26,19 @@ pub(in crate::cli) enum TranscriptFault {
     /// The caller: the transcript does not hold.
     #[error("export {asked}: the transcript is not verified: {place}")]
     ExportNotVerified { asked: String, place: String },
+    /// The operator: the run is not what was noted of it earlier.
+    #[error("resume {run_id}: it is not what was noted: {place}")]
+    NotAsPinned { run_id: RunId, place: String },
+    /// The caller: nothing was noted of the run.
+    #[error("resume {run_id}: no head among the pins is of this run")]
+    NotPinned { run_id: RunId },
+    /// Who deleted the run says so.
+    #[error("find run {run_id}: it was deleted by {by}: {reason}")]
+    Deleted {
+        run_id: String,
+        by: String,
+        reason: String,
+    },
     /// Whoever changed the transcript.
     #[error("read entry {seq}: {flaw}")]
     Entry { seq: u64, flaw: Flaw },
@@ -61,6 +74,7 @@ impl Advice for TranscriptFault {
     fn exit(&self) -> Exit {
         match self {
             Self::Unreadable { .. }
+            | Self::NotPinned { .. }
             | Self::NoSuchEntry { .. }
             | Self::FileInsteadOfRun { .. }
             | Self::Version { .. }
@@ -68,6 +82,8 @@ impl Advice for TranscriptFault {
             | Self::NoFormat { .. }
             | Self::StoreInsteadOfFile { .. } => Exit::USAGE,
             Self::Line { .. }
+            | Self::Deleted { .. }
+            | Self::NotAsPinned { .. }
             | Self::Entry { .. }
             | Self::NoHeader { .. }
             | Self::NotATranscript { .. }
@@ -93,6 +109,11 @@ impl Advice for TranscriptFault {
             Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
             Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
             Self::NothingTampered => OUR_BUG,
+            Self::NotPinned { .. } => "monolith verify RUN --open --write-pin FILE notes one",
+            Self::NotAsPinned { .. } => {
+                "the store is older than the pin, or was changed: put the newer one in its place"
+            }
+            Self::Deleted { .. } => "monolith log verify says the same of its leaf",
             Self::Unreadable { .. } => return None,
         };
         Some(text.to_owned())

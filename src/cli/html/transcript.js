@@ -127,6 +127,30 @@ const transcript = (() => {
     }
   }
 
+  // The limit that a line passes, if it does; found before anything is built from it.
+  function tooLarge(raw) {
+    if (raw.length > 2 ** 27) return "longer than 128 MiB";
+    const start = String.fromCharCode(...raw.subarray(0, 12));
+    if (start === '{"contract":' && raw.length > 2 ** 25) return "a header longer than 32 MiB";
+    let values = 0, depth = 0, deepest = 0, opened = false, quoted = false;
+    for (let at = 0; at < raw.length; at++) {
+      const byte = raw[at];
+      if (quoted) {
+        if (byte === 0x5c) at++;
+        else if (byte === 0x22) quoted = false;
+        continue;
+      }
+      const closes = byte === 0x7d || byte === 0x5d, opens = byte === 0x7b || byte === 0x5b;
+      if (byte === 0x2c || (opened && !closes)) values++;
+      opened = opens;
+      depth += opens ? 1 : closes ? -1 : 0;
+      deepest = Math.max(deepest, depth);
+      quoted = byte === 0x22;
+    }
+    if (values > 2 ** 18) return "more than 262144 members and items";
+    return deepest > 128 ? "nested too deep" : "";
+  }
+
   // The lines of a file as {number, raw, text?, record?}; what cannot be read has no record.
   function* lines(bytes) {
     for (let from = 0, number = 1; from < bytes.length; number++) {
@@ -134,6 +158,8 @@ const transcript = (() => {
       const to = feed < 0 ? bytes.length : feed;
       const line = { number, raw: bytes.subarray(from, feed < 0 ? to : to + 1), ended: feed >= 0 };
       try {
+        line.large = tooLarge(line.raw);
+        if (line.large) throw new Flaw(line.large);
         line.text = decoder.decode(bytes.subarray(from, to));
         line.record = JSON.parse(line.text);
       } catch {
@@ -200,7 +226,7 @@ const transcript = (() => {
     take(line) {
       this.line = line.number;
       hold(line.ended, "no line feed at its end");
-      hold(line.raw.length <= 2 ** 29, "longer than 512 MiB");
+      hold(!line.large, line.large);
       const { text, record } = line;
       hold(record !== null && typeof record === "object" && !Array.isArray(record), "not a JSON object in UTF-8");
       hold(dump(record) === text, "not in canonical form");
@@ -224,7 +250,27 @@ const transcript = (() => {
       const id = hex(blake3.hash(encoder.encode(dump(without(contract, "contract_hash", "contract_id")))));
       this.contractId = `c-${id.slice(0, 16)}`;
       hold(contract.contract_id === this.contractId, `contract_id: computed ${this.contractId}`);
+      this.pins(contract);
       this.head = this.genesis = derive("genesis", this.contract, encoder.encode(this.runId));
+    }
+
+    // Every pin is the one of what the contract says of the tool, and of the tools of a server.
+    pins(contract) {
+      const hash = (text) => hex(blake3.hash(encoder.encode(text)));
+      const found = new Map();
+      for (const tool of contract.tools) {
+        const server = tool.origin.replace(/^mcp:/, "");
+        const prefix = server === tool.origin ? "" : `${server}__`;
+        const name = tool.name.startsWith(prefix) ? tool.name.slice(prefix.length) : tool.name;
+        const { annotations, description, input_schema: inputSchema, origin } = tool;
+        const pin = hash(dump({ annotations, description, inputSchema, name, origin }));
+        hold(tool.pin === pin, `contract: the pin of ${tool.name} is not ${pin}`);
+        found.set(server, [...(found.get(server) ?? []), pin]);
+      }
+      for (const [name, server] of Object.entries(contract.servers)) {
+        const pin = hash((found.get(name) ?? []).sort().join("\n"));
+        hold(!server.available || server.pin === pin, `contract: the pin of the server ${name} is not ${pin}`);
+      }
     }
 
     entry(record, text) {

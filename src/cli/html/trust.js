@@ -36,7 +36,7 @@ const trust = (() => {
     } catch {
       throw new Flaw(NO_CRYPTO);
     }
-    return { name: found[1], id, key, cosigns: typed[0] === COSIGNATURE, text: text.trim(), called: `${found[1]}+${id}` };
+    return { name: found[1], id, key, cosigns: typed[0] === COSIGNATURE, point: hex(typed.subarray(1)), text: text.trim(), called: `${found[1]}+${id}` };
   }
 
   async function accepts(key, bytes, signature) {
@@ -191,6 +191,10 @@ const trust = (() => {
       book.unknown += note.signatures.filter((signature) => !known.has(`${signature.name}+${signature.id}`)).length;
       await vouch(note, size, { line });
     }
+    // Nobody vouches for oneself: neither a key that was given, nor the plain key of a first line.
+    const own = new Set(verifier.notes.map(({ note }) => `${note.signatures[0].name}+${note.signatures[0].id}`));
+    const selves = witnesses.filter((one) => keys.some((key) => key.point === one.point) || (!one.cosigns && own.has(one.called)));
+    book.witnesses = book.witnesses.filter((called) => !selves.some((one) => one.called === called));
     const signed = sealed && book.signedTo === length;
     if (required && sealed && !signed) {
       throw Object.assign(new Flaw("no key that was given has signed the seal", "unsigned"), { seq: length - 1, outside: true });

@@ -55,6 +55,7 @@ pub struct ContractSpec {
     pub max_format_retries: Option<u32>,
     pub max_identical_calls: Option<u64>,
     pub max_inferences: Option<u64>,
+    pub max_invalid_turns: Option<u32>,
     pub max_resumes: Option<u32>,
     pub max_tokens_consumed: Option<u64>,
     pub max_tool_calls_per_turn: Option<u64>,

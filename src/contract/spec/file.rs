@@ -53,6 +53,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             max_format_retries: file.get(&FILE.max_format_retries),
             max_identical_calls: file.get(&FILE.max_identical_calls),
             max_inferences: file.get(&FILE.max_inferences),
+            max_invalid_turns: file.get(&FILE.max_invalid_turns),
             max_resumes: file.get(&FILE.max_resumes),
             max_tokens_consumed: file.get(&FILE.max_tokens_consumed).map(|Big(n)| n),
             max_tool_calls_per_turn: file.get(&FILE.max_tool_calls_per_turn),

@@ -140,6 +140,7 @@ const CHANGES: &[&str] = &[
     "max_format_retries=0",
     "max_identical_calls=1",
     "max_inferences=7",
+    "max_invalid_turns=1",
     "max_resumes=1",
     "max_tokens_consumed=1",
     "max_tool_calls_per_turn=1",

@@ -122,3 +122,100 @@ fn what_was_found_out_of_a_schema_is_not_found_out_again() {
     other.tools.iter_mut().for_each(|t| t.pin = Digest::ZERO);
     assert_eq!(faults(&compiled, &other), fault);
 }
+
+/// S20: only what a linear engine can do.
+#[test]
+fn a_pattern_that_cannot_be_matched_in_linear_time_is_refused_with_its_place() {
+    let around = "its pattern cannot be matched in linear time: look-around, including look-ahead and look-behind, is not supported";
+    let back = "its pattern cannot be matched in linear time: backreferences are not supported";
+    for (pattern, rule) in [
+        ("^(?=a)b", around),
+        ("^(?!(a+)+$)", around),
+        ("(a)\\1", back),
+        ("(", "its pattern is no regular expression"),
+        ("(?:a{99}){99}", "its pattern has more than 8192 states"),
+    ] {
+        let value = json!({"properties": {"a": {"pattern": pattern}}});
+        refused(&value, "/properties/a/pattern", rule);
+        let fault = Validators::fault_of(&json!({"patternProperties": {pattern: true}}));
+        let fault =
+            fault.map(|fault| (fault.pointer.starts_with("/patternProperties/"), fault.rule));
+        assert_eq!(fault, Some((true, rule.to_owned())));
+    }
+    for honest in [
+        "^[a-zA-Z0-9_-]{1,64}$",
+        "^\\d{4}-\\d{2}-\\d{2}$",
+        "^\\p{L}+$",
+        "\\/\\w+\\.",
+    ] {
+        assert_eq!(
+            Validators::fault_of(&json!({"pattern": honest})),
+            None,
+            "{honest}"
+        );
+    }
+}
+
+/// The schema of the finding: 900 patterns that go back over what they read, and 4 MB of arguments. No clock is read: the
+/// arguments are refused by their size.
+#[test]
+fn arguments_are_refused_by_their_size_times_what_the_schema_does_with_them() {
+    let patterns: serde_json::Map<String, Value> = (0..900)
+        .map(|n| (format!("^(a+)+(b|a){n}$"), json!(true)))
+        .collect();
+    let schema = json!({"patternProperties": patterns});
+    let members: serde_json::Map<String, Value> = (0..40_000)
+        .map(|n| (format!("{}{n}", "a".repeat(90)), json!(n)))
+        .collect();
+    let fault = judged(&schema, &Value::Object(members)).unwrap_err();
+    assert_eq!(fault.pointer, "");
+    assert!(
+        fault.rule.starts_with("too large for this schema: "),
+        "{}",
+        fault.rule
+    );
+    // What a model writes is checked.
+    let few = json!({"a".repeat(90): 1, "b": "x".repeat(1000)});
+    assert_eq!(judged(&schema, &few), Ok(()));
+    let plain = json!({"properties": {"path": {"type": "string"}, "content": {"type": "string"}}});
+    let large = json!({"path": "p", "content": "x".repeat(4_000_000)});
+    assert_eq!(judged(&plain, &large), Ok(()));
+    // A long list of alternatives is compared with each item.
+    let options: Vec<String> = (0..10_000).map(|n| format!("option-{n}")).collect();
+    let listed = json!({"properties": {"a": {"items": {"enum": options}}}});
+    let one = json!({"a": ["option-1"]});
+    assert_eq!(judged(&listed, &one), Ok(()));
+    let many = json!({"a": vec!["option-1"; 100_000]});
+    assert!(judged(&listed, &many).is_err());
+}
+
+fn judged(schema: &Value, arguments: &Value) -> Result<(), crate::contract::ArgumentFault> {
+    let mut terms = (*make(&["allowed_tools=[read_file]"])).clone();
+    for tool in &mut terms.tools {
+        tool.input_schema = schema.clone();
+    }
+    let arguments = crate::message::ObjectText::parse(arguments.to_string()).unwrap();
+    Validators::compile(&terms).validate("read_file", &arguments)
+}
+
+#[test]
+fn the_patterns_of_a_schema_are_bounded_together() {
+    let patterns: serde_json::Map<String, Value> = (0..20)
+        .map(|n| (format!("^[a-f]{{4000}}{n}$"), json!(true)))
+        .collect();
+    let fault = Validators::fault_of(&json!({"patternProperties": patterns})).unwrap();
+    assert!(
+        fault.rule.starts_with("the regular expressions up to here"),
+        "{}",
+        fault.rule
+    );
+    // Texts that cost the translation of a pattern a step for each sign.
+    let long = [
+        "\\d".repeat(2000),
+        "\\ca".repeat(1300),
+        "[^\\w]".repeat(800),
+    ];
+    for pattern in long {
+        let _ = Validators::fault_of(&json!({"pattern": pattern}));
+    }
+}

@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::found::Found;
 use super::guard::recorded;
-use super::prepared::{Prepared, Start};
+use super::prepared::{GRACE, Prepared, Start};
+use super::recorded::{Mismatch, check_contract};
 use super::request::RunRequest;
 use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
@@ -16,7 +17,7 @@ use crate::driver::DriverError;
 use crate::driver::ancestry::by_target;
 use crate::driver::clock::unix_ms;
 use crate::kernel::{ParentRun, RunStarted};
-use crate::message::{AgentMessage, QuarterBytes, Scrubber as _, TokenCounter};
+use crate::message::{AgentMessage, Digest, QuarterBytes, RunId, Scrubber as _, TokenCounter};
 use crate::replay::ForkPoint;
 use crate::session::{Redactor, Scrub};
 
@@ -76,8 +77,38 @@ pub(crate) async fn prepare_fork(
     Box::pin(begin(request, beginning, cancel)).await
 }
 
+/// Brings up a run that goes on from the end of another one with a new message: it has budgets and a proof of its own, and its
+/// contract names the other's. The intent rules judge the message alone.
+///
+/// # Errors
+/// [`DriverError`] where no contract can be made, and so no run; where the file is to be the one that the other run was begun with,
+/// [`DriverError::ChangedContract`] if it gives another contract now.
+pub(crate) async fn prepare_continuation(
+    continuation: Continuation,
+    request: RunRequest,
+    cancel: &CancellationToken,
+) -> Result<Prepared, DriverError> {
+    let beginning = Beginning::Continuation(Box::new(continuation));
+    Box::pin(begin(request, beginning, cancel)).await
+}
+
+/// A run that is to go on from the end of another one.
+#[derive(Debug)]
+pub(crate) struct Continuation {
+    /// The contract of the other run.
+    pub(crate) contract: ExecutionContract,
+    /// What the user says now.
+    pub(crate) message: String,
+    /// The end of the other run.
+    pub(crate) point: ForkPoint,
+    /// Whether the file is to give the contract of the other run.
+    pub(crate) same_contract: bool,
+}
+
 /// With which conversation a run begins.
 enum Beginning {
+    /// With that of an ended run, and a message after it.
+    Continuation(Box<Continuation>),
     /// With a task.
     Task(Option<String>),
     /// With that of another run, and more of a task.
@@ -92,6 +123,7 @@ impl Beginning {
     fn intent(&self) -> Option<String> {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
+            Self::Continuation(continuation) => Some(continuation.message.clone()),
             Self::Task(task) => task.clone(),
             Self::Fork { task, .. } if task.as_ref().is_some_and(is_blank) => None,
             Self::Fork { point, task } => point.intent_with(task.as_deref()),
@@ -101,13 +133,44 @@ impl Beginning {
 
     /// How many requests of each target were answered before: a script is played on from there.
     fn answered(&self, targets: &[TargetSpec]) -> Vec<usize> {
+        let point = match self {
+            Self::Continuation(continuation) => &continuation.point,
+            Self::Fork { point, .. } => point,
+            Self::Task(_) => return Vec::new(),
+        };
+        let providers = targets.iter().map(|target| &target.provider);
+        by_target(providers, point.answered.clone())
+    }
+
+    /// The contract that the run's own one names as its parent's.
+    fn parent_contract(&self) -> Option<Digest> {
         match self {
-            Self::Task(_) => Vec::new(),
-            Self::Fork { point, .. } => {
-                let providers = targets.iter().map(|target| &target.provider);
-                by_target(providers, point.answered.clone())
-            }
+            Self::Continuation(continuation) => Some(continuation.contract.contract_hash()),
+            Self::Fork { .. } | Self::Task(_) => None,
         }
+    }
+
+    /// Holds the file against the contract of the run that this one goes on from, before a server is started.
+    async fn check(
+        &self,
+        found: &Found<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<(), DriverError> {
+        let Self::Continuation(continuation) = self else {
+            return Ok(());
+        };
+        let Continuation {
+            contract, point, ..
+        } = &**continuation;
+        if !continuation.same_contract {
+            return Ok(());
+        }
+        let draft = found.draft();
+        let name = contract.tokenizer.clone();
+        let tokenizers = found.tokenizers(name, draft.as_ref().ok(), cancel).await?;
+        let task = point.task.as_deref();
+        let checked = check_contract(contract, draft, found, &tokenizers, task);
+        checked.map_err(|mismatch| changed(mismatch, &point.run_id))
     }
 
     /// The first messages, as they are recorded, and the run that they are from.
@@ -118,9 +181,15 @@ impl Beginning {
         counter: &dyn TokenCounter,
         redactor: &Redactor,
     ) -> (Vec<AgentMessage>, Option<ParentRun>) {
-        let Self::Fork { point, task } = self else {
-            let messages = RunStarted::opening_counted(&contract.system, intent, counter);
-            return (messages, None);
+        let (point, task) = match self {
+            Self::Continuation(continuation) => {
+                (Box::new(continuation.point), Some(intent.to_owned()))
+            }
+            Self::Fork { point, task } => (point, task),
+            Self::Task(_) => {
+                let messages = RunStarted::opening_counted(&contract.system, intent, counter);
+                return (messages, None);
+            }
         };
         let opening = point.opening(&contract.system, task.as_deref(), counter);
         let mut messages = Scrub(redactor).opening(opening, counter);
@@ -132,6 +201,32 @@ impl Beginning {
             run_id: point.run_id,
         };
         (messages, Some(parent))
+    }
+}
+
+/// What keeps a run from going on from another one.
+fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
+    let run_id = run_id.clone();
+    match mismatch {
+        Mismatch::Contract {
+            pointer,
+            recorded,
+            given,
+        } => DriverError::ChangedContract {
+            run_id,
+            pointer,
+            recorded,
+            given,
+        },
+        Mismatch::Script { path, provider } => DriverError::ChangedScript {
+            path,
+            provider,
+            run_id,
+        },
+        Mismatch::Server(fault) => DriverError::ServerDown { run_id, fault },
+        Mismatch::Tokenizer(reason) => DriverError::NoTokenizer { reason, run_id },
+        Mismatch::Workspace(path) => DriverError::OtherWorkspace { run_id, path },
+        Mismatch::Other(fault) => fault,
     }
 }
 
@@ -158,14 +253,23 @@ async fn begin(
     let mut draft = draft?;
     let intent_words = draft.decide(Some(&intent))?;
     let answered = beginning.answered(&request.spec.targets);
+    beginning.check(&found, cancel).await?;
+    let parent_contract = beginning.parent_contract();
     let reached = found.addresses()?;
     let addresses = reached.recorded(redactor.as_ref());
-    let started = Started::up(servers, workspace.path(), &guard.servers, cancel).await?;
+    let started = Started::up(
+        servers,
+        workspace.path(),
+        &guard.servers,
+        draft.total_timeout_ms,
+        cancel,
+    )
+    .await?;
     let made = started.then(async |offer| {
         let tools_are_up = offer.capabilities.values().all(|server| server.available);
         let name = draft.tokenizer.clone();
         let tokenizers = found.tokenizers(name, Some(&draft), cancel).await?;
-        let contract = draft.complete(&offer.capabilities, None, &tokenizers)?;
+        let contract = draft.complete(&offer.capabilities, parent_contract, &tokenizers)?;
         guard.check(&contract)?;
         let backends = found.backends(&contract, &reached, tools_are_up, &answered)?;
         Ok::<_, DriverError>((contract, backends, tokenizers, offer.faults))
@@ -200,6 +304,7 @@ async fn begin(
         backends,
         contract: Arc::new(contract),
         counter,
+        grace: GRACE,
         redactor,
         run_id,
         servers,

@@ -1,6 +1,7 @@
 //! What bring-up gives to the loop: a run that can be begun, or gone on with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
@@ -10,12 +11,17 @@ use crate::session::{Redactor, Session};
 use crate::store::{Invocation, RunLock};
 use crate::tools::ToolServers;
 
+/// How long what is in flight may still end once a run is suspended, where nobody says otherwise.
+pub(in crate::driver) const GRACE: Duration = Duration::from_secs(10);
+
 /// A run that can be begun, or gone on with: its contract is made, its tool servers are up or known to be down.
 pub struct Prepared {
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
     pub(in crate::driver) contract: Arc<ExecutionContract>,
     /// What tokens are estimated with.
     pub(in crate::driver) counter: Arc<dyn TokenCounter>,
+    /// How long what is in flight may still end once the run is suspended.
+    pub(in crate::driver) grace: Duration,
     pub(in crate::driver) redactor: Arc<Redactor>,
     pub(in crate::driver) run_id: RunId,
     pub(in crate::driver) servers: ToolServers,
@@ -44,6 +50,13 @@ impl Prepared {
     #[must_use]
     pub const fn run_id(&self) -> &RunId {
         &self.run_id
+    }
+
+    /// The same run; once it is suspended, what is in flight has so long to end, instead of 10 seconds.
+    #[must_use]
+    pub const fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
     }
 
     /// Stops the tool servers of a run that is not begun after all.

@@ -92,7 +92,14 @@ async fn made(
     let specs = found.servers(which)?;
     let mut draft = draft?;
     draft.decide(spec.task.as_deref())?;
-    let started = Started::up(specs, workspace.path(), &guard.servers, cancel).await?;
+    let started = Started::up(
+        specs,
+        workspace.path(),
+        &guard.servers,
+        draft.total_timeout_ms,
+        cancel,
+    )
+    .await?;
     let Offer {
         mut capabilities,
         faults,

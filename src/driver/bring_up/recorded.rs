@@ -93,7 +93,7 @@ pub(in crate::driver) async fn bring_up_again(
     cancel: &CancellationToken,
 ) -> Result<Again, Mismatch> {
     let contract = recorded.contract;
-    request.spec.task = RunStarted::intent(&recorded.started.messages);
+    request.spec.task = recorded.started.judged_task(contract);
     let found = Found::read(&request, cancel).await?;
     let draft = found.draft();
     let name = contract.tokenizer.clone();
@@ -101,7 +101,8 @@ pub(in crate::driver) async fn bring_up_again(
     let counter = tokenizers.counter_of(contract.tokenizer.as_deref());
     let counter = counter.map_err(Mismatch::Tokenizer)?;
     let guard = found.guard(draft.as_ref().ok());
-    check_contract(contract, draft, &found, &tokenizers)?;
+    let task = request.spec.task.as_deref();
+    check_contract(contract, draft, &found, &tokenizers, task)?;
     let workspace = if recorded.tools {
         Some(workspace_of(&recorded, &request).await?)
     } else {
@@ -118,7 +119,14 @@ pub(in crate::driver) async fn bring_up_again(
     }
     let (mut running, mut changed) = (ToolServers::default(), Vec::new());
     if let (Some(servers), Some(workspace)) = (servers, workspace) {
-        let started = Started::up(servers?, workspace.path(), &guard.servers, cancel).await?;
+        let started = Started::up(
+            servers?,
+            workspace.path(),
+            &guard.servers,
+            contract.total_timeout_ms,
+            cancel,
+        )
+        .await?;
         let checked = started.then(async |offer| match missing_server(contract, &offer) {
             Some(fault) => Err(Mismatch::Server(fault)),
             None => Ok(()),
@@ -155,14 +163,15 @@ async fn workspace_of(
 }
 
 /// Refuses a file from which another contract would come than the recorded one. What the tool servers offer now does not matter
-/// here: calls are held to the pins.
-fn check_contract(
+/// here: calls are held to the pins. `task` is what the policy of the recorded contract was decided by.
+pub(super) fn check_contract(
     recorded: &ExecutionContract,
     draft: Result<ContractDraft, FactoryError>,
     found: &Found<'_>,
     tokenizers: &Tokenizers,
+    task: Option<&str>,
 ) -> Result<(), Mismatch> {
-    let given = given(recorded, draft, found, tokenizers).map_err(DriverError::from)?;
+    let given = given(recorded, draft, tokenizers, task).map_err(DriverError::from)?;
     if given.contract_hash() == recorded.contract_hash() {
         return Ok(());
     }
@@ -183,11 +192,11 @@ fn check_contract(
 fn given(
     recorded: &ExecutionContract,
     draft: Result<ContractDraft, FactoryError>,
-    found: &Found<'_>,
     tokenizers: &Tokenizers,
+    task: Option<&str>,
 ) -> Result<ExecutionContract, FactoryError> {
     let mut draft = draft?;
-    draft.decide(found.spec.task.as_deref())?;
+    draft.decide(task)?;
     let offered = CapabilityManifest::recorded_in(recorded).servers;
     draft.complete(&offered, recorded.parent_contract_hash, tokenizers)
 }

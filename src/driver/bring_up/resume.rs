@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::prepared::{Prepared, Resumption, Start};
+use super::prepared::{GRACE, Prepared, Resumption, Start};
 use super::recorded::{Again, Mismatch, Models, Recorded, bring_up_again};
 use super::reopened::Reopened;
 use super::request::RunRequest;
@@ -64,6 +64,7 @@ pub(crate) async fn prepare_resume(
         backends,
         contract,
         counter,
+        grace: GRACE,
         redactor,
         run_id,
         servers,

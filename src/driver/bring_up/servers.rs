@@ -46,6 +46,7 @@ pub(super) fn server_specs(
                 args: args.clone(),
                 command: command.clone(),
                 env: environment.expand_all(env, &format!("{place}.env"))?,
+                supervisor: environment.program().map(Path::to_owned),
             },
             McpTransport::Http { headers, url } => ServerSpec::Http {
                 headers: environment.expand_all(headers, &format!("{place}.headers"))?,
@@ -71,7 +72,7 @@ pub(super) struct Started {
 }
 
 impl Started {
-    /// Starts servers. One that does not come up is a fault of the offer, not an error.
+    /// Starts servers, within the contract's `total_timeout_ms`. One that does not come up is a fault of the offer, not an error.
     ///
     /// # Errors
     /// [`DriverError::Cancelled`].
@@ -79,6 +80,7 @@ impl Started {
         specs: BTreeMap<String, ServerSpec>,
         workspace: &Path,
         scrub: &Arc<dyn Scrubber>,
+        total_timeout_ms: u64,
         cancel: &CancellationToken,
     ) -> Result<Self, DriverError> {
         let BringUp {
@@ -88,7 +90,7 @@ impl Started {
         } = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(DriverError::Cancelled),
-            up = ToolServers::bring_up(specs, workspace, scrub, cancel) => up,
+            up = ToolServers::bring_up(specs, workspace, scrub, total_timeout_ms, cancel) => up,
         };
         let offer = Offer {
             capabilities,

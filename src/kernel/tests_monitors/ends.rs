@@ -141,6 +141,7 @@ fn in_table(class: Class, code: Code) -> bool {
             Code::FormatVersion,
             Code::ProfileIncompatible,
             Code::ContextInfeasible,
+            Code::ModelUnavailable,
             Code::ToolUnavailable,
             Code::ToolChanged,
             Code::BackendUnavailable,

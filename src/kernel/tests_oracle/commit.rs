@@ -26,6 +26,9 @@ impl Oracle {
         if let Some(end) = found.why.and_then(|why| self.faulted(why)) {
             return end;
         }
+        if self.facts.invalid >= self.terms.max_invalid_turns {
+            return self.end(Class::FailedValidation, Code::Arguments);
+        }
         // 6; 5 speaks only where the run would otherwise continue
         if found.terminal {
             let class = if self.facts.executed > 0 {
@@ -43,7 +46,7 @@ impl Oracle {
             return self.end(class, code);
         }
         // 5, 7
-        if matches!(found.why, Some(Why::Structure | Why::Arguments)) {
+        if found.why == Some(Why::Structure) {
             self.facts.retries_used += 1;
         }
         let wish = match found.why {
@@ -64,18 +67,24 @@ impl Oracle {
 
     /// Item 4 and the turn whose attempts are used up (§4).
     pub(super) fn faulted(&mut self, why: Why) -> Option<Reaction> {
-        let target = self.target(self.facts.attempt);
+        let target = self.facts.asked;
         self.facts.failed.push((target, why));
+        match why {
+            Why::Unknown => drop(self.facts.dropped.insert(target)),
+            Why::Limited { wait_ms } => self.facts.cycle.push(Some(wait_ms)),
+            _ => self.facts.cycle.push(None),
+        }
+        let left: BTreeSet<usize> = self.left().collect();
         let f = &self.facts;
         let used_up = f.attempt >= self.terms.max_attempts_per_turn;
         let refused = |entry: &&(usize, Why)| matches!(entry.1, Why::Refused(_));
         let refusers: BTreeSet<usize> = f.failed.iter().filter(refused).map(|e| e.0).collect();
-        let all_refused = refusers.len() == self.targets();
+        let all_refused = refusers.is_superset(&left);
         let only_refusals = f.failed.iter().all(|e| refused(&e));
         let only_provider = f.failed.iter().all(|e| {
             matches!(
                 e.1,
-                Why::Provider | Why::Limited { .. } | Why::Overflow | Why::Fatal(_)
+                Why::Provider | Why::Limited { .. } | Why::Overflow | Why::Fatal(_) | Why::Unknown
             )
         });
         let no_retry = f.retries_used >= self.terms.max_format_retries;
@@ -85,7 +94,12 @@ impl Oracle {
             Why::Structure if no_retry => {
                 self.end(Class::FailedProtocolMalformed, Code::FormatRetriesExhausted)
             }
-            Why::Arguments if no_retry => self.end(Class::FailedValidation, Code::Arguments),
+            Why::Unknown if left.is_empty() && f.succeeded => {
+                self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
+            }
+            Why::Unknown if left.is_empty() => {
+                self.end(Class::FailedPreflight, Code::ModelUnavailable)
+            }
             Why::Overflow if f.closing.is_some() => {
                 self.end(Class::FailedBudgetExhausted, Code::Context)
             }
@@ -97,7 +111,7 @@ impl Oracle {
                 self.end(Class::FailedBudgetExhausted, Code::AttemptsExhausted)
             }
             // A format retry that is left is spent in the next turn.
-            Why::Structure | Why::Arguments => return None,
+            Why::Structure => return None,
             _ if used_up && self.unproven() => self.no_tools(),
             _ => return None,
         })
@@ -124,7 +138,7 @@ impl Oracle {
             let window = u128::from(self.terms.context_budget.context_window);
             let threshold = u128::from(self.terms.context_budget.ratio_ppm()) * window / 1_000_000;
             let above = u128::from(projected) > threshold;
-            let target = self.target(self.attempt_of(wish));
+            let target = self.target_of(wish);
             if overflowed || f.tripped || above || projected > self.limit(target) {
                 return self.close(ClosingReason::Context);
             }
@@ -181,10 +195,12 @@ impl Oracle {
             None
         };
         let attempt = self.attempt_of(wish);
+        let target = self.target_of(wish);
         let now = self.run_ms();
         let instruction = self.instruction();
         let f = &mut self.facts;
         f.attempt = attempt;
+        f.asked = target;
         if let Wish::Closing(reason) = wish {
             f.closing = Some(reason);
             f.tripped = false;
@@ -194,15 +210,36 @@ impl Oracle {
         if matches!(wish, Wish::Turn | Wish::Closing(_)) {
             f.turn += 1;
             f.failed.clear();
+            f.cycle.clear();
+            f.invalid_before = f.invalid;
             f.waits = 0;
             self.clock.turn_began = now;
         }
         if let Some(wait_ms) = wait {
             f.waits += 1;
-            f.place = Place::Waiting;
             self.clock.until = self.clock.at + wait_ms;
-            return Reaction::Waits(self.clock.until);
+            return self.wait();
         }
+        self.clock.until = 0;
+        if self.facts.suspended {
+            self.facts.place = Place::Due;
+            return Reaction::Noted;
+        }
+        self.send(expected)
+    }
+
+    /// Waits until the clock's `until`, or rests where that is due.
+    pub(super) fn wait(&mut self) -> Reaction {
+        if self.facts.suspended {
+            self.facts.place = Place::Due;
+            return Reaction::Noted;
+        }
+        self.facts.place = Place::Waiting;
+        Reaction::Waits(self.clock.until)
+    }
+
+    fn send(&mut self, expected: u64) -> Reaction {
+        let f = &mut self.facts;
         f.inferences += 1;
         f.place = Place::Inference(f.inferences);
         let (turn, closing, inference) = (f.turn, f.closing, f.inferences);
@@ -214,11 +251,10 @@ impl Oracle {
         } else {
             ToolExposure::Auto
         };
-        let target = self.target(attempt);
         Reaction::Asks(Ask {
             turn,
-            attempt,
-            target,
+            attempt: self.facts.attempt,
+            target: self.facts.asked,
             inference,
             closing,
             tools,
@@ -227,20 +263,12 @@ impl Oracle {
     }
 
     /// A wait only where every target of the cycle that ends here was limited; the longest (§4).
-    pub(super) fn wait_before_retry(&self) -> Option<u64> {
-        let targets = self.targets();
-        let f = &self.facts;
-        if self.target(f.attempt) + 1 != targets {
+    pub(super) fn wait_before_retry(&mut self) -> Option<u64> {
+        if self.facts.cycle.len() < self.left().count() {
             return None;
         }
-        let cycle = f.failed.get(f.failed.len().checked_sub(targets)?..)?;
-        let waits: Option<Vec<u64>> = cycle
-            .iter()
-            .map(|(_, why)| match why {
-                Why::Limited { wait_ms } => Some(*wait_ms),
-                _ => None,
-            })
-            .collect();
+        let cycle = std::mem::take(&mut self.facts.cycle);
+        let waits: Option<Vec<u64>> = cycle.into_iter().collect();
         waits?.into_iter().max()
     }
 
@@ -379,8 +407,48 @@ impl Oracle {
         }
     }
 
-    pub(super) fn target(&self, attempt: u32) -> usize {
-        (attempt as usize - 1) % self.targets()
+    /// Where attempt `attempt` of a turn goes that follows `invalid` invalid turns (§4).
+    fn target(&self, invalid: u32, attempt: u32) -> usize {
+        let len = self.targets();
+        let mut at = (invalid + attempt - 1) as usize % len;
+        for _ in 0..len {
+            if self.facts.dropped.contains(&at) {
+                at = (at + 1) % len;
+            }
+        }
+        at
+    }
+
+    pub(super) fn target_of(&self, wish: Wish) -> usize {
+        let f = &self.facts;
+        match wish {
+            Wish::Again => f.asked,
+            Wish::Retry => self.target(f.invalid_before, f.attempt + 1),
+            Wish::Turn | Wish::Closing(_) => self.target(f.invalid, 1),
+        }
+    }
+
+    /// The targets that may be asked.
+    pub(super) fn left(&self) -> impl Iterator<Item = usize> {
+        (0..self.targets()).filter(|t| !self.facts.dropped.contains(t))
+    }
+
+    /// §1: drops the targets that cannot hold the first request; false where none can.
+    pub(super) fn first_fits(&mut self) -> bool {
+        let holds = |me: &Self, needs: u64| -> BTreeSet<usize> {
+            let mut targets: BTreeSet<usize> = (0..me.targets()).collect();
+            targets.retain(|t| needs <= me.limit(*t));
+            targets
+        };
+        let mut hold = holds(self, self.projected(Wish::Turn));
+        if hold.is_empty() && self.terms.tool_policy != ToolPolicy::Required {
+            hold = holds(self, self.projected(Wish::Closing(ClosingReason::Context)));
+        }
+        if hold.is_empty() {
+            return false;
+        }
+        self.facts.dropped = (0..self.targets()).filter(|t| !hold.contains(t)).collect();
+        true
     }
 
     pub(super) fn attempt_of(&self, wish: Wish) -> u32 {

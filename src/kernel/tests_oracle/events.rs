@@ -9,10 +9,15 @@ impl Oracle {
         }
         self.facts.stop = true;
         match self.facts.place {
-            Place::Waiting => self.commit(Found {
+            Place::Waiting | Place::Due => self.commit(Found {
                 again: true,
                 ..Found::default()
             }),
+            // Nothing runs, so nothing will end that the stop could wait for.
+            Place::Tools if self.facts.suspended && !self.busy() => {
+                self.unpark();
+                self.rest()
+            }
             Place::Tools
                 if self
                     .facts
@@ -28,7 +33,8 @@ impl Oracle {
     }
 
     pub(super) fn resumed(&mut self, resumed: &Resumed) -> Reaction {
-        self.facts.resumes += 1;
+        let suspended = std::mem::take(&mut self.facts.suspended);
+        self.facts.resumes += u32::from(!suspended);
         self.facts
             .changed
             .extend(resumed.tools_changed.iter().cloned());
@@ -48,7 +54,43 @@ impl Oracle {
         if self.facts.resumes > self.terms.max_resumes {
             return self.end(Class::Interrupted, Code::Shutdown);
         }
-        Reaction::Noted
+        let asked = |c: &Call| matches!(c.slot, Slot::Asked(_));
+        match self.facts.place {
+            Place::Due if self.clock.until > self.clock.at && self.late().is_none() => self.wait(),
+            Place::Due => self.commit(Found {
+                again: true,
+                ..Found::default()
+            }),
+            Place::Tools if suspended && !self.facts.batch.iter().any(asked) => self.go_on_tools(),
+            _ => Reaction::Noted,
+        }
+    }
+
+    /// What of the calls is due after a suspension: first the summaries, then the next calls.
+    fn go_on_tools(&mut self) -> Reaction {
+        let mut last = None;
+        for at in 0..self.facts.batch.len() {
+            let Slot::Untold((tool, whole, cut)) = self.facts.batch[at].slot.clone() else {
+                continue;
+            };
+            self.facts.batch[at].slot = Slot::Result(cut);
+            last = self.summary_of(at, &tool, whole, cut).or(last);
+        }
+        match last {
+            Some(inference) => Reaction::Summarises(inference),
+            None => self.rest(),
+        }
+    }
+
+    fn busy(&self) -> bool {
+        let busy = |c: &Call| matches!(c.slot, Slot::Running(_) | Slot::Told { .. });
+        self.facts.batch.iter().any(busy)
+    }
+
+    /// Whether that summary is waited for.
+    pub(super) fn awaits_summary(&self, n: u64) -> bool {
+        let told = |c: &Call| matches!(c.slot, Slot::Told { inference, .. } if inference == n);
+        self.facts.place == Place::Tools && self.facts.batch.iter().any(told)
     }
 
     pub(super) fn timer(&mut self) -> Reaction {
@@ -73,8 +115,9 @@ impl Oracle {
 
     pub(super) fn lost(&mut self, lost: &LostEffect) -> Reaction {
         match (lost, self.facts.place) {
+            (LostEffect::Probe, Place::Precheck) if self.facts.suspended => Reaction::Noted,
             (LostEffect::Probe, Place::Precheck) => Reaction::Probes,
-            (LostEffect::Wait, Place::Waiting) => Reaction::Waits(self.clock.until),
+            (LostEffect::Wait, Place::Waiting) => self.wait(),
             (LostEffect::Inference(n), Place::Inference(awaited)) if n.0 == awaited => {
                 self.commit(Found {
                     again: true,
@@ -93,6 +136,10 @@ impl Oracle {
                     return Reaction::Ignored;
                 };
                 if self.terms.idempotent.contains(&lost.name) && !nothing_starts {
+                    if self.facts.suspended {
+                        lost.slot = Slot::Ready(call.0);
+                        return Reaction::Noted;
+                    }
                     return Reaction::Starts(vec![call.0]);
                 }
                 lost.slot = Slot::Said(failed("interrupted, effect unknown"));
@@ -120,8 +167,12 @@ impl Oracle {
             return self.rest();
         }
         self.unpark();
+        let suspended = self.facts.suspended;
         for call in &mut self.facts.batch {
-            if call.slot == asked {
+            if call.slot == asked && suspended {
+                call.slot = Slot::Ready(approval.call.0);
+                return Reaction::Noted;
+            } else if call.slot == asked {
                 call.slot = Slot::Running(approval.call.0);
             }
         }
@@ -173,7 +224,9 @@ impl Oracle {
                 Slot::Said(failed("not started: stop requested"))
             }
             ToolOutcome::Cancelled => Slot::Said(failed("interrupted, effect unknown")),
-            ToolOutcome::ToolChanged => Slot::Said(failed(&format!("TOOL_NOT_FOUND: {name}"))),
+            ToolOutcome::ToolChanged => {
+                Slot::Said(failed("tool changed since the contract was made"))
+            }
         };
         let fits = matches!(slot, Slot::Result(_)) && !self.facts.tripped;
         self.facts.batch[at].slot = slot;
@@ -185,19 +238,38 @@ impl Oracle {
 
     /// §6: a result that is too large is told by a model where that is allowed.
     fn summary(&mut self, at: usize, envelope: &ToolEnvelope) -> Reaction {
-        let named = self.terms.tool_output_budget.summarizer_model.as_ref();
-        let target =
-            named.and_then(|name| self.terms.targets.iter().position(|t| t.model == *name));
         let long = envelope.full.is_some() && envelope.status == EnvelopeStatus::Ok;
-        let (Some(target), true, None) = (target, long, self.nothing_starts()) else {
+        let named = self.summarizer().is_some();
+        if !long || !named || self.nothing_starts().is_some() {
             return self.rest();
-        };
-        let whole = envelope.bytes_out;
+        }
+        let (tool, whole, cut) = (&envelope.tool, envelope.bytes_out, envelope.tokens);
+        if self.facts.suspended {
+            self.facts.batch[at].slot = Slot::Untold((tool.clone(), whole, cut));
+            return Reaction::Noted;
+        }
+        match self.summary_of(at, tool, whole, cut) {
+            Some(inference) => Reaction::Summarises(inference),
+            None => self.rest(),
+        }
+    }
+
+    fn summarizer(&self) -> Option<usize> {
+        let named = self.terms.tool_output_budget.summarizer_model.as_ref()?;
+        let target = self.terms.targets.iter().position(|t| t.model == *named)?;
+        (!self.facts.dropped.contains(&target)).then_some(target)
+    }
+
+    /// Asks for the summary of a result of so many bytes, where the budgets allow it.
+    fn summary_of(&mut self, at: usize, tool: &str, whole: u64, cut: u64) -> Option<u64> {
+        let target = self.summarizer()?;
+        if self.nothing_starts().is_some() {
+            return None;
+        }
         let limit = self.terms.tool_output_budget.max_bytes_per_call;
         let head = texts::summary_head(whole, limit).len() as u64 + 1;
         let room = limit - head;
-        let expected =
-            (texts::summary_preamble(&envelope.tool, room).len() as u64 + whole).div_ceil(4);
+        let expected = (texts::summary_preamble(tool, room).len() as u64 + whole).div_ceil(4);
         // What the next request needs at least is left to it, and what the summaries in flight will use is gone.
         let in_flight = |c: &Call| match c.slot {
             Slot::Told { expected, .. } => expected,
@@ -209,17 +281,17 @@ impl Oracle {
             || self.facts.tokens + in_flight + expected + next > self.terms.max_tokens_consumed.0
             || expected > self.limit(target);
         if over {
-            return self.rest();
+            return None;
         }
         self.facts.inferences += 1;
         let inference = self.facts.inferences;
         self.facts.batch[at].slot = Slot::Told {
             inference,
             expected,
-            cut: envelope.tokens,
+            cut,
             whole,
         };
-        Reaction::Summarises(inference)
+        Some(inference)
     }
 
     /// A summary came, or none did.
@@ -255,7 +327,7 @@ impl Oracle {
     /// What the results of the turn weigh so far.
     fn results(&self) -> u64 {
         let weigh = |c: &Call| match c.slot {
-            Slot::Result(n) | Slot::Told { cut: n, .. } => n,
+            Slot::Result(n) | Slot::Told { cut: n, .. } | Slot::Untold((_, _, n)) => n,
             _ => 0,
         };
         self.facts.batch.iter().map(weigh).sum()
@@ -263,10 +335,7 @@ impl Oracle {
 
     /// tool_preflight: a result that does not fit is dropped.
     pub(super) fn weigh(&mut self, tokens: u64) -> Slot {
-        let smallest = (0..self.targets())
-            .map(|t| self.limit(t))
-            .min()
-            .unwrap_or(0);
+        let smallest = self.left().map(|t| self.limit(t)).min().unwrap_or(0);
         let schema = self.schema(false);
         let results = self.results();
         let f = &mut self.facts;
@@ -291,18 +360,17 @@ impl Oracle {
 
     /// After a call ended: wait for the others, start the next, or observe.
     pub(super) fn rest(&mut self) -> Reaction {
-        if self
-            .facts
-            .batch
-            .iter()
-            .any(|c| matches!(c.slot, Slot::Running(_) | Slot::Told { .. }))
-        {
+        if self.busy() {
             return Reaction::Noted;
         }
         if let Some(reason) = self.nothing_starts() {
             for call in &mut self.facts.batch {
-                if matches!(call.slot, Slot::Pending(_) | Slot::Asked(_)) {
-                    call.slot = Slot::Said(failed(reason));
+                match call.slot {
+                    Slot::Pending(_) | Slot::Asked(_) | Slot::Ready(_) => {
+                        call.slot = Slot::Said(failed(reason));
+                    }
+                    Slot::Untold((_, _, cut)) => call.slot = Slot::Result(cut),
+                    _ => {}
                 }
             }
         }
@@ -310,7 +378,7 @@ impl Oracle {
             .facts
             .batch
             .iter()
-            .any(|c| matches!(c.slot, Slot::Pending(_)))
+            .any(|c| matches!(c.slot, Slot::Pending(_) | Slot::Ready(_) | Slot::Untold(_)))
         {
             return self.start();
         }
@@ -326,7 +394,7 @@ impl Oracle {
             f.pending += match call.slot {
                 Slot::Said(text) => estimate(&text),
                 Slot::Result(tokens) => tokens,
-                Slot::Pending(_) | Slot::Asked(_) | Slot::Running(_) | Slot::Told { .. } => 0,
+                _ => 0,
             };
         }
         f.pending += std::mem::take(&mut f.frames);
@@ -364,12 +432,16 @@ impl Oracle {
             terms.parallel_tool_calls && terms.parallel_safe.contains(name) && !ask(name)
         };
         self.facts.place = Place::Tools;
+        if self.facts.suspended {
+            return Reaction::Noted;
+        }
         let mut started = Vec::new();
         let mut group = false;
         for call in &mut self.facts.batch {
-            let Slot::Pending(n) = call.slot else {
+            let (Slot::Pending(n) | Slot::Ready(n)) = call.slot else {
                 continue;
             };
+            let ask = |name: &String| call.slot == Slot::Pending(n) && ask(name);
             let joins = started.is_empty() || (group && beside(&call.name));
             if !joins {
                 break;

@@ -20,15 +20,19 @@ impl Oracle {
         self.facts.pending += message.tool_calls.len() as u64 * estimate(&failed(reason));
     }
 
-    pub(super) fn reject(&mut self, code: &str, pointer: &str, why: Why) -> Reaction {
+    pub(super) fn reject(&mut self, code: &str, pointer: &str, stood: Option<&str>) -> Reaction {
+        let stood = stood.filter(|_| !self.gate_closed());
+        let stood = stood.map(|stood| format!(": {stood}")).unwrap_or_default();
         self.facts.notices = estimate(&format!(
-            "System notice: your last response was rejected: {code} at {pointer}. Answer again."
+            "System notice: your last response was rejected: {code} at {pointer}{stood}. Answer again."
         ));
-        self.commit_failed(why)
+        self.commit_failed(Why::Structure)
     }
 
     pub(super) fn answered(&mut self, r: &InferenceReturned) -> Reaction {
-        if r.gate_breached && self.gate_closed() {
+        let asks = |m: &AgentMessage| !self.user_calls(m).is_empty();
+        let asks = r.result.canonical_message.as_ref().is_some_and(asks);
+        if r.gate_breached && self.gate_closed() && !asks {
             return self.commit(Found {
                 violation: Some(Code::TokenGate),
                 ..Found::default()
@@ -45,7 +49,7 @@ impl Oracle {
                 return self.reject(
                     code,
                     r.result.pointer.as_deref().unwrap_or("/"),
-                    Why::Structure,
+                    r.result.excerpt.as_deref(),
                 );
             }
         };
@@ -136,29 +140,29 @@ impl Oracle {
         violation: Option<Code>,
     ) -> Reaction {
         let calls = self.user_calls(message);
+        if violation.is_some() {
+            self.accept_unstarted(r, message, "not started: step cut short");
+            return self.commit(Found {
+                violation,
+                ..Found::default()
+            });
+        }
         let mut answers: Vec<Option<String>> = Vec::new();
-        let mut rejection = None;
+        let mut invalid = false;
         let mut room = self.terms.max_tool_calls_per_turn;
-        for (call, at) in &calls {
+        for (call, _) in &calls {
             let name = &call.name;
-            let answer = if self.terms.tool(name).is_none() || self.facts.changed.contains(name) {
-                // A changed tool stands in a pinned manifest: its call is refused, the message is not.
-                if self.terms.tool(name).is_none() {
-                    let word = if at.contains("/arguments/") {
-                        "tool"
-                    } else {
-                        "name"
-                    };
-                    rejection = rejection.or(Some(("TOOL_NOT_FOUND", format!("{at}/{word}"))));
-                }
-                Some(format!("TOOL_NOT_FOUND: {name}"))
+            let answer = if self.terms.tool(name).is_none() {
+                invalid = true;
+                Some(format!("TOOL_NOT_FOUND: {name}{}", self.near(name)))
             } else if !self.terms.allows(name) {
                 Some(format!("TOOL_NOT_ALLOWED: {name}"))
+            } else if self.facts.changed.contains(name) {
+                Some("tool changed since the contract was made".to_owned())
             } else if call.fault.is_some() {
                 Some("arguments are not valid JSON".to_owned())
             } else if let Err(fault) = self.validators.validate(name, &call.arguments) {
-                let at = format!("{at}/arguments{}", fault.pointer);
-                rejection = rejection.or(Some(("TOOL_VALIDATION_ERROR", at)));
+                invalid = true;
                 Some(format!(
                     "TOOL_VALIDATION_ERROR: {}: {}",
                     fault.pointer, fault.rule
@@ -172,9 +176,8 @@ impl Oracle {
             };
             answers.push(answer);
         }
-        if let (true, None, Some((code, pointer))) = (self.terms.strict_mode, violation, rejection)
-        {
-            return self.reject(code, &pointer, Why::Arguments);
+        if self.terms.strict_mode && invalid {
+            return self.refused(r, message, answers);
         }
         let runnable: Vec<&ToolInvocation> = calls
             .iter()
@@ -189,7 +192,7 @@ impl Oracle {
             cycle |= after.authorise(&self.terms, call);
         }
         let over = self.over_calls(&after, &runnable);
-        let violation = violation.or(cycle.then_some(Code::CycleForbidden));
+        let violation = cycle.then_some(Code::CycleForbidden);
         if over.is_some() || violation.is_some() {
             self.accept_unstarted(r, message, "not started: step cut short");
             return self.commit(Found {
@@ -212,14 +215,71 @@ impl Oracle {
             return self.rest();
         }
         let numbered = self.facts.calls;
+        let invalid_turn = invalid && runnable.is_empty();
+        let authorises = !runnable.is_empty();
         self.facts = after;
-        self.facts.gate_open |= !runnable.is_empty();
+        self.facts.invalid += u32::from(invalid_turn);
+        if authorises {
+            self.facts.invalid = 0;
+        }
+        self.facts.gate_open |= authorises;
         let room = self.facts.calls;
         self.facts.calls = numbered;
         self.fill(message, &calls, answers);
         self.facts.calls = room;
         self.accept(&r.usage);
         self.rest()
+    }
+
+    /// Strict, and a call is invalid: nothing of the message runs, and nothing of it is taken.
+    fn refused(
+        &mut self,
+        r: &InferenceReturned,
+        message: &AgentMessage,
+        answers: Vec<Option<String>>,
+    ) -> Reaction {
+        let other = "not started: another call of this message is invalid";
+        if self.late().is_some() || self.overdrawn().is_some() {
+            return self.commit(Found::default());
+        }
+        let stop = "not started: stop requested";
+        let answers = answers.into_iter().map(|answer| match answer {
+            _ if self.facts.stop => Some(stop.to_owned()),
+            answer => Some(answer.unwrap_or_else(|| other.to_owned())),
+        });
+        let answers = answers.collect();
+        let calls = self.user_calls(message);
+        self.fill(message, &calls, answers);
+        self.facts.report = None;
+        if self.reports() {
+            let own = |c: &&ToolInvocation| [FINAL_REPORT, PROGRESS_REPORT].contains(&&*c.name);
+            let noted = |c: &&ToolInvocation| c.name == PROGRESS_REPORT;
+            let calls = &message.tool_calls;
+            let own = calls.iter().filter(own).count() as u64;
+            let noted = calls.iter().filter(noted).count() as u64;
+            self.facts.frames += own * estimate(&failed(other));
+            self.facts.frames -= noted * estimate("noted");
+        }
+        self.facts.invalid += u32::from(!self.facts.stop);
+        self.accept(&r.usage);
+        self.rest()
+    }
+
+    /// The three offered names that are nearest (§6). In these contracts all names are short, so a plain recursion will do.
+    fn near(&self, name: &str) -> String {
+        let mut offered: Vec<(usize, &str)> = self
+            .terms
+            .offered_tools(false)
+            .map(|t| t.name.as_str())
+            .filter(|one| !self.facts.changed.contains(*one))
+            .map(|one| (edits(name.as_bytes(), one.as_bytes()), one))
+            .collect();
+        offered.sort_unstable();
+        let told: Vec<&str> = offered.iter().take(3).map(|(_, one)| *one).collect();
+        if told.is_empty() {
+            return String::new();
+        }
+        format!(" (nearest: {})", told.join(", "))
     }
 
     /// The calls that may run: those of the message without the session's own, and those inside containers; each with the place
@@ -383,6 +443,19 @@ const PROSE: &str = "System notice: plain text responses without tool calls are 
      Use final_report to provide your answer.";
 const UNPROVEN: &str = "System notice: an answer counts only after a tool call. \
      Call a tool first, then give your final report.";
+
+/// The edit distance, by its definition.
+fn edits(a: &[u8], b: &[u8]) -> usize {
+    match (a, b) {
+        ([], rest) | (rest, []) => rest.len(),
+        ([x, a @ ..], [y, b @ ..]) if x == y => edits(a, b),
+        ([_, short_a @ ..], [_, short_b @ ..]) => {
+            1 + edits(short_a, b)
+                .min(edits(a, short_b))
+                .min(edits(short_a, short_b))
+        }
+    }
+}
 
 fn cut_report(message: &AgentMessage) -> bool {
     message.tool_calls.iter().any(|c| c.name == FINAL_REPORT)

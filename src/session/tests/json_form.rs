@@ -149,7 +149,8 @@ fn exchange() -> Vec<Value> {
 #[test]
 fn the_shipped_exchange_is_the_one_that_a_session_gives() {
     let lines = exchange();
-    let generated: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let lines_as_text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let generated = lines_as_text.join("\n") + "\n";
     let path = format!("{FOLDER}/session-api.jsonl");
     if std::env::var_os("UPDATE_SCHEMAS").is_some() {
         std::fs::write(&path, &generated).unwrap();

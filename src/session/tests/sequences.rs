@@ -101,7 +101,7 @@ fn what_arrived_of_a_response_that_breaks_off_is_kept() {
     let Some(Output::Append(append)) = outputs.first() else {
         panic!("it is recorded: {outputs:?}");
     };
-    assert_eq!(append.blobs, [bytes.clone()]);
+    assert_eq!(append.blobs, std::slice::from_ref(&bytes));
     let EventKind::InferenceFailed(failed) = last_event(&host) else {
         panic!("the attempt failed");
     };
@@ -206,7 +206,7 @@ fn input() -> impl Strategy<Value = Input> {
     let control = prop_oneof![
         4 => Just(Control::Stop),
         1 => Just(Control::Abort),
-        1 => Just(Control::Shutdown),
+        2 => Just(Control::Suspend),
     ];
     let fault = ProviderFault::new(ProviderFaultClass::Network, "reset");
     let whole_text = "It is noon. ".repeat(40);

@@ -99,6 +99,7 @@ impl Asked {
             }
             Err(_) => None,
         };
+        let event = event.map(without_stranger);
         match instead {
             // An empty result: serialising it cannot fail.
             Some(instead) => Ok(Sse {
@@ -143,7 +144,7 @@ impl StreamableHttpClient for CallClient {
         max_sse_event_size: usize,
     ) -> Result<StreamableHttpPostResponse, Fault> {
         let Some(call) = Asked::of(&message) else {
-            return self
+            let response = self
                 .0
                 .post_message_with_max_sse_event_size(
                     uri,
@@ -153,7 +154,8 @@ impl StreamableHttpClient for CallClient {
                     custom_headers,
                     max_sse_event_size,
                 )
-                .await;
+                .await?;
+            return without_strangers(response);
         };
         let (asked, frame) = call?;
         let accept = [EVENT_STREAM_MIME_TYPE, JSON_MIME_TYPE].join(", ");
@@ -250,6 +252,7 @@ async fn read(
         // A refusal in words of the protocol is the server's answer; without any it is no answer.
         if json
             && let Ok(body) = collect(&mut response, ERROR_BYTES).await
+            && !answers_a_stranger(&body)
             && let Ok(error @ JsonRpcMessage::Error(_)) = serde_json::from_slice(&body)
         {
             return Ok(StreamableHttpPostResponse::Json(error, session));
@@ -267,10 +270,51 @@ async fn read(
     let body = collect(&mut response, BODY_BYTES).await?;
     let seen = match asked.take(&body) {
         Some(instead) => instead,
+        None if answers_a_stranger(&body) => return Err(unexpected(STRANGER.to_owned())),
         None => serde_json::from_slice(&body)
             .map_err(|error| unexpected(format!("the body is no JSON-RPC: {error}")))?,
     };
     Ok(StreamableHttpPostResponse::Json(seen, session))
+}
+
+/// What is said of an answer to a request that was never made.
+const STRANGER: &str = "the id of the answer is a text, and ours are numbers";
+
+fn answers_a_stranger(frame: &[u8]) -> bool {
+    let mut head = FrameHead::default();
+    head.feed(frame);
+    head.answers_a_stranger()
+}
+
+/// An event without what answers a request that was never made.
+fn without_stranger(event: Sse) -> Sse {
+    match &event.data {
+        Some(data) if answers_a_stranger(data.as_bytes()) => Sse {
+            data: None,
+            ..event
+        },
+        _ => event,
+    }
+}
+
+/// What rmcp read without us, but for answers with an id that is a text: rmcp would take "1" for our 1.
+fn without_strangers(
+    response: StreamableHttpPostResponse,
+) -> Result<StreamableHttpPostResponse, Fault> {
+    match response {
+        StreamableHttpPostResponse::Json(
+            JsonRpcMessage::Response(rmcp::model::JsonRpcResponse {
+                id: RequestId::String(_),
+                ..
+            }),
+            _,
+        ) => Err(unexpected(STRANGER.to_owned())),
+        StreamableHttpPostResponse::Sse(events, session) => {
+            let events = events.map(|event| event.map(without_stranger));
+            Ok(StreamableHttpPostResponse::Sse(events.boxed(), session))
+        }
+        other => Ok(other),
+    }
 }
 
 /// The address may hold a secret, and the error is recorded.

@@ -9,12 +9,23 @@ const TOKEN_BYTES: usize = 24;
 pub(super) struct FrameHead {
     depth: usize,
     escaped: bool,
-    id: Option<i64>,
+    id: Id,
     in_string: bool,
+    /// The token is a string.
+    is_text: bool,
     kind: Kind,
     member: Member,
     stage: Stage,
     token: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Id {
+    #[default]
+    Unknown,
+    Number(i64),
+    /// None that we gave.
+    Text,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +70,16 @@ impl FrameHead {
 
     /// The id of the request that this answers, where it is an answer and has a numeric id.
     pub(super) fn answered_id(&self) -> Option<i64> {
-        self.id.filter(|_| self.kind == Kind::Answer)
+        match self.id {
+            Id::Number(id) if self.kind == Kind::Answer => Some(id),
+            Id::Number(_) | Id::Text | Id::Unknown => None,
+        }
+    }
+
+    /// Whether it is an answer to a request that we never made: we number ours, and "7" is not 7 (JSON-RPC 2.0 §5). rmcp would
+    /// take the one for the other.
+    pub(super) fn answers_a_stranger(&self) -> bool {
+        self.id == Id::Text && self.kind == Kind::Answer
     }
 
     fn begin(&mut self, byte: u8) {
@@ -88,7 +108,10 @@ impl FrameHead {
             return;
         }
         match byte {
-            b'"' => self.in_string = true,
+            b'"' => {
+                self.in_string = true;
+                self.is_text |= self.depth == 1;
+            }
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
                 if self.depth == 1 {
@@ -125,16 +148,20 @@ impl FrameHead {
             }
             _ => Member::Other,
         };
+        self.is_text = false;
         self.token.clear();
     }
 
     fn end_member(&mut self) {
-        if self.member == Member::Id && self.id.is_none() {
-            self.id = std::str::from_utf8(&self.token)
-                .ok()
-                .and_then(|text| text.parse().ok());
+        if self.member == Member::Id && self.is_text {
+            self.id = Id::Text;
+        } else if self.member == Member::Id && self.id == Id::Unknown {
+            let number = std::str::from_utf8(&self.token).ok();
+            let number = number.and_then(|text| text.parse().ok());
+            self.id = number.map_or(Id::Unknown, Id::Number);
         }
         self.member = Member::Name;
+        self.is_text = false;
         self.token.clear();
     }
 }
@@ -159,8 +186,21 @@ mod tests {
     fn an_answer_is_known_by_its_id_wherever_it_stands() {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some(7));
         check(r#" {"result":{"id":9,"x":["}",{"id":8}]},"id":7}"#, Some(7));
-        check(r#"{"id": "7", "error": {}}"#, Some(7));
         check(r#"{"id":7,"id":8,"result":1}"#, Some(7));
+    }
+
+    #[test]
+    fn a_text_is_no_number_of_ours() {
+        let stranger = |frame: &str| {
+            check(frame, None);
+            let mut head = FrameHead::default();
+            head.feed(frame.as_bytes());
+            head.answers_a_stranger()
+        };
+        assert!(stranger(r#"{"id": "7", "error": {}}"#));
+        assert!(stranger(r#"{"result": {}, "id":"7"}"#));
+        assert!(stranger(r#"{"id":"7","id":7,"result":1}"#));
+        assert!(!stranger(r#"{"id":"7","method":"ping"}"#));
     }
 
     #[test]

@@ -64,6 +64,10 @@ impl<R: AsyncRead + Unpin, W, E> LineTransport<R, W, E> {
 
     /// What rmcp is to see of a line.
     fn sort(&mut self, line: Line) -> Option<ServerJsonRpcMessage> {
+        if line.head.answers_a_stranger() {
+            tracing::debug!("ignored an answer with an id that is no number");
+            return None;
+        }
         let answered = line
             .head
             .answered_id()

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! A child gets an environment of its own: a few inherited variables (`PATH`, `HOME` and the like, see `process.rs`) and the author's
-//! map on top. It leads its own process group, which is killed when the server is dropped. A server may ask nothing of
+//! map on top. It leads its own process group, which is killed when the server is dropped; where this program supervises it
+//! (`supervisor.rs`), so is everything else that it has started. A server may ask nothing of
 //! us: sampling, elicitation and roots are neither declared nor answered.
 
 mod address;
@@ -39,4 +40,5 @@ mod server;
 mod stderr_tail;
 mod tool_list;
 
+pub(super) use process::Program;
 pub(super) use server::{McpServer, Patience};

@@ -1,12 +1,16 @@
 use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+#[cfg(target_os = "linux")]
+use crate::tools::SUPERVISE_COMMAND;
 use crate::tools::ToolServerError;
 
 /// Variables that a child inherits; everything else it gets from the author's map.
@@ -47,12 +51,26 @@ const END_ON_SIGNAL: Duration = Duration::from_millis(500);
 #[cfg(unix)]
 const SIGTERM: i32 = 15;
 
-/// A running child and everything in its process group. Dropping it kills the group.
+/// What is started.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tools) struct Program<'a> {
+    pub(in crate::tools) args: &'a [String],
+    /// A relative path with a separator is taken from the workspace, a bare name from `PATH`.
+    pub(in crate::tools) command: &'a str,
+    pub(in crate::tools) env: &'a BTreeMap<String, String>,
+    /// This program, where it is to supervise the child.
+    pub(in crate::tools) supervisor: Option<&'a Path>,
+    pub(in crate::tools) workspace: &'a Path,
+}
+
+/// A running child and everything in its process group. Dropping it kills the group; where the child has a supervisor,
+/// everything that it has started.
 ///
-/// A descendant that makes a session of its own leaves the group and is not reached.
+/// Without a supervisor a descendant that makes a session of its own leaves the group and is not reached.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Box<dyn ChildWrapper>,
+    supervised: bool,
 }
 
 /// The child's ends of its standard streams.
@@ -62,50 +80,103 @@ pub(super) struct Streams {
     pub(super) stdout: ChildStdout,
 }
 
-impl Process {
-    /// Starts a program in `workspace`. A relative path with a separator is taken from there, a bare name from `PATH`.
-    pub(super) fn start(
-        command: &str,
-        args: &[String],
-        env: &BTreeMap<String, String>,
-        workspace: &Path,
-    ) -> Result<(Self, Streams), ToolServerError> {
-        let spawn = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => ToolServerError::CommandNotFound {
-                command: command.to_owned(),
-            },
+impl Program<'_> {
+    fn not_started(&self, error: &io::Error) -> ToolServerError {
+        let command = self.command.to_owned();
+        match error.kind() {
+            io::ErrorKind::NotFound => ToolServerError::CommandNotFound { command },
             _ => ToolServerError::Spawn {
-                command: command.to_owned(),
+                command,
                 reason: error.to_string(),
             },
-        };
-        let path = Path::new(command);
-        let mut program = if path.components().count() > 1 && path.is_relative() {
-            Command::new(workspace.join(path))
+        }
+    }
+
+    /// What the system is to look up.
+    fn path(&self) -> PathBuf {
+        let path = Path::new(self.command);
+        if path.components().count() > 1 && path.is_relative() {
+            self.workspace.join(path)
         } else {
-            Command::new(command)
+            path.to_owned()
+        }
+    }
+
+    /// The file itself, as the system would look it up: a supervisor can only say that there is none.
+    #[cfg(target_os = "linux")]
+    fn file(&self) -> io::Result<PathBuf> {
+        let runs = |path: &Path| {
+            rustix::fs::access(path, rustix::fs::Access::EXEC_OK)?;
+            if path.is_dir() {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            Ok(())
         };
-        program
-            .args(args)
-            .current_dir(workspace)
+        let path = self.path();
+        if path.components().count() > 1 {
+            return runs(&path).map(|()| path);
+        }
+        let given = self.env.get("PATH").map(OsString::from);
+        let folders = given
+            .or_else(|| std::env::var_os("PATH"))
+            .unwrap_or_default();
+        let mut fault = io::Error::from(io::ErrorKind::NotFound);
+        for folder in std::env::split_paths(&folders) {
+            let file = self.workspace.join(folder).join(&path);
+            match runs(&file) {
+                Ok(()) => return Ok(file),
+                Err(found) if found.kind() == io::ErrorKind::PermissionDenied => fault = found,
+                Err(_) => {}
+            }
+        }
+        Err(fault)
+    }
+
+    /// The command, and whether a supervisor runs it.
+    fn command(&self) -> io::Result<(Command, bool)> {
+        #[cfg(target_os = "linux")]
+        if let Some(supervisor) = self.supervisor {
+            let file = self.file()?;
+            let mut command = Command::new(supervisor);
+            command
+                .arg(SUPERVISE_COMMAND)
+                .arg(std::process::id().to_string())
+                .arg(file);
+            return Ok((command, true));
+        }
+        Ok((Command::new(self.path()), false))
+    }
+}
+
+impl Process {
+    /// Starts a program in its workspace.
+    pub(super) fn start(program: &Program<'_>) -> Result<(Self, Streams), ToolServerError> {
+        let spawn = |error: io::Error| program.not_started(&error);
+        let (mut command, supervised) = program.command().map_err(spawn)?;
+        command
+            .args(program.args)
+            .current_dir(program.workspace)
             .env_clear()
             .envs(
                 INHERITED
                     .iter()
                     .filter_map(|name| std::env::var_os(name).map(|value| (*name, value))),
             )
-            .envs(env)
+            .envs(program.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut wrapped = CommandWrap::from(program);
-        wrapped.wrap(KillOnDrop);
+        let mut wrapped = CommandWrap::from(command);
+        if !supervised {
+            wrapped.wrap(KillOnDrop);
+        }
         #[cfg(unix)]
         wrapped.wrap(process_wrap::tokio::ProcessGroup::leader());
         #[cfg(windows)]
         wrapped.wrap(process_wrap::tokio::JobObject);
         let mut process = Self {
             child: wrapped.spawn().map_err(spawn)?,
+            supervised,
         };
         let (stdin, stdout, stderr) = (
             process.child.stdin().take(),
@@ -145,6 +216,15 @@ impl Process {
     }
 
     fn kill(&mut self) {
+        #[cfg(target_os = "linux")]
+        if self.supervised {
+            // The supervisor must outlive what it is to kill.
+            let pid = self.child.id().and_then(|id| i32::try_from(id).ok());
+            if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::USR1);
+            }
+            return;
+        }
         // Fails only where nothing is left to kill.
         let _ = self.child.start_kill();
     }

@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use super::answer::{FRAME_BYTES, Slot};
 use super::connection::{Connection, Unanswered};
 use super::line_transport::LineTransport;
 use super::listener::Changes;
-use super::process::Process;
+use super::process::{Process, Program};
 use super::stderr_tail::StderrTail;
 use super::{address, call_result, tool_list};
 use crate::contract::ToolPin;
@@ -46,11 +45,13 @@ pub(in crate::tools) struct Patience {
     pub(in crate::tools) list_ms: u64,
 }
 
-impl Default for Patience {
-    fn default() -> Self {
+impl Patience {
+    /// As long as a server is waited for at most; together never longer than the whole run may take.
+    pub(in crate::tools) fn within(total_ms: u64) -> Self {
+        let list_ms = (total_ms / 3).clamp(1, 30_000);
         Self {
-            initialise_ms: 60_000,
-            list_ms: 30_000,
+            initialise_ms: total_ms.saturating_sub(list_ms).clamp(1, 60_000),
+            list_ms,
         }
     }
 }
@@ -80,13 +81,11 @@ impl McpServer {
     /// Starts a child, introduces ourselves and lists its tools.
     pub(in crate::tools) async fn start(
         name: &str,
-        (command, args): (&str, &[String]),
-        env: &BTreeMap<String, String>,
-        workspace: &Path,
+        program: &Program<'_>,
         (patience, scrub): (Patience, &Arc<dyn Scrubber>),
         cancel: &CancellationToken,
     ) -> Result<(Self, Offer), ToolServerError> {
-        let (mut process, streams) = Process::start(command, args, env, workspace)?;
+        let (mut process, streams) = Process::start(program)?;
         let tail = Arc::new(StderrTail::new(Arc::clone(scrub)));
         let changes = Changes::default();
         let transport = LineTransport::new(

@@ -27,6 +27,7 @@ fn scripted(modes: &[&str]) -> ServerSpec {
         args: args.map(|arg| (*arg).to_owned()).collect(),
         command: "python3".to_owned(),
         env: BTreeMap::from([("GIVEN".to_owned(), "by the author".to_owned())]),
+        supervisor: None,
     }
 }
 
@@ -64,7 +65,6 @@ async fn a_call_returns_what_the_server_said() {
 
     assert_eq!(bench.said("s__hello", "{}").await, "hello");
     assert_eq!(bench.said("s__slow", "{}").await, "slow but here");
-    assert_eq!(bench.said("s__string_id", "{}").await, "quoted id");
     assert_eq!(bench.said("s__stray", "{}").await, "after strays");
     assert_eq!(bench.said("s__chatty", "{}").await, "still here");
     assert_eq!(bench.said("s__empty", "{}").await, "");
@@ -75,6 +75,22 @@ async fn a_call_returns_what_the_server_said() {
     assert_eq!(failed.status, EnvelopeStatus::Error);
     assert_eq!(failed.text(), "it went wrong\ntwice");
     assert_eq!(failed.error.unwrap().code, "TOOL_ERROR");
+    bench.up.servers.close().await;
+}
+
+/// "1" is not 1, and rmcp would take it for that.
+#[tokio::test]
+async fn an_answer_whose_id_is_a_text_answers_nothing_of_ours() {
+    if !python() {
+        return;
+    }
+    let root = tempfile::tempdir().unwrap();
+    let mut bench = bench(root.path()).await;
+    bench.timeout_ms = 300;
+    let outcome = bench.call("s__string_id", "{}").await;
+    assert_eq!(outcome, ToolOutcome::TimedOut);
+    bench.timeout_ms = 20_000;
+    assert_eq!(bench.said("s__hello", "{}").await, "hello");
     bench.up.servers.close().await;
 }
 
@@ -292,6 +308,7 @@ async fn bring_up_says_what_is_wrong_with_a_server_and_starts_the_others() {
                 args: Vec::new(),
                 command: "no-such-command-anywhere".to_owned(),
                 env: BTreeMap::new(),
+                supervisor: None,
             },
         ),
         ("odd", scripted(&["odd-tools"])),

@@ -10,6 +10,8 @@ pub(super) struct Header {
     pub(super) chain: Chain,
     pub(super) claims: Option<IndexClaims>,
     pub(super) contract_hash: Digest,
+    /// The first rule of a contract's structure that this one breaks.
+    pub(super) faulty: Option<String>,
     pub(super) place: Place,
     pub(super) run_id: RunId,
 }

@@ -78,6 +78,17 @@ pub(super) fn judge_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<
     Ok(())
 }
 
+/// No run leaves PRECHECK for its first request under a contract that breaks a rule of its structure.
+pub(super) fn judge_precheck(header: &Header, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
+    let action = &entry.decoded_action;
+    match &header.faulty {
+        Some(fault) if action.from == State::Precheck && action.to == State::Infer => Err(
+            Flaw::tampered("contract", "a contract that passes PRECHECK", fault),
+        ),
+        _ => Ok(()),
+    }
+}
+
 /// Entry 0 states what the run is bound to; returns when it says that it began.
 pub(super) fn judge_start(header: &Header, entry: &EntryRecord<'_>) -> Result<u64, Flaw> {
     let event = entry.decoded_event.as_ref().map(|event| &event.event);

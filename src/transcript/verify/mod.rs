@@ -12,7 +12,6 @@ mod verifier;
 
 pub use lines::{LineVerifier, verify_lines};
 pub(crate) use parent::ParentFound;
-pub(super) use signed::signers;
-pub(crate) use signed::{LogEvidence, judge_tree};
+pub(crate) use signed::{LogEvidence, judge_tree, signers};
 pub(crate) use verifier::Verifier;
 pub use verifier::{VerifyOptions, WithheldBlobs};

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::Verifier;
 use super::books::Header;
 use super::finding::{Finding, Verdict};
@@ -27,6 +29,8 @@ pub(super) struct SignedBook {
     pub(super) pinned: bool,
     /// What the log was found to say, where there is one.
     pub(super) log: Option<String>,
+    /// The keys whose signature stands first under a checkpoint.
+    pub(super) own: BTreeSet<String>,
     /// Witnesses that vouch for every entry.
     pub(super) witnesses: Vec<String>,
 }
@@ -115,6 +119,11 @@ impl Verifier {
     fn judge_signatures(&mut self, note: &Note, entries: u64) -> Verdict {
         let signers = signers(&self.trust.keys, note, "checkpoint")
             .map_err(|flaw| Finding::new("signature", flaw))?;
+        // The first line is the signer's.
+        if let Some(signer) = note.signatures().first() {
+            let name = format!("{}+{}", signer.name, signer.id);
+            self.signed.own.insert(name);
+        }
         let known = self.trust.keys.iter().chain(&self.trust.witnesses);
         let known: Vec<_> = known.map(|key| (key.name(), key.id())).collect();
         let signatures = note.signatures().iter();
@@ -125,6 +134,22 @@ impl Verifier {
             self.signed.signed_to = Some((entries, signers));
         }
         Ok(())
+    }
+
+    /// Takes no key for a witness that signs the run itself: nobody vouches for oneself. Comes last, for pins are judged before the
+    /// checkpoints that say who signs.
+    pub(super) fn drop_own_witnesses(&mut self) {
+        for key in &self.trust.witnesses {
+            let name = format!("{}+{}", key.name(), key.id());
+            let signs = self.trust.keys.iter().any(|own| own.is_same_key(key))
+                || (!key.cosigns() && self.signed.own.contains(&name));
+            let vouched = self.signed.witnesses.iter().position(|at| *at == name);
+            if let (true, Some(at)) = (signs, vouched) {
+                self.signed.witnesses.remove(at);
+                self.notes
+                    .push(format!("witness: {name} signs the run itself"));
+            }
+        }
     }
 
     /// Asks every witness about a note that covers so many entries.
@@ -274,11 +299,7 @@ impl Verifier {
 ///
 /// # Errors
 /// [`Flaw`] where a signature in the name of one of them does not hold.
-pub(in crate::transcript) fn signers(
-    keys: &[PublicKey],
-    note: &Note,
-    field: &str,
-) -> Result<Vec<String>, Flaw> {
+pub(crate) fn signers(keys: &[PublicKey], note: &Note, field: &str) -> Result<Vec<String>, Flaw> {
     let mut signers = Vec::new();
     for key in keys {
         let name = format!("{}+{}", key.name(), key.id());

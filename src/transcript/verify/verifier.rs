@@ -3,7 +3,9 @@ use std::sync::Arc;
 use super::books::{BlobBook, EntryBook, Header, Wanted};
 use super::erased::ErasedBook;
 use super::finding::{Finding, Verdict};
-use super::judge::{judge_action, judge_claims, judge_hash, judge_seal, judge_start, no_header};
+use super::judge::{
+    judge_action, judge_claims, judge_hash, judge_precheck, judge_seal, judge_start, no_header,
+};
 use super::parent::ParentBook;
 use super::signed::SignedBook;
 use crate::kernel::{EntryKind, State};
@@ -115,6 +117,7 @@ impl Verifier {
             let verdict = self.end();
             self.settle(verdict);
         }
+        self.drop_own_witnesses();
         self.report()
     }
 
@@ -166,7 +169,7 @@ impl Verifier {
             let flaw = Flaw::new(FlawKind::Extended, "contract", "one header", "a second one");
             return Err(Finding::new("header", flaw));
         }
-        let contract_hash = header
+        let (contract_hash, faulty) = header
             .judge_contract()
             .map_err(|flaw| Finding::new("contract", flaw))?;
         if let Some(claims) = &header.claims
@@ -181,6 +184,7 @@ impl Verifier {
             chain,
             claims: header.claims,
             contract_hash,
+            faulty,
             place,
             run_id: header.run_id,
         });
@@ -214,6 +218,7 @@ impl Verifier {
         }
         judge_hash(header, entry)?;
         judge_action(book, entry).or_else(|flaw| refuse("entries", flaw))?;
+        judge_precheck(header, entry).or_else(|flaw| refuse("contract", flaw))?;
         if at == 0 {
             let begun =
                 judge_start(header, entry).map_err(|flaw| Finding::new("entries", flaw).seq(at))?;

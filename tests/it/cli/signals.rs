@@ -65,18 +65,6 @@ fn end(child: Child) -> (i32, Value) {
 }
 
 #[test]
-fn the_end_of_the_process_ends_the_run_with_a_seal() {
-    let desk = Desk::new();
-    let child = hanging(&desk);
-    signal(&child, "TERM");
-    let (code, result) = end(child);
-    assert_eq!(code, 1);
-    assert_eq!(result["outcome"]["class"], "INTERRUPTED");
-    assert_eq!(result["outcome"]["code"], "shutdown");
-    assert_eq!(desk.run(&["verify", "r"]).code, 0);
-}
-
-#[test]
 fn asking_once_is_a_stop_and_twice_an_abort() {
     let desk = Desk::new();
     let child = hanging(&desk);
@@ -121,15 +109,15 @@ fn where_no_closing_turn_is_possible_the_stop_ends_the_approval_and_the_run() {
 }
 
 #[test]
-fn the_end_of_the_process_while_an_approval_is_waited_for_seals_the_run() {
+fn the_end_of_the_process_while_an_approval_is_waited_for_leaves_the_run_to_be_resumed() {
     let desk = Desk::new();
     let child = parked(&desk, "tool_policy: optional\n");
     signal(&child, "TERM");
     let (code, result) = end(child);
-    assert_eq!((code, &result["outcome"]["code"]), (1, &"shutdown".into()));
+    assert_eq!((code, &result["error"]), (8, &"suspended".into()));
     assert_eq!(result["counters"]["inferences"], 1);
     for command in ["verify", "replay"] {
-        assert_eq!(desk.run(&[command, "r"]).code, 0);
+        assert_eq!(desk.run(&[command, "r", "--open"]).code, 0);
     }
 }
 
@@ -181,6 +169,61 @@ fn a_signal_during_bring_up_ends_the_process_at_once_and_its_servers_with_it() {
             std::thread::yield_now();
         }
         assert_ne!(desk.run(&["show", "r"]).code, 0, "{name}: no run was begun");
+    }
+}
+
+/// A server that refuses to end is waited for two seconds; whoever asks twice does not wait for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_second_interrupt_ends_a_run_that_does_not_end_by_itself() {
+    let desk = Desk::new();
+    let server =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mcp_server.py");
+    desk.script(
+        &format!(
+            "tools: {{workspace: ., mcp: {{odd: {{command: python3, args: [{}, stubborn]}}}}}}\n",
+            server.display()
+        ),
+        &["{\"fault\":\"hang\"}"],
+    );
+    let child = started(&desk);
+    entries(&desk, 2);
+    signal(&child, "INT");
+    entries(&desk, 3);
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    // The run has its end in the store; nothing is printed of it.
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(130), 0));
+    let left = desk.run(&["show", "r", "--json"]);
+    assert_eq!(left.document()["outcome"]["code"], "abort");
+}
+
+/// Also where nothing listens for it: the first is enough there.
+#[test]
+fn an_interrupt_ends_every_command() {
+    for command in [
+        &["import", "-"][..],
+        &["run", "--contract", "c.yaml", "--task", "-"],
+    ] {
+        let desk = Desk::new();
+        desk.script("", &[&says("never")]);
+        let mut child = desk
+            .command(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let until = Instant::now() + LONGEST;
+        let status = loop {
+            signal(&child, "INT");
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < until, "{command:?} ends by no signal");
+            std::thread::yield_now();
+        };
+        assert!(!status.success(), "{command:?}");
     }
 }
 

@@ -325,9 +325,11 @@ fn t16_two_writers_fail() {
         assert_eq!(code, 1, "{out}{err}");
         assert!(err.contains(&said), "{err}");
     }
+    let hash = "SELECT lower(hex(hash)) FROM run_blobs WHERE run = 1";
+    let hash: String = scene.store().query_row(hash, [], |row| row.get(0)).unwrap();
     for args in [
         &["migrate"][..],
-        &["erase", "r-1", "--blob", "00", "--yes"][..],
+        &["erase", "r-1", "--blob", &hash, "--yes"][..],
     ] {
         let (code, out, err) = scene.command(args);
         // A store of the newest format has nothing to migrate, driven or not.

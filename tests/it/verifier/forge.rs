@@ -76,6 +76,31 @@ fn rehash_contract(lines: &mut [Value]) {
     lines[1]["event"]["event"]["value"]["contract_hash"] = Value::from(hash);
 }
 
+/// Computes the pins of the contract anew.
+fn repin(contract: &mut Value) {
+    let hash = |text: &str| blake3::hash(text.as_bytes()).to_string();
+    let mut pins = std::collections::BTreeMap::<String, Vec<String>>::new();
+    for tool in contract["tools"].as_array_mut().unwrap() {
+        let origin = tool["origin"].as_str().unwrap().to_owned();
+        let name = tool["name"].as_str().unwrap();
+        let (server, name) = match origin.strip_prefix("mcp:") {
+            Some(server) => (server, name.strip_prefix(&format!("{server}__")).unwrap()),
+            None => (origin.as_str(), name),
+        };
+        let identity = json!({
+            "annotations": tool["annotations"], "description": tool["description"],
+            "inputSchema": tool["input_schema"], "name": name, "origin": origin,
+        });
+        let pin = hash(&canonical(&identity));
+        pins.entry(server.to_owned()).or_default().push(pin.clone());
+        tool["pin"] = json!(pin);
+    }
+    for (name, pins) in &mut pins {
+        pins.sort();
+        contract["servers"][name.as_str()]["pin"] = json!(hash(&pins.join("\n")));
+    }
+}
+
 /// Contracts that hold, with numbers and keys that are easily written or sorted otherwise.
 pub(super) fn unusual_contracts(bytes: &[u8]) -> Vec<Case> {
     let schemas = [
@@ -95,6 +120,7 @@ pub(super) fn unusual_contracts(bytes: &[u8]) -> Vec<Case> {
         .map(|(n, schema)| {
             let bytes = forged(bytes, &|l| {
                 l[0]["contract"]["tools"][0]["input_schema"]["x-more"] = schema.clone();
+                repin(&mut l[0]["contract"]);
                 rehash_contract(l);
             });
             Case::whole(&format!("contract with unusual values {n}"), bytes)
@@ -134,6 +160,26 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     });
     put("contract: another term", 1, &|l| {
         l[0]["contract"]["max_turns"] = json!(1);
+    });
+    put("contract: what a pinned tool says of itself", 1, &|l| {
+        l[0]["contract"]["tools"][0]["description"] = json!("Something else.");
+        rehash_contract(l);
+    });
+    put("contract: the pin of a tool", 1, &|l| {
+        l[0]["contract"]["tools"][0]["pin"] = json!("0".repeat(64));
+        rehash_contract(l);
+    });
+    put("contract: the pin of a server", 1, &|l| {
+        let servers = l[0]["contract"]["servers"].as_object_mut().unwrap();
+        let server = servers
+            .values_mut()
+            .find(|server| server["available"] == true);
+        server.unwrap()["pin"] = json!("0".repeat(64));
+        rehash_contract(l);
+    });
+    put("contract: a tool of a server fewer", 1, &|l| {
+        l[0]["contract"]["tools"].as_array_mut().unwrap().pop();
+        rehash_contract(l);
     });
     put("contract: id", 1, &|l| {
         l[0]["contract"]["contract_id"] = json!("c-0000000000000000");

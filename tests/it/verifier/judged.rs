@@ -117,12 +117,12 @@ fn cases() -> Vec<Evidence> {
     let erased = |key: &SecretKey| {
         let erased = signed::erased(&whole).swap_remove(0).bytes;
         let all = lines(&erased);
-        let line: Value = serde_json::from_slice(all[all.len() - 1]).unwrap();
+        let line: Value = serde_json::from_slice(all[all.len() - 2]).unwrap();
         let note: Note = line["tombstone"].as_str().unwrap().parse().unwrap();
         let note = key.sign_text(note.text()).unwrap();
         let line = tombstone_line(&note.to_string()).into_bytes();
         [
-            all[..all.len() - 1].concat(),
+            all[..all.len() - 2].concat(),
             line,
             line_of(&seal.sign(&new)),
         ]
@@ -286,6 +286,33 @@ fn cases() -> Vec<Evidence> {
         "",
         &witness,
         "L3 0 0",
+    );
+    let signed = with(&[&seal.sign(&old)]);
+    let own = public(&old);
+    let pinned = seal.sign(&old).to_string();
+    put(
+        "the signer as its own witness",
+        &signed,
+        &own,
+        "",
+        &own,
+        "L1 0 0",
+    );
+    put(
+        "the signer as its only witness",
+        &signed,
+        "",
+        "",
+        &own,
+        "L0 0 0",
+    );
+    put(
+        "the signer's pin as a witness",
+        &signed,
+        "",
+        &pinned,
+        &own,
+        "L2 0 0",
     );
     put(
         "a log that a file has not",

@@ -167,6 +167,8 @@ fn a_reason_may_hold_any_text_for_every_verifier() {
         "\u{1f600}",
         "— a b",
     ];
+    let seal = checkpoint(&bytes, entries(&bytes) as u64).sign(&key());
+    let seal = checkpoint_line(&seal.to_string());
     let cases: Vec<Case> = reasons
         .into_iter()
         .map(|reason| {
@@ -177,7 +179,8 @@ fn a_reason_may_hold_any_text_for_every_verifier() {
                 at_unix_ms: 0,
             };
             let stone = tombstone_line(&stone.sign(&key()).to_string());
-            let bytes = [&kept.concat(), &blobs[1..].concat(), stone.as_bytes()].concat();
+            let kept = [kept.concat(), blobs[1..].concat()].concat();
+            let bytes = [&kept, stone.as_bytes(), seal.as_bytes()].concat();
             Case::whole(&format!("{reason:?}"), bytes)
         })
         .collect();
@@ -246,7 +249,7 @@ fn notes_with_random_changes_are_judged_alike() {
         .collect();
     let whole = cases.iter().filter(|case| case.holds).count();
     assert!(
-        (20..=500).contains(&whole),
+        (5..=500).contains(&whole),
         "{whole} of {} hold",
         cases.len()
     );

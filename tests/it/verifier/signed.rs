@@ -63,8 +63,17 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     let mut cases = vec![
         Case::whole("signed at its seal", with(&[&seal])),
         Case::whole("signed twice", with(&[&early, &seal])),
-        Case::whole("signed early", with(&[&early])),
     ];
+    cases.push(Case::damaged(
+        "signed early only".to_owned(),
+        with(&[&early]),
+        None,
+    ));
+    cases.push(Case::damaged(
+        "not signed at all".to_owned(),
+        with(&[]),
+        None,
+    ));
     let mut put = |what: &str, bytes: Vec<u8>, line: u64| {
         cases.push(Case::damaged(format!("signed: {what}"), bytes, line));
     };
@@ -149,18 +158,29 @@ pub(super) fn erased(bytes: &[u8]) -> Vec<Case> {
     let seal = self::line(&checkpoint(bytes, entries(bytes) as u64), &key());
     let odd = "asked for\n\"by\" them \u{1f} \u{7f} é \u{1f600}";
     let mut cases = vec![
-        Case::whole("one erased", put(&blobs[1..], &[by_us(one, "")])),
         Case::whole(
-            "two erased",
-            put(&blobs[2..], &[by_us(one, odd), by_us(two, "")]),
-        ),
-        Case::whole(
-            "erased and signed",
+            "one erased",
             put(&blobs[1..], &[by_us(one, ""), seal.clone()]),
         ),
         Case::whole(
-            "erased by a stranger",
-            put(&blobs[1..], &[line(&stone(one, ""), &stranger())]),
+            "two erased",
+            put(
+                &blobs[2..],
+                &[by_us(one, odd), by_us(two, ""), seal.clone()],
+            ),
+        ),
+        Case::damaged(
+            "erased and not signed".to_owned(),
+            put(&blobs[1..], &[by_us(one, "")]),
+            None,
+        ),
+        Case::damaged(
+            "erased by a stranger".to_owned(),
+            put(
+                &blobs[1..],
+                &[line(&stone(one, ""), &stranger()), seal.clone()],
+            ),
+            Some(lines.len() as u64),
         ),
     ];
     let at = lines.len() as u64;

@@ -84,6 +84,8 @@ form! {
         "Attempts of one turn, whatever they fail of.";
         max_format_retries: u32, Said = Said("the profile's, else 1"),
         "Malformed answers that are asked for again, over the whole run. At most 1 under `strict_mode`, else at most 3.";
+        max_invalid_turns: u32, u32 = 3,
+        "Turns in a row of which every call is refused for its name or its arguments. At least 1.";
         max_inferences: u64, Said = Said("turns × attempts + format retries"),
         "Requests of the run.";
         max_tokens_consumed: Big, u64 = 1_000_000,

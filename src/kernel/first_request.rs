@@ -1,0 +1,88 @@
+//! Whether the first request fits (semantics §1): targets that cannot hold it are not asked at all.
+
+use super::context::{limit, schema_tokens, target_name};
+use super::guard::{Guard, holds};
+use super::machine::Machine;
+use super::{DropReason, DroppedTarget};
+use crate::contract::ToolPolicy;
+use crate::message::{AgentMessage, Role, estimate_tokens, exact_sum};
+
+impl Machine {
+    /// Drops the targets that cannot hold the first request. It is the one with tools where any target holds that; else, but under
+    /// `required`, that of a closing turn.
+    ///
+    /// # Errors
+    /// What it needs, what fits, and its largest part, where no target is left.
+    pub(super) fn judge_first_request(&mut self, messages: &[AgentMessage]) -> Result<(), String> {
+        let targets = self.contract.attempt_targets();
+        let needs = self.first_request();
+        let too_small = |target: &usize| limit(&self.contract, *target) < needs;
+        let dropped = (0..targets).filter(too_small).collect();
+        let largest = (0..targets).max_by_key(|target| limit(&self.contract, *target));
+        let fits = largest.map_or(0, |target| limit(&self.contract, target));
+        if holds(Guard::FirstRequestFits, needs > fits) {
+            let closing = needs != self.first_with_tools();
+            let (part, tokens) = self.largest_part(messages, closing);
+            let target = target_name(&self.contract, largest.unwrap_or(0));
+            return Err(format!(
+                "the first request needs {needs} tokens, and {target} holds {fits}; the largest part is {part}: {tokens} tokens"
+            ));
+        }
+        self.dropped = dropped;
+        Ok(())
+    }
+
+    /// What an entry says of the targets that the first request does not fit.
+    pub(super) fn dropped_by_size(&self) -> Vec<DroppedTarget> {
+        let needs = self.first_request();
+        let dropped = self.dropped.iter().map(|target| DroppedTarget {
+            limit: Some(limit(&self.contract, *target)),
+            projected: Some(needs),
+            reason: DropReason::FirstRequest,
+            target: target_name(&self.contract, *target),
+        });
+        dropped.collect()
+    }
+
+    /// Prompt tokens of the first request that is made.
+    fn first_request(&self) -> u64 {
+        let with_tools = self.first_with_tools();
+        let mut targets = 0..self.contract.attempt_targets();
+        let required = self.contract.tool_policy == ToolPolicy::Required;
+        if required || targets.any(|target| limit(&self.contract, target) >= with_tools) {
+            return with_tools;
+        }
+        let instruction = estimate_tokens(self.final_instruction());
+        let closing = schema_tokens(&self.contract, true);
+        exact_sum(self.context.projected(closing), instruction)
+    }
+
+    fn first_with_tools(&self) -> u64 {
+        self.context.projected(schema_tokens(&self.contract, false))
+    }
+
+    /// The part of the first request that weighs most, and its tokens.
+    fn largest_part(&self, messages: &[AgentMessage], closing: bool) -> (&'static str, u64) {
+        let last = messages.len().saturating_sub(1);
+        let part = |(nth, message): (usize, &AgentMessage)| match message.role {
+            Role::System => ("the system prompt", message.tokens),
+            Role::User if nth == last => ("the task", message.tokens),
+            Role::User | Role::Assistant | Role::Tool => {
+                ("a message of the conversation so far", message.tokens)
+            }
+        };
+        let tools = (
+            "the definitions of the tools",
+            schema_tokens(&self.contract, closing),
+        );
+        let instruction = closing.then(|| {
+            let tokens = estimate_tokens(self.final_instruction());
+            ("the final instruction", tokens)
+        });
+        let parts = messages.iter().enumerate().map(part).chain([tools]);
+        let parts: Vec<(&'static str, u64)> = parts.chain(instruction).collect();
+        // Of those that weigh the same, the first.
+        let largest = parts.into_iter().rev().max_by_key(|(_, tokens)| *tokens);
+        largest.unwrap_or(tools)
+    }
+}

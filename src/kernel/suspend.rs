@@ -1,0 +1,118 @@
+//! Suspend and resume (semantics §4, §9): a process leaves a run, and another one goes on. While the run is suspended nothing is issued;
+//! the machine rests where the next effect is due.
+
+use statig::Outcome as Handled;
+
+use super::batch::{Batch, Settled, Slot};
+use super::edges::{FromInfer, Reply};
+use super::guard::{Guard, holds};
+use super::machine::{Machine, Verdict};
+use super::outbox::Outbox;
+use super::stage::{Awaited, Resting, Stage};
+use super::{Interrupter, OutcomeCode, Resumed};
+
+impl Machine {
+    /// Sends the running attempt's request, or rests where it is due.
+    pub(super) fn issue_or_rest(&mut self, outbox: &mut Outbox) -> Awaited {
+        if holds(Guard::Suspended, self.suspended) {
+            return Awaited::Due { not_before_ms: 0 };
+        }
+        self.issue_inference(outbox)
+    }
+
+    /// Begins the wait before an attempt, or rests where it is due.
+    pub(super) fn begin_wait(&self, until_ms: u64, outbox: &mut Outbox) -> Awaited {
+        if holds(Guard::Suspended, self.suspended) {
+            return Awaited::Due {
+                not_before_ms: until_ms,
+            };
+        }
+        outbox.wait(until_ms);
+        Awaited::Wait { until_ms }
+    }
+
+    /// Another process goes on: judges whether it may, and issues what is due.
+    pub(super) fn resume(
+        &mut self,
+        resting: &mut Resting<'_>,
+        resumed: &Resumed,
+        outbox: &mut Outbox,
+    ) -> Handled<Stage> {
+        let was_suspended = std::mem::take(&mut self.suspended);
+        if !was_suspended {
+            self.counters.resumes = self.counters.resumes.saturating_add(1);
+        }
+        self.tools_changed
+            .extend(resumed.tools_changed.iter().cloned());
+        if holds(
+            Guard::ContractMutated,
+            resumed.contract_hash != self.contract.contract_hash(),
+        ) {
+            self.verdict = Verdict::Violation(OutcomeCode::ContractMutated);
+            return self.abandon(resting, outbox);
+        }
+        if holds(
+            Guard::MaxResumes,
+            self.counters.resumes > self.contract.max_resumes,
+        ) {
+            self.interrupted = Some(Interrupter::Shutdown);
+            return self.abandon(resting, outbox);
+        }
+        let issued = match resting {
+            Resting::Infer(awaited) => self.issue_due(awaited, outbox),
+            // What a person is asked about is still asked.
+            Resting::Execute(batch) if was_suspended && !batch.is_asking() => {
+                self.start_due(batch, outbox)
+            }
+            Resting::Precheck | Resting::Execute(_) => None,
+        };
+        if let Some(stage) = issued {
+            return Handled::Transition(stage);
+        }
+        outbox.note(self, resting.view(), "resumed");
+        Handled::Handled
+    }
+
+    /// Sends the request that is due; the way out of INFER where it may not be sent any more.
+    fn issue_due(&mut self, awaited: &mut Awaited, outbox: &mut Outbox) -> Option<Stage> {
+        let Awaited::Due { not_before_ms } = *awaited else {
+            return None;
+        };
+        let late = self.total_exceeded() || self.step_exceeded();
+        if not_before_ms > self.at_ms && !late {
+            *awaited = self.begin_wait(not_before_ms, outbox);
+        } else if self.request_again_fits() && !late {
+            // What came late may have used the budget or the time up: then COMMIT judges.
+            *awaited = self.issue_inference(outbox);
+        } else {
+            self.verdict = Verdict::WaitEnded;
+            return Some(FromInfer::Commit.into());
+        }
+        None
+    }
+
+    /// Asks for the summaries that are due and starts the next calls; the way out of EXECUTE where nothing is left to start.
+    fn start_due(&mut self, batch: &mut Batch, outbox: &mut Outbox) -> Option<Stage> {
+        for nth in 0..batch.calls.len() {
+            let in_flight = self.prompts_in_flight(batch);
+            let Some(one) = batch.calls.get_mut(nth) else {
+                continue;
+            };
+            if let Slot::Unsummarised { call, envelope } = &one.slot {
+                let (call, envelope) = (*call, envelope.clone());
+                one.slot = match self.summarise(call, &envelope, &in_flight, outbox) {
+                    Some(inference) => Slot::Summarising {
+                        call,
+                        envelope,
+                        inference,
+                    },
+                    None => Settled::cut(call, envelope).into(),
+                };
+            }
+        }
+        match self.go_on(batch, outbox, "resumed") {
+            Reply::Go(edge) => Some(edge.into()),
+            Reply::Stay(_) | Reply::Defer => None,
+        }
+    }
+}

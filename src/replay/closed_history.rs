@@ -1,0 +1,152 @@
+//! The conversation of an ended run as another run can go on from it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::contract::{FINAL_REPORT, FinalReport};
+use crate::kernel::is_instruction;
+use crate::message::{AgentMessage, Role, estimate_tokens};
+
+/// The conversation without what was cut off and without the closing turn's instruction. An accepted report is text, and a message
+/// with a call that was never answered ends what is kept. Providers refuse a history in which a call has no answer.
+pub(super) fn closed_history(
+    conversation: &[Arc<AgentMessage>],
+    report: Option<&FinalReport>,
+) -> Vec<AgentMessage> {
+    let last = conversation
+        .iter()
+        .rposition(|message| message.role == Role::Assistant);
+    let mut text = None;
+    let mut kept = Vec::with_capacity(conversation.len());
+    for (index, message) in conversation.iter().enumerate() {
+        // The closing turn was another run's.
+        if message.role == Role::User && is_instruction(&message.content) {
+            continue;
+        }
+        let mut message = (**message).clone();
+        let answered = answered_after(conversation.get(index..).unwrap_or_default());
+        if let Some(report) = report.filter(|_| last == Some(index)) {
+            let before = message.tool_calls.len();
+            message
+                .tool_calls
+                .retain(|call| call.name != FINAL_REPORT || answered.contains(call.id.as_str()));
+            if message.tool_calls.len() < before {
+                // What the provider signed was the call.
+                message.reasoning_trace = None;
+                text = Some(report.text());
+            }
+        }
+        let is_open = |id: &str| !answered.contains(id);
+        if message.tool_calls.iter().any(|call| is_open(&call.id)) {
+            break;
+        }
+        if message.role != Role::Assistant || !message.is_blank() || !message.tool_calls.is_empty()
+        {
+            kept.push(message);
+        }
+    }
+    if let Some(text) = text {
+        let tokens = estimate_tokens(text);
+        kept.push(AgentMessage::text(Role::Assistant, text, tokens));
+    }
+    kept
+}
+
+/// The calls that are answered between a message of the model, the first of these, and its next one. Ids may come again.
+fn answered_after(messages: &[Arc<AgentMessage>]) -> BTreeSet<&str> {
+    let own = messages.iter().skip(1);
+    own.take_while(|message| message.role != Role::Assistant)
+        .filter_map(|message| message.tool_call_id.as_deref())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{ReportContent, ReportFormat};
+    use crate::message::{ObjectText, ToolInvocation};
+
+    fn asks(content: &str, calls: &[(&str, &str)]) -> AgentMessage {
+        let call = |(id, name): &(&str, &str)| ToolInvocation {
+            arguments: ObjectText::parse("{}").unwrap(),
+            fault: None,
+            id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            raw_payload: None,
+            source_model: "m".to_owned(),
+        };
+        AgentMessage {
+            tool_calls: calls.iter().map(call).collect(),
+            ..AgentMessage::text(Role::Assistant, content, 1)
+        }
+    }
+
+    fn check(messages: Vec<AgentMessage>, report: Option<&str>, expect: &[&str]) {
+        let mut all = vec![AgentMessage::text(Role::User, "Go.", 1)];
+        all.extend(messages);
+        let all: Vec<_> = all.into_iter().map(Arc::new).collect();
+        let report = report.map(|text| FinalReport {
+            content: ReportContent::Text(text.to_owned()),
+            format: ReportFormat::Text,
+            metadata: None,
+            warnings: Vec::new(),
+        });
+        let shown = |message: &AgentMessage| {
+            let calls: Vec<&str> = message.tool_calls.iter().map(|call| &*call.id).collect();
+            format!("{:?} {}{}", message.role, message.content, calls.join(","))
+        };
+        let kept = closed_history(&all, report.as_ref());
+        let kept: Vec<String> = kept.iter().map(shown).collect();
+        assert_eq!(kept, expect);
+    }
+
+    #[test]
+    fn an_accepted_report_is_text() {
+        check(
+            vec![asks("", &[("a", FINAL_REPORT)])],
+            Some("MIT."),
+            &["User Go.", "Assistant MIT."],
+        );
+    }
+
+    #[test]
+    fn what_stands_beside_a_report_stays_and_its_answers_stay_behind_it() {
+        let observed = AgentMessage::observation("a", "found", 1);
+        check(
+            vec![
+                asks("So: ", &[("a", "read_file"), ("b", FINAL_REPORT)]),
+                observed,
+            ],
+            Some("MIT."),
+            &[
+                "User Go.",
+                "Assistant So: a",
+                "Tool found",
+                "Assistant MIT.",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_call_that_was_never_answered_ends_what_is_kept() {
+        let observed = AgentMessage::observation("a", "found", 1);
+        check(
+            vec![
+                asks("", &[("a", "read_file"), ("b", "read_file")]),
+                observed,
+            ],
+            None,
+            &["User Go."],
+        );
+    }
+
+    #[test]
+    fn a_whole_conversation_stays_as_it_is() {
+        let observed = AgentMessage::observation("a", "found", 1);
+        check(
+            vec![asks("", &[("a", "read_file")]), observed, asks("MIT.", &[])],
+            None,
+            &["User Go.", "Assistant a", "Tool found", "Assistant MIT."],
+        );
+    }
+}

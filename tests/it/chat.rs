@@ -1,0 +1,230 @@
+//! A person at a terminal: an answer that streams, and a conversation.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::desk::{Desk, calls, says};
+use crate::terminal::Terminal;
+
+const DIM: &str = "\u{1b}[2m";
+
+/// A line of a script: a streamed answer in two pieces, which may be reset after so many bytes.
+fn streams(first: &str, second: &str, reset_after: Option<usize>) -> String {
+    let chunk = |text: &str| {
+        let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": null});
+        format!("data: {}\n\n", json!({"choices": [choice]}))
+    };
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let body = [
+        chunk(first),
+        chunk(second),
+        format!("data: {end}\n\ndata: [DONE]\n\n"),
+    ];
+    let after = reset_after.map(|pieces| body[..pieces].concat().len());
+    let mut line = json!({"stream": true, "response": body.concat()});
+    if let Some(after) = after {
+        line["fault"] = json!("reset");
+        line["after_bytes"] = json!(after);
+    }
+    line.to_string()
+}
+
+fn on_a_terminal(desk: &Desk, args: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
+    let mut command = desk.command(args);
+    command.env_remove("NO_COLOR");
+    command.envs(variables.iter().copied());
+    Terminal::start(command).end()
+}
+
+#[test]
+fn an_answer_streams_once_and_transitions_are_dim_beside_it() {
+    let desk = Desk::new();
+    let line = streams("The licence ", "is MIT.", None);
+    desk.script("sampling: {stream: true}\n", &[&line]);
+    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &[]);
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(shown.matches("The licence").count(), 1, "{shown}");
+    let answer = shown
+        .find("The licence is MIT.")
+        .expect("it is in one piece");
+    let judged = shown.find("INFER → VALIDATE_CALLS").unwrap();
+    assert!(answer < judged, "it is shown before it is judged: {shown}");
+    let dim = shown.lines().filter(|line| line.contains(" → "));
+    for line in dim {
+        assert!(line.starts_with(DIM), "{line:?}");
+    }
+    assert!(shown.contains("COMPLETED_CHAT_ONLY"), "{shown}");
+    assert!(shown.contains("   ·   monolith replay "), "{shown}");
+
+    let plain = [("NO_COLOR", "1")];
+    desk.script("", &[&says("Plain."), &line]);
+    let (_, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &plain);
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    assert_eq!(shown.matches("Plain.").count(), 1, "{shown}");
+}
+
+#[test]
+fn the_text_of_a_failed_attempt_is_marked_as_discarded() {
+    let desk = Desk::new();
+    let broken = streams("A wrong ", "beginning", Some(1));
+    desk.script(
+        "sampling: {stream: true}\n",
+        &[&broken, &streams("The whole ", "answer.", None)],
+    );
+    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &[("NO_COLOR", "1")]);
+    assert_eq!(code, 0, "{shown}");
+    let at = |text: &str| {
+        shown
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {shown}"))
+    };
+    let wrong = at("A wrong");
+    let mark = at("discarded: the text above is of a failed attempt");
+    let whole = at("The whole answer.");
+    assert!(wrong < mark && mark < whole, "{shown}");
+    assert_eq!(shown.matches("discarded").count(), 1, "{shown}");
+}
+
+#[test]
+fn in_a_pipe_the_answer_is_on_stdout_once_and_the_outcome_is_one_line() {
+    let desk = Desk::new();
+    let line = streams("The licence ", "is MIT.", None);
+    let broken = streams("A wrong ", "beginning", Some(1));
+    desk.script("sampling: {stream: true}\n", &[&broken, &line]);
+    let left = desk.ends(&["run", "c.yaml"], 0);
+    assert_eq!(left.out, "The licence is MIT.\n");
+    assert_eq!(left.err.lines().count(), 1, "{}", left.err);
+    assert!(left.err.contains("COMPLETED_CHAT_ONLY"), "{}", left.err);
+    let left = desk.ends(&["run", "c.yaml", "--quiet"], 0);
+    assert_eq!(
+        (left.out.as_str(), left.err.as_str()),
+        ("The licence is MIT.\n", "")
+    );
+    desk.ends(&["run", "c.yaml", "--quiet", "--verbose"], 4);
+}
+
+#[test]
+fn quiet_shows_the_answer_alone_on_a_terminal_too() {
+    let desk = Desk::new();
+    desk.script("", &[&says("The licence is MIT.")]);
+    let (code, shown) = on_a_terminal(&desk, &["run", "c.yaml", "--quiet"], &[]);
+    assert_eq!((code, shown.as_str()), (0, "The licence is MIT.\r\n"));
+}
+
+/// A chat whose model answers with these lines.
+fn chat(desk: &Desk, more: &str, lines: &[&str]) -> Terminal {
+    desk.script(more, lines);
+    let mut command: Command = desk.command(&["chat", "c.yaml"]);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(command);
+    terminal.until("/quit ends.").until("> ");
+    terminal
+}
+
+fn runs(desk: &Desk) -> Vec<String> {
+    let (_, list) = desk.json(&["list"]);
+    let runs = list["runs"].as_array().unwrap().iter();
+    runs.map(|run| run["run_id"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn each_message_of_a_chat_continues_the_run_before() {
+    let desk = Desk::new();
+    let lines = ["One.", "Two."].map(says);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let mut chat = chat(&desk, "tools: {builtin: [echo]}\n", &lines);
+    chat.types("/undo\r").until("there is nothing to take back");
+    chat.types("/tools\r").until("echo  ");
+    chat.types("first\r")
+        .until("One.")
+        .until("COMPLETED_CHAT_ONLY");
+    chat.types("second\r")
+        .until("Two.")
+        .until("COMPLETED_CHAT_ONLY");
+    chat.types("/cost\r").until("2 runs, ");
+    chat.types("/frob\r").until("/frob is no command");
+    chat.types("/show\r").until("COMPLETED_CHAT_ONLY");
+    chat.types("/undo\r")
+        .until("is taken back; the next message continues run ");
+    // A script is played on from where the run before had come.
+    chat.types("third\r")
+        .until("Two.")
+        .until("COMPLETED_CHAT_ONLY");
+    chat.types("/quit\r");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 0, "{shown}");
+    let (_, last) = desk.json(&["show", "last"]);
+    let said: Vec<&str> = last["conversation"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(said, ["first", "One.", "third", "Two."]);
+    for run in runs(&desk) {
+        desk.ok(&["verify", &run]);
+        desk.ok(&["replay", &run]);
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_turn_and_not_the_chat() {
+    let desk = Desk::new();
+    let lines = [&says("One."), "{\"fault\":\"hang\"}"];
+    let mut chat = chat(&desk, "", &lines);
+    chat.types("first\r")
+        .until("One.")
+        .until("COMPLETED_CHAT_ONLY")
+        .until("> ");
+    // A line that is given up is no message.
+    chat.types("never sent\u{3}").until("> ");
+    chat.types("second\r")
+        .until("PRECHECK → INFER")
+        .signal("INT");
+    chat.until("stopping")
+        .signal("INT")
+        .until("INTERRUPTED (")
+        .until("> ");
+    chat.types("/cost\r").until("2 runs, ").until("> ");
+    chat.types("\u{4}");
+    assert_eq!(chat.end().0, 0);
+    let (code, last) = desk.json(&["show", "last", "--exit-code"]);
+    assert_eq!((code, &last["outcome"]["code"]), (1, &"abort".into()));
+    let said = last["conversation"].to_string();
+    assert!(
+        said.contains("One.") && !said.contains("never sent"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_call_of_a_chat_can_be_allowed_and_the_next_line_is_a_message() {
+    let desk = Desk::new();
+    let lines = [
+        &calls("echo", "{\"text\":\"hi\"}"),
+        &says("Done."),
+        &says("Still here."),
+    ];
+    let more = "tools: {builtin: [echo]}\nrequire_approval: [echo]\n";
+    let mut chat = chat(&desk, more, &lines.map(String::as_str));
+    chat.types("first\r").until("allow it? [y/N]").types("y\n");
+    chat.until("Done.")
+        .until("COMPLETED_WITH_TOOLS")
+        .until("> ");
+    chat.types("second\r").until("Still here.");
+    chat.until("> ").types("/quit\r");
+    assert_eq!(chat.end().0, 0);
+}
+
+#[test]
+fn a_chat_that_is_ended_leaves_its_prompt() {
+    let desk = Desk::new();
+    let mut chat = chat(&desk, "", &[&says("One.")]);
+    chat.types("first\r")
+        .until("COMPLETED_CHAT_ONLY")
+        .until("> ");
+    chat.signal("TERM");
+    assert_eq!(chat.end().0, 0);
+}

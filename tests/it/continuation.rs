@@ -1,0 +1,225 @@
+//! `monolith continue`: a child run of an ended run, with a contract, budgets and a proof of its own.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::desk::{Desk, calls, says};
+
+const ECHO: &str = "tools: {builtin: [echo]}\n";
+
+fn roles_and_texts(result: &Value) -> Vec<(&str, &str)> {
+    let messages = result["conversation"].as_array().unwrap().iter();
+    messages
+        .map(|message| {
+            (
+                message["role"].as_str().unwrap(),
+                message["content"].as_str().unwrap(),
+            )
+        })
+        .collect()
+}
+
+/// The contract that a run stands under.
+fn contract(desk: &Desk, run: &str) -> Value {
+    let file = desk.ok(&["export", run]);
+    let header: Value = serde_json::from_str(file.lines().next().unwrap()).unwrap();
+    match &header["contract"] {
+        Value::String(text) => serde_json::from_str(text).unwrap(),
+        contract => contract.clone(),
+    }
+}
+
+#[test]
+fn a_child_goes_on_with_the_conversation_under_a_contract_that_names_the_parents() {
+    let desk = Desk::new();
+    let lines = ["One.", "Two.", "Three."].map(says);
+    desk.script("system: Be brief.\n", &lines.each_ref().map(String::as_str));
+    let (_, first) = desk.json(&["run", "c.yaml", "--run-id", "r1"]);
+    let (code, second) = desk.json(&["continue", "r1", "And then?", "--run-id", "r2"]);
+    assert_eq!(code, 0, "{second}");
+    assert_eq!(
+        roles_and_texts(&second),
+        [
+            ("system", "Be brief."),
+            ("user", "hi"),
+            ("assistant", "One."),
+            ("user", "And then?"),
+            ("assistant", "Two."),
+        ]
+    );
+    assert_eq!(second["counters"]["turns"], 1);
+    assert_eq!(
+        contract(&desk, "r2")["parent_contract_hash"],
+        first["contract_hash"]
+    );
+    let (code, third) = desk.json(&["continue", "last", "And then?", "--run-id", "r3"]);
+    assert_eq!(
+        (code, &third["finalReport"]["content"]),
+        (0, &"Three.".into()),
+        "{third}"
+    );
+    assert_eq!(
+        contract(&desk, "r3")["parent_contract_hash"],
+        second["contract_hash"]
+    );
+    for run in ["r2", "r3"] {
+        desk.ok(&["verify", run]);
+        desk.ok(&["replay", run]);
+        // The policy of another contract is decided by the same words.
+        let (code, report) = desk.json(&["replay", run, "--set", "max_turns=4"]);
+        assert_eq!(
+            (code, &report["same_outcome"]),
+            (0, &true.into()),
+            "{report}"
+        );
+    }
+    let tree = desk.ok(&["show", "r3", "--tree"]);
+    assert!(tree.find("r1") < tree.find("r2"), "{tree}");
+}
+
+#[test]
+fn a_proof_is_of_one_run() {
+    let desk = Desk::new();
+    let call = calls("echo", "{\"text\":\"x\"}");
+    desk.script(
+        &format!("tool_policy: required\n{ECHO}"),
+        &[&call, &says("One."), &says("Two.")],
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    let (code, result) = desk.json(&["continue", "r1", "And then?"]);
+    assert_ne!(code, 0, "{result}");
+    assert_eq!(result["outcome"]["code"], "no_call_response", "{result}");
+}
+
+#[test]
+fn intent_is_judged_on_the_new_message() {
+    let desk = Desk::new();
+    let call = calls("echo", "{\"text\":\"x\"}");
+    desk.script(
+        &format!("page: code\n{ECHO}"),
+        &[
+            &call,
+            &says("One."),
+            &says("You are welcome."),
+            &call,
+            &says("Four."),
+        ],
+    );
+    let task = ["run", "c.yaml", "Read src/main.rs.", "--run-id", "r1"];
+    desk.ends(&task, 0);
+    assert_eq!(contract(&desk, "r1")["tool_policy"], "required");
+    let (code, second) = desk.json(&["continue", "r1", "Thank you.", "--run-id", "r2"]);
+    assert_eq!(
+        second["outcome"]["class"], "COMPLETED_CHAT_ONLY",
+        "{second}"
+    );
+    assert_eq!(code, 0);
+    assert_eq!(contract(&desk, "r2")["tool_policy"], "optional");
+    let (_, report) = desk.json(&["replay", "r2", "--set", "max_resumes=8"]);
+    assert_eq!(
+        report["contract_differences"].as_array().map(Vec::len),
+        Some(0),
+        "{report}"
+    );
+    // The parent's policy is no change of the file.
+    let (code, third) = desk.json(&["continue", "r2", "Read src/lib.rs, too."]);
+    assert_eq!(
+        (code, &third["outcome"]["class"]),
+        (0, &"COMPLETED_WITH_TOOLS".into())
+    );
+}
+
+#[test]
+fn a_file_that_has_changed_is_refused_with_the_difference_and_taken_where_it_is_named() {
+    let desk = Desk::new();
+    desk.script("max_turns: 6\n", &[&says("One."), &says("Two.")]);
+    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    let changed = desk.read("c.yaml").replace("max_turns: 6", "max_turns: 9");
+    desk.write("c.yaml", &changed);
+    let left = desk.ends(&["continue", "r1", "More."], 4);
+    for part in ["the file has changed", "/max_", "--contract FILE"] {
+        assert!(left.err.contains(part), "{part}: {}", left.err);
+    }
+    let (_, list) = desk.json(&["list"]);
+    assert_eq!(
+        list["runs"].as_array().map(Vec::len),
+        Some(1),
+        "nothing is begun"
+    );
+    desk.ends(
+        &[
+            "continue",
+            "r1",
+            "More.",
+            "--contract",
+            "c.yaml",
+            "--run-id",
+            "r2",
+        ],
+        0,
+    );
+    assert_eq!(contract(&desk, "r2")["max_turns"], 9);
+    // The file is again what the last run was begun with.
+    desk.write("s.jsonl", &says("Other."));
+    let left = desk.ends(&["continue", "r2", "More."], 4);
+    assert!(
+        left.err.contains("s.jsonl of provider `demo` has changed"),
+        "{}",
+        left.err
+    );
+}
+
+#[test]
+fn an_accepted_report_is_text_in_the_history() {
+    let desk = Desk::new();
+    let report = |text: &str| {
+        let arguments = format!(
+            "{{\"status\":\"success\",\"report_format\":\"text\",\"format\":\"text\",\"report_content\":\"{text}\"}}"
+        );
+        calls("agent__final_report", &arguments)
+    };
+    desk.script(
+        "completion: final_report\n",
+        &[&report("MIT."), &report("Apache, too.")],
+    );
+    desk.ends(&["run", "c.yaml", "--run-id", "r1"], 0);
+    let (code, second) = desk.json(&["continue", "r1", "No other?"]);
+    assert_eq!(code, 0, "{second}");
+    let said = roles_and_texts(&second);
+    assert_eq!(
+        said[..3],
+        [("user", "hi"), ("assistant", "MIT."), ("user", "No other?")]
+    );
+    let calls = &second["conversation"][1]["tool_calls"];
+    assert!(calls.as_array().is_none_or(Vec::is_empty), "{second}");
+    assert_eq!(second["finalReport"]["content"], "Apache, too.");
+    desk.ok(&["replay", "last"]);
+    // What the parent had played is found behind its report, too.
+    desk.ends(&["continue", "last", "More?"], 1);
+}
+
+#[test]
+fn only_an_ended_run_is_continued_and_only_with_a_message() {
+    let desk = Desk::new();
+    desk.script(
+        &format!("{ECHO}require_approval: [echo]\n"),
+        &[&calls("echo", "{\"text\":\"x\"}"), &says("One.")],
+    );
+    let mut child = desk
+        .command(&["run", "c.yaml", "--run-id", "r1"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !desk.run(&["show", "r1"]).out.contains("monolith approve") {}
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = desk.ends(&["continue", "r1", "More."], 4);
+    for part in ["it has not ended", "monolith resume"] {
+        assert!(left.err.contains(part), "{part}: {}", left.err);
+    }
+    let left = desk.ends(&["continue", "r1"], 4);
+    assert!(left.err.contains("there is no message"), "{}", left.err);
+    desk.ends(&["continue", "none", "More."], 4);
+}

@@ -1,0 +1,122 @@
+//! What the arguments of `run` come to: which contract, and which task (shapes.md).
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use crate::desk::{Desk, Left, says};
+
+/// A desk with `agent.yaml` and `c.yaml`, each without a task of its own.
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let lines = [says("One."), says("Two.")];
+    desk.script("", &[&lines[0], &lines[1]]);
+    let contract = desk.read("c.yaml").replace("task: hi\n", "");
+    desk.write("c.yaml", &contract);
+    desk.write("agent.yaml", &contract);
+    desk
+}
+
+/// Runs a command with that on its standard input.
+fn piped(desk: &Desk, args: &[&str], input: &str) -> Left {
+    let mut child = desk
+        .command(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that needs no input may have ended.
+    drop(child.stdin.take().unwrap().write_all(input.as_bytes()));
+    child.wait_with_output().unwrap().into()
+}
+
+/// The task of the last run.
+fn task(desk: &Desk) -> String {
+    let (_, result) = desk.json(&["show", "last"]);
+    result["conversation"][0]["content"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+#[test]
+fn an_existing_contract_file_is_the_contract_and_any_other_text_is_the_task() {
+    let desk = desk();
+    let check = |args: &[&str], expect: &str| {
+        desk.ends(&[&["run"], args].concat(), 0);
+        assert_eq!(task(&desk), expect, "{args:?}");
+    };
+    check(&["Which licence is this?"], "Which licence is this?");
+    check(&["c.yaml", "Why?"], "Why?");
+    check(&["c.yaml", "--task", "How?"], "How?");
+    check(&["--contract", "c.yaml", "Who?"], "Who?");
+    check(&["--task", "When?"], "When?");
+    desk.write("t.txt", "From a file.\n");
+    check(&["c.yaml", "--task", "@t.txt"], "From a file.");
+    check(&["c.yaml", "@t.txt"], "@t.txt");
+    let left = desk.ends(&["run", "agnet.yaml"], 0);
+    assert!(
+        left.err
+            .contains("`agnet.yaml` is no .yaml or .json file here, so it is the task"),
+        "{}",
+        left.err
+    );
+}
+
+#[test]
+fn a_pipe_is_the_task_where_none_is_given() {
+    let desk = desk();
+    let check = |args: &[&str], expect: &str| {
+        let left = piped(&desk, &[&["run"], args].concat(), "From a pipe.\n");
+        assert_eq!(left.code, 0, "{args:?}: {}", left.err);
+        assert_eq!(task(&desk), expect, "{args:?}");
+    };
+    check(&[], "From a pipe.");
+    check(&["c.yaml"], "From a pipe.");
+    check(&["c.yaml", "-"], "From a pipe.");
+    check(&["--task", "-"], "From a pipe.");
+    check(&["c.yaml", "Mine."], "Mine.");
+    let contract = desk.read("c.yaml");
+    desk.write("own.yaml", &format!("task: Its own.\n{contract}"));
+    check(&["own.yaml"], "Its own.");
+    let left = piped(&desk, &["run", "c.yaml"], " \n");
+    assert_eq!(left.code, 4, "{}", left.err);
+    assert!(left.err.contains("there is no task"), "{}", left.err);
+}
+
+#[test]
+fn what_cannot_be_run_is_named_with_the_way_out() {
+    let desk = desk();
+    desk.write("x.ai", "---\ndescription: x\n---\nHello.\n");
+    let check = |args: &[&str], parts: &[&str]| {
+        let left = desk.ends(&[&["run"], args].concat(), 4);
+        for part in parts {
+            assert!(left.err.contains(part), "{part}: {}", left.err);
+        }
+        let (code, result) = desk.json(&[&["run"], args].concat());
+        assert_eq!(
+            (code, result["exit_code"].as_u64()),
+            (4, Some(4)),
+            "{result}"
+        );
+    };
+    check(&["x.ai"], &[".ai files are not supported yet"]);
+    check(&["x.ai", "Go."], &[".ai files are not supported yet"]);
+    check(
+        &["--contract", "x.ai"],
+        &[".ai files are not supported yet"],
+    );
+    check(
+        &["You are brief.", "Go."],
+        &["not supported yet", "monolith run FILE"],
+    );
+    check(&["c.yaml", "--contract", "agent.yaml"], &["both name one"]);
+    check(&["c.yaml", "Go.", "--task", "Go."], &["two are given"]);
+    check(&["--task", "@none.txt"], &["none.txt"]);
+    check(&["a", "b", "c"], &[]);
+    let bare = Desk::new();
+    let left = bare.ends(&["run", "Which licence?"], 4);
+    for part in ["no agent.yaml", "`Which licence?`", "monolith init"] {
+        assert!(left.err.contains(part), "{part}: {}", left.err);
+    }
+}

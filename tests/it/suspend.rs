@@ -1,0 +1,198 @@
+//! SIGTERM: a process leaves its run, and another one goes on with it. Against the binary.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use monolith::{EventKind, RunId, SealedEntry, StoreReader};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::desk::{Desk, Left, calls, says};
+
+/// How long a process may take for what should take none: far more than any machine needs.
+const SOON: Duration = Duration::from_secs(60);
+
+fn terminate(child: &Child) {
+    kill_process(Pid::from_child(child), Signal::TERM).unwrap();
+}
+
+/// A scripted answer that never comes.
+const HANGS: &str = r#"{"response":"","fault":"hang"}"#;
+
+/// A desk whose scripted model makes a call that needs an approval, and answers.
+fn asking() -> Desk {
+    let desk = Desk::new();
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\nmax_resumes: 2\n",
+        &[&calls("echo", "{\"text\":\"hi\"}"), &says("said")],
+    );
+    desk
+}
+
+impl Desk {
+    fn drives(&self, args: &[&str]) -> Child {
+        let mut command = self.command(args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    }
+
+    /// The events of run r1 that are durable now.
+    fn events(&self) -> Vec<EventKind> {
+        let run_id = RunId::try_from("r1".to_owned()).unwrap();
+        let Ok(mut reader) = StoreReader::open(&self.path("home/runs.db")) else {
+            return Vec::new();
+        };
+        let Ok(run) = reader.read_run(&run_id) else {
+            return Vec::new();
+        };
+        let entries: Vec<SealedEntry> = run.map(Result::unwrap).collect();
+        let events = entries.iter().filter_map(|e| e.decode_event().unwrap());
+        events.map(|event| event.event).collect()
+    }
+
+    /// Waits until that many events of run r1 are durable.
+    fn has_events(&self, child: &mut Child, events: usize) {
+        let began = Instant::now();
+        while self.events().len() < events {
+            assert!(began.elapsed() < SOON, "{} events", self.events().len());
+            if let Some(status) = child.try_wait().unwrap() {
+                panic!("it ended {status} after {} events", self.events().len());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn left(child: Child) -> Left {
+    Left::from(child.wait_with_output().unwrap())
+}
+
+/// Waits until a process tells on stderr that a call waits for a person; what it told.
+fn waits(child: &mut Child) -> String {
+    let mut told = String::new();
+    for line in BufReader::new(child.stderr.as_mut().unwrap()).lines() {
+        told.push_str(&line.unwrap());
+        if told.contains("monolith approve r1") {
+            return told;
+        }
+    }
+    panic!("it ended and never waited: {told}");
+}
+
+/// The deploy loop: a worker is drained twenty times while a person has not answered.
+#[test]
+fn twenty_suspends_leave_an_approval_waiting_and_valid() {
+    let desk = asking();
+    for n in 0..20 {
+        let first = ["run", "c.yaml", "--run-id", "r1"];
+        let again = ["resume", "r1"];
+        let mut child = desk.drives(if n == 0 { &first } else { &again });
+        waits(&mut child);
+        terminate(&child);
+        let left = left(child);
+        assert_eq!(left.code, 8, "{n}: {}", left.said());
+    }
+    let events = desk.events();
+    let count = |is: fn(&EventKind) -> bool| events.iter().filter(|event| is(event)).count();
+    assert_eq!(count(|event| *event == EventKind::Suspended), 20);
+    assert_eq!(count(|event| matches!(event, EventKind::EffectLost(_))), 0);
+    desk.ok(&["verify", "r1", "--open"]);
+    let asked = desk.ends(&["approve", "r1"], 4).said();
+    let hash = asked
+        .split("blake3     ")
+        .nth(1)
+        .unwrap()
+        .split('\n')
+        .next()
+        .unwrap();
+    desk.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
+    assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
+    desk.ends(&["replay", "r1"], 0);
+    desk.ends(&["verify", "r1"], 0);
+}
+
+#[test]
+fn the_result_of_a_suspended_run_says_so_and_what_was_cut_off_is_lost_when_it_goes_on() {
+    let desk = Desk::new();
+    let more = "tool_policy: optional\ntools: {builtin: [echo]}\n";
+    let slow = says("said").replacen('{', "{\"delay_ms\":3000,", 1);
+    desk.script(more, &[&slow]);
+    let args = ["run", "c.yaml", "--run-id", "r1", "--json", "--grace", "0"];
+    let mut child = desk.drives(&args);
+    desk.has_events(&mut child, 2);
+    terminate(&child);
+    let left = left(child);
+    let result = left.document();
+    assert_eq!(left.code, 8, "{}", left.said());
+    for (pointer, expect) in [
+        ("/success", serde_json::json!(false)),
+        ("/outcome", serde_json::json!(null)),
+        ("/error", serde_json::json!("suspended")),
+        ("/exit_code", serde_json::json!(8)),
+        ("/finalReport", serde_json::json!(null)),
+        ("/run_id", serde_json::json!("r1")),
+    ] {
+        assert_eq!(result.pointer(pointer), Some(&expect), "{pointer}");
+    }
+    assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
+    let lost = |event: &EventKind| matches!(event, EventKind::EffectLost(_));
+    assert_eq!(desk.events().iter().filter(|event| lost(event)).count(), 1);
+    desk.ends(&["replay", "r1"], 0);
+}
+
+#[test]
+fn a_second_signal_leaves_at_once() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[HANGS]);
+    let mut child = desk.drives(&["run", "c.yaml", "--run-id", "r1", "--grace", "100000"]);
+    desk.has_events(&mut child, 2);
+    terminate(&child);
+    desk.has_events(&mut child, 3);
+    assert!(
+        child.try_wait().unwrap().is_none(),
+        "it waits for its grace"
+    );
+    terminate(&child);
+    let left = left(child);
+    assert_eq!(left.code, 8, "{}", left.said());
+    assert!(left.err.contains("monolith resume r1"), "{}", left.err);
+}
+
+#[test]
+fn without_waiting_a_run_that_needs_an_approval_is_suspended_at_once() {
+    let desk = asking();
+    let told = desk
+        .ends(&["run", "c.yaml", "--run-id", "r1", "--no-wait"], 8)
+        .said();
+    let hash = told
+        .split("blake3     ")
+        .nth(1)
+        .unwrap()
+        .split('\n')
+        .next()
+        .unwrap();
+    desk.ends(&["resume", "r1", "--no-wait"], 8);
+    desk.ends(&["approve", "r1", "--yes", "--arguments", hash.trim()], 0);
+    assert_eq!(desk.ends(&["resume", "r1", "--no-wait"], 0).out, "said\n");
+}
+
+/// A run that has ended has its result: asked to go on with it, monolith says it again.
+#[test]
+fn resuming_a_run_that_has_ended_tells_its_result_again() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("said")]);
+    let first = desk
+        .ends(&["run", "c.yaml", "--run-id", "r1", "--json"], 0)
+        .document();
+    assert_eq!(desk.ends(&["resume", "r1", "--json"], 0).document(), first);
+    assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
+    desk.script(
+        "tool_policy: required\ntools: {builtin: [echo]}\n",
+        &[&says("said")],
+    );
+    let first = desk
+        .ends(&["run", "c.yaml", "--run-id", "r2", "--json"], 1)
+        .document();
+    assert_eq!(first["outcome"]["class"], "FAILED_PROTOCOL_NO_TOOLS");
+    assert_eq!(desk.ends(&["resume", "r2", "--json"], 1).document(), first);
+}
