@@ -1,3 +1,4 @@
+mod accounting;
 mod contract;
 mod conversation;
 mod corpus;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub(super) use self::accounting::AccountingArgs;
 pub(super) use self::contract::{ContractArgs, ContractCheckArgs, ContractCommand, ToolsArgs};
 pub(super) use self::conversation::{ChatArgs, ContinueArgs};
 pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
@@ -241,20 +243,6 @@ impl Default for LeavingArgs {
             no_wait: false,
         }
     }
-}
-
-/// What a command that drives a run tells beside its result.
-#[derive(Clone, Debug, Default, Args)]
-pub(super) struct AccountingArgs {
-    /// Add a line for each request and each call to this file, instead of accounting.jsonl in the state folder
-    #[arg(long, value_name = "FILE")]
-    pub(super) billing_file: Option<PathBuf>,
-    /// Write each request, call and transition, the exit tag and a summary to stderr, also in a pipe
-    #[arg(long)]
-    pub(super) verbose: bool,
-    /// Write nothing but the answer, and on failure the error
-    #[arg(long, conflicts_with = "verbose")]
-    pub(super) quiet: bool,
 }
 
 #[derive(Debug, Args)]

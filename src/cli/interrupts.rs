@@ -1,10 +1,10 @@
 //! The last resort behind every command: the second Ctrl-C ends the process, whatever it does.
 //!
 //! A thread of its own counts the interrupts; no command can keep it from that. A command that listens itself (`run`, `resume`, a
-//! live replay) is left alone at the first one. It does not know what the command does, and closes nothing: what is recorded is
+//! live replay) is left alone at the first one, and an answer of a conversation at the first two. It does not know what the command does, and closes nothing: what is recorded is
 //! durable, and tool servers end with the process that supervises them.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// What a shell reports of a program that ended by SIGINT.
@@ -14,12 +14,24 @@ const GRACE: Duration = Duration::from_millis(800);
 /// How long the end of the process may take, before it is killed.
 const LAST: Duration = Duration::from_millis(150);
 
-/// Whether the command listens itself, or did.
-static LISTENED: AtomicBool = AtomicBool::new(false);
+/// How many interrupts are the command's own.
+static OWN: AtomicU32 = AtomicU32::new(0);
+/// How many answers of a conversation have ended.
+static ANSWERS: AtomicU32 = AtomicU32::new(0);
 
 /// From now on the first interrupt is the command's own.
 pub(super) fn listened() {
-    LISTENED.store(true, Ordering::SeqCst);
+    OWN.fetch_max(1, Ordering::SeqCst);
+}
+
+/// From now on an answer ends by its second interrupt, and the command goes on.
+pub(super) fn conversing() {
+    OWN.fetch_max(2, Ordering::SeqCst);
+}
+
+/// What was interrupted has ended: the next interrupt is the first again.
+pub(super) fn answered() {
+    ANSWERS.fetch_add(1, Ordering::SeqCst);
 }
 
 /// Counts interrupts from now on. Where no thread can be had, the system's default holds until a command listens.
@@ -43,15 +55,23 @@ fn count() {
         let Ok(mut interrupts) = tokio::signal::unix::signal(kind) else {
             return;
         };
-        let mut seen = 0_u32;
+        let (mut seen, mut answers) = (0_u32, 0);
         while interrupts.recv().await.is_some() {
-            seen = seen.saturating_add(1);
-            let first = seen == 1;
-            if first && LISTENED.load(Ordering::SeqCst) {
+            let now = ANSWERS.load(Ordering::SeqCst);
+            seen = if now == answers {
+                seen.saturating_add(1)
+            } else {
+                1
+            };
+            answers = now;
+            if seen <= OWN.load(Ordering::SeqCst) {
                 continue;
             }
-            if !first {
+            if seen > 1 {
                 tokio::time::sleep(GRACE).await;
+            }
+            if answers != ANSWERS.load(Ordering::SeqCst) {
+                continue;
             }
             drop(std::thread::Builder::new().spawn(exit));
             tokio::time::sleep(LAST).await;

@@ -52,6 +52,8 @@ fn an_answer_streams_once_and_transitions_are_dim_beside_it() {
     assert!(answer < judged, "it is shown before it is judged: {shown}");
     let dim = shown.lines().filter(|line| line.contains(" → "));
     for line in dim {
+        // On a slow machine what was waited for stood in the line before.
+        let line = line.rsplit("\u{1b}[2K").next().unwrap_or_default();
         assert!(line.starts_with(DIM), "{line:?}");
     }
     assert!(shown.contains("COMPLETED_CHAT_ONLY"), "{shown}");
@@ -60,6 +62,7 @@ fn an_answer_streams_once_and_transitions_are_dim_beside_it() {
     let plain = [("NO_COLOR", "1")];
     desk.script("", &[&says("Plain."), &line]);
     let (_, shown) = on_a_terminal(&desk, &["run", "c.yaml"], &plain);
+    let shown = shown.replace("\u{1b}[2K", "");
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
     assert_eq!(shown.matches("Plain.").count(), 1, "{shown}");
 }
@@ -188,6 +191,15 @@ fn an_interrupt_ends_the_turn_and_not_the_chat() {
         .until("INTERRUPTED (")
         .until("> ");
     chat.types("/cost\r").until("2 runs, ").until("> ");
+    // Each answer has its own interrupts: none of those before counts for this one.
+    chat.types("third\r")
+        .until("PRECHECK → INFER")
+        .signal("INT");
+    chat.until("stopping")
+        .signal("INT")
+        .until("INTERRUPTED (")
+        .until("> ");
+    chat.types("/cost\r").until("3 runs, ").until("> ");
     chat.types("\u{4}");
     assert_eq!(chat.end().0, 0);
     let (code, last) = desk.json(&["show", "last", "--exit-code"]);
@@ -227,4 +239,16 @@ fn a_chat_that_is_ended_leaves_its_prompt() {
         .until("> ");
     chat.signal("TERM");
     assert_eq!(chat.end().0, 0);
+}
+
+#[test]
+fn a_chat_that_is_ended_during_an_answer_suspends_its_run() {
+    let desk = Desk::new();
+    let mut chat = chat(&desk, "", &["{\"fault\":\"hang\"}"]);
+    chat.types("first\r").until("PRECHECK → INFER");
+    chat.signal("TERM").until("suspending").signal("TERM");
+    let (code, shown) = chat.end();
+    assert_eq!(code, 8, "{shown}");
+    let (_, last) = desk.json(&["show", "last"]);
+    assert_eq!(last["outcome"], serde_json::Value::Null, "{last}");
 }

@@ -14,6 +14,7 @@ use crate::cli::error::CliError;
 use crate::cli::escape::{brief, line};
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::cli::interrupts;
 use crate::cli::numbers::{counted, grouped, seconds};
 use crate::cli::recorded::Source;
 use crate::cli::screen::Style;
@@ -36,6 +37,8 @@ struct Chat<'h> {
     contract: PathBuf,
     durability: Durability,
     home: &'h Home,
+    /// What the process ends with, once it is asked to end.
+    left: Option<Exit>,
     /// The runs that the next one goes on from, the newest last.
     runs: Vec<RunId>,
     sets: Vec<String>,
@@ -73,6 +76,7 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
         contract: input.file,
         durability: args.durability.into(),
         home,
+        left: None,
         runs: Vec::new(),
         sets: args.sets,
         used: Used::default(),
@@ -81,6 +85,7 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
     let spec = chat.file().read(home)?;
     offer_models(home, &spec)?;
     let mut prompt = Prompt::new()?;
+    interrupts::conversing();
     home.screen
         .note("Each message is a run. /help lists the commands, /quit ends.");
     loop {
@@ -95,6 +100,9 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
                 // A command that fails ends itself, not the conversation.
                 if let Err(fault) = chat.grant(&wish) {
                     home.screen.error(&fault);
+                }
+                if let Some(exit) = chat.left {
+                    return Ok(exit);
                 }
             }
         }
@@ -152,13 +160,19 @@ impl Chat<'_> {
     }
 
     fn say(&mut self, message: String) -> Result<(), CliError> {
-        let ended = match self.drive(message) {
+        let driven = self.drive(message);
+        interrupts::answered();
+        let ended = match driven {
             Ok(ended) => ended,
             Err(Broken { error, .. }) => return Err(error),
         };
         let result = &ended.result;
         self.used.add(&result.counters);
         self.after(&ended)?;
+        if result.is_suspended() {
+            self.left = Some(Exit(result.exit_code));
+            return Ok(());
+        }
         // Where the model said nothing, there is nothing to go on from.
         let answered = result
             .conversation
