@@ -123,7 +123,7 @@ impl Bench {
         let run_id = RunId::try_from("bench".to_owned()).expect("an id");
         let chain = Chain::genesis(contract.contract_hash(), &run_id);
         let started = RunStarted {
-            addresses: std::collections::BTreeMap::new(),
+            addresses: Vec::new(),
             bring_up: Vec::new(),
             contract_hash: contract.rehash(),
             intent_words: Vec::new(),

@@ -89,7 +89,7 @@ pub use driver::{
 };
 pub use kernel::{
     AgentOutcome, Approval, CallOrder, Counters, EntryDraft, EventKind, InferRequest, LostEffect,
-    Outcome, OutcomeCode, Probed, ProbedTarget, Run, RunStarted, ToolExposure,
+    Outcome, OutcomeCode, Probed, ProbedTarget, ProviderAddress, Run, RunStarted, ToolExposure,
 };
 pub use message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeStatus, InferenceSeq, NoSecrets,

@@ -94,6 +94,16 @@ impl Home {
         Ok(self.state_folder()?.join("models"))
     }
 
+    /// The folder of models, made: it may be the first of the state folder.
+    pub(super) fn ready_models(&self) -> Result<PathBuf, CliError> {
+        let folder = self.models_folder()?;
+        private_folder(&folder).map_err(|fault| HomeFault::StateFolder {
+            path: folder.clone(),
+            reason: fault.to_string(),
+        })?;
+        Ok(folder)
+    }
+
     /// The folder that the tools of live conformance cases see.
     pub(super) fn live_folder(&self) -> Result<PathBuf, CliError> {
         Ok(self.state_folder()?.join("live"))

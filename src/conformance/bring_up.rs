@@ -72,7 +72,7 @@ pub(super) fn bring_up(id: &str, base: &Base, case: &Case) -> Result<BringUp, Ca
         .as_ref()
         .is_some_and(|d| d.started_with_other_hash);
     let started = RunStarted {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         bring_up: faults(&manifest),
         contract_hash: if other_hash {
             Digest::of(b"another contract")

@@ -1,7 +1,5 @@
 //! What people, clocks and processes do in a case.
 
-use std::collections::BTreeMap;
-
 use super::drive::Drive;
 use super::script::{ResumedText, ToolResult, Word};
 use crate::kernel::{Approval, EventKind, Resumed, State};
@@ -49,13 +47,13 @@ impl Drive {
         if resumed.contract_changed {
             // No session says so of its own contract: this is one that was changed under it.
             self.push(EventKind::Resumed(Resumed {
-                addresses: BTreeMap::new(),
+                addresses: Vec::new(),
                 contract_hash: Digest::of(b"another contract"),
                 tools_changed: resumed.tools_changed.clone(),
             }))?;
         } else {
             self.hand_in(Input::Resumed {
-                addresses: BTreeMap::new(),
+                addresses: Vec::new(),
                 tools_changed: resumed.tools_changed.clone(),
             })?;
         }

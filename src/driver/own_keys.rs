@@ -40,7 +40,8 @@ fn read(path: &Path) -> Option<String> {
 fn texts_of(text: &str) -> Vec<String> {
     let mut texts = vec![text.to_owned()];
     if let Ok(key) = text.parse::<SecretKey>() {
-        let encoded = text.rsplit('+').next();
+        // `PRIVATE+KEY+NAME+ID+BASE64`, of which the last may hold a `+` too.
+        let encoded = text.splitn(5, '+').nth(4);
         texts.extend(encoded.map(str::to_owned));
         texts.extend(key_texts(key.seed()));
     } else if let Ok(key) = text.parse::<Digest>() {

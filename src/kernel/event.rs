@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::texts::is_instruction;
@@ -67,9 +65,9 @@ pub enum EventKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunStarted {
-    /// Where each provider is whose address the contract gives by a variable's name, of a query the names alone.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub addresses: BTreeMap<String, String>,
+    /// Where each provider is whose address the contract gives by a variable's name; sorted by provider.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<ProviderAddress>,
     /// What bring-up could not bring up, for people; sorted by server.
     pub bring_up: Vec<BringUpFault>,
     /// The hash of the contract as the driver computed it.
@@ -104,7 +102,7 @@ impl RunStarted {
         started_unix_ms: u64,
     ) -> Self {
         Self {
-            addresses: BTreeMap::new(),
+            addresses: Vec::new(),
             bring_up: Vec::new(),
             contract_hash: contract.rehash(),
             intent_words: Vec::new(),
@@ -323,13 +321,32 @@ pub enum LostEffect {
     Call(CallSeq),
 }
 
+/// Where a provider is whose address the contract gives by a variable's name.
+///
+/// ```
+/// use monolith::ProviderAddress;
+///
+/// let moved = r#"{"address":"http://127.0.0.1:8080/v1","provider":"web"}"#;
+/// let moved: ProviderAddress = serde_json::from_str(moved)?;
+/// assert_eq!(moved.provider, "web");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderAddress {
+    /// Its address, of a query the names alone.
+    pub address: String,
+    /// A key of the contract's `providers`.
+    pub provider: String,
+}
+
 /// A new process took over the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resumed {
     /// As [`RunStarted::addresses`], for what follows: a model server may have moved.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub addresses: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<ProviderAddress>,
     /// The hash of the contract, computed anew.
     pub contract_hash: Digest,
     /// Exposed names whose pin no longer holds.

@@ -95,8 +95,8 @@ pub(crate) use entry::{
 };
 pub use entry::{Counters, EffectRecord, EntryDraft};
 pub use event::{
-    Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget, RunStarted,
-    ToolReturned,
+    Approval, Event, EventKind, InferenceReturned, LostEffect, Probed, ProbedTarget,
+    ProviderAddress, RunStarted, ToolReturned,
 };
 pub(crate) use event::{BringUpFault, InferenceFailed, Interrupter, ParentRun, Resumed};
 pub(crate) use execute::judged_outcome;

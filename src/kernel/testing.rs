@@ -333,7 +333,7 @@ impl Harness {
 
 pub(super) fn started(contract: &ExecutionContract) -> RunStarted {
     RunStarted {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         bring_up: Vec::<BringUpFault>::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

@@ -1,8 +1,6 @@
 //! The letters that exploration and random sequences are made of: one representative event of each kind, built for the run as
 //! it stands.
 
-use std::collections::BTreeMap;
-
 use super::testing::*;
 use super::tests_monitors::{Ledger, OpenCall};
 use super::{Approval, Event, EventKind, InferenceFailed, Interrupter, LostEffect, Resumed, Run};
@@ -304,7 +302,7 @@ impl Letter {
         };
         let resumed = |other: bool, changed: &[&str]| {
             EventKind::Resumed(Resumed {
-                addresses: BTreeMap::new(),
+                addresses: Vec::new(),
                 contract_hash: if other {
                     Digest::of(b"other")
                 } else {

@@ -1,7 +1,5 @@
 //! The single rules of semantics §2 to §6 and §9, one table each.
 
-use std::collections::BTreeMap;
-
 use super::testing::*;
 use super::{
     Approval, ClosingReason, Effect, EventKind, Interrupter, LostEffect, Resumed, State,
@@ -21,7 +19,7 @@ fn optional() -> Terms {
 
 fn resumed(h: &Harness) -> EventKind {
     EventKind::Resumed(Resumed {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         contract_hash: h.run.contract().contract_hash(),
         tools_changed: Vec::new(),
     })
@@ -29,7 +27,7 @@ fn resumed(h: &Harness) -> EventKind {
 
 fn other_contract() -> EventKind {
     EventKind::Resumed(Resumed {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         contract_hash: Digest::of(b"another"),
         tools_changed: Vec::new(),
     })

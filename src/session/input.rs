@@ -1,10 +1,8 @@
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::base64;
 use crate::adapter::ResponseMeta;
-use crate::kernel::{Approval, EventKind, LostEffect, Probed, RunStarted};
+use crate::kernel::{Approval, EventKind, LostEffect, Probed, ProviderAddress, RunStarted};
 use crate::message::{CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome};
 
 /// What a host tells a [`Session`](super::Session), each with the moment at which it became known.
@@ -90,8 +88,8 @@ pub enum Input {
     /// Another process drives the run from now on. What the last one had begun is lost; the session knows what that was.
     Resumed {
         /// Where each provider is whose address the contract gives by a variable's name.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        addresses: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        addresses: Vec<ProviderAddress>,
         /// Exposed names of tools whose pin no longer holds.
         tools_changed: Vec<String>,
     },

@@ -1,6 +1,5 @@
 //! What a host can rely on: the order of outputs, the wait for what is durable, responses in any pieces, what a resumed run has lost.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -359,7 +358,7 @@ fn a_resumed_run_loses_what_had_no_result() {
     };
     let tools_changed = Vec::new();
     let outputs = host.hand_in(Input::Resumed {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         tools_changed,
     });
     let appended: Vec<EventKind> = outputs

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::deltas::Deltas;
@@ -12,8 +11,8 @@ use super::scrub::Scrub;
 use crate::adapter::AdapterError;
 use crate::contract::{ExecutionContract, Validators};
 use crate::kernel::{
-    Event, EventKind, Interrupter, LostEffect, Probed, Resumed, Run, RunStarted, ToolReturned,
-    observation_tokens,
+    Event, EventKind, Interrupter, LostEffect, Probed, ProviderAddress, Resumed, Run, RunStarted,
+    ToolReturned, observation_tokens,
 };
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
 use crate::transcript::Chain;
@@ -308,7 +307,7 @@ impl Session {
     fn resumed(
         &mut self,
         at_ms: u64,
-        addresses: BTreeMap<String, String>,
+        addresses: Vec<ProviderAddress>,
         tools_changed: Vec<String>,
     ) -> Result<(), SessionError> {
         let run = self.run().ok_or(SessionError::NotStarted)?;

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -282,7 +281,7 @@ fn run_of(answers: &[EventKind]) -> (Run, RunView) {
     };
     let contract = Arc::new(ContractFactory.make(&spec, &manifest, None).unwrap());
     let started = RunStarted {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         bring_up: Vec::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

@@ -1,7 +1,5 @@
 //! Hand-made runs for tests: a contract, drafts, blobs and the file they make.
 
-use std::collections::BTreeMap;
-
 use super::{Chain, SealedEntry, blob_line, entry_line, header_line};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
@@ -291,7 +289,7 @@ fn drafted(steps: Vec<Step>, outcome: Outcome) -> Vec<EntryDraft> {
 
 fn started(contract: &ExecutionContract, run_id: &RunId) -> EventKind {
     EventKind::RunStarted(Box::new(RunStarted {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         bring_up: Vec::new(),
         contract_hash: contract.contract_hash(),
         intent_words: Vec::new(),

@@ -1,15 +1,13 @@
 //! A value of every recorded kind, for tests of their text.
 
-use std::collections::BTreeMap;
-
 use super::sample::{DONE, action, call, contract, envelope, event, run_id_of, verdict};
 use crate::contract::ReportFormat;
 use crate::kernel::{
     Action, Approval, BlockReason, BringUpFault, Check, CheckName, ClosingReason, ContextAccount,
     ContextBlock, DropReason, DroppedResult, DroppedTarget, EffectRecord, EntryKind, Event,
     EventKind, InferenceFailed, InferenceReturned, Interrupter, LostEffect, ParentRun,
-    PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ReportRecord, ReportSource,
-    Resumed, RunStarted, State, ToolReturned,
+    PolicyRecord, Predicate, PredicateName, Probed, ProbedTarget, ProviderAddress, ReportRecord,
+    ReportSource, Resumed, RunStarted, State, ToolReturned,
 };
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
@@ -69,7 +67,10 @@ pub(crate) fn every_event() -> Vec<Event> {
         }),
         ..verdict(message.clone())
     };
-    let moved = BTreeMap::from([("demo".to_owned(), odd.clone())]);
+    let moved = vec![ProviderAddress {
+        address: odd.clone(),
+        provider: "demo".to_owned(),
+    }];
     let started = |parent, workspace| RunStarted {
         addresses: moved.clone(),
         bring_up: vec![BringUpFault {

@@ -180,6 +180,8 @@ fn as_a_reader(scene: &Scene, args: &[&str]) -> Option<(i32, String)> {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     set(&scene.desk.path(""), 0o755);
+    // The owner lets others read it: it is made for the owner alone.
+    set(&scene.store, 0o644);
     set(&scene.disk(), 0o555);
     // Permission bits do not bind the superuser, who can become somebody else.
     let bound = std::fs::write(scene.disk().join("probe"), "").is_err();

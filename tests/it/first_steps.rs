@@ -381,6 +381,12 @@ fn the_doctor_says_what_is_wrong_and_ends_with_one_only_then() {
     let blob = fs::read_dir(blobs).unwrap().next().unwrap().unwrap().path();
     fs::write(blob, "other").unwrap();
     fs::write(folder.path().join("state/runs.db"), "no database at all").unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let alone = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(folder.path().join("state/runs.db"), alone).unwrap();
+    }
     fs::write(
         folder.path().join("c.yaml"),
         "task: t\ntargets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai, base_url: \"http://127.0.0.1:1\"}}\n\

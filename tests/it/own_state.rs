@@ -159,7 +159,7 @@ fn the_hosts_own_keys_are_taken_out_in_every_form() {
             .trim_end()
             .to_owned();
         let bytes = if let Ok(key) = text.parse::<SecretKey>() {
-            let encoded = text.rsplit('+').next().unwrap();
+            let encoded = text.splitn(5, '+').nth(4).unwrap();
             forms.push(encoded.to_owned());
             assert_eq!(key.secret_text(), text);
             STANDARD.decode(encoded).unwrap()[1..].to_vec()

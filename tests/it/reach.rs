@@ -225,7 +225,7 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
     let known = |kind: &str| {
         let events = lines.iter().map(|line| &line["event"]["event"]);
         let event = events.into_iter().find(|event| event["kind"] == kind);
-        event.unwrap_or_else(|| panic!("{transcript}"))["value"]["addresses"]["web"].clone()
+        event.unwrap_or_else(|| panic!("{transcript}"))["value"]["addresses"][0]["address"].clone()
     };
     assert_eq!(
         known("run_started"),

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::contract::ExecutionContract;
@@ -16,7 +15,7 @@ pub(super) fn dry_precheck(preview: &Preview) -> Vec<Check> {
         return Vec::new();
     };
     let started = RunStarted {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         bring_up: preview.faults.clone(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

@@ -52,6 +52,7 @@ pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit,
             Pulled::Now(model) => said("stored", &model),
         },
         ModelCommand::Add(args) => {
+            home.ready_models()?;
             let file = home.cwd.join(&args.file);
             let model = NewModel {
                 expected: None,

@@ -39,7 +39,7 @@ pub(super) enum Pulled {
 
 /// `monolith model pull`.
 pub(super) fn pull(home: &Home, args: &PullArgs) -> Result<Pulled, CliError> {
-    let store = ModelStore::new(home.models_folder()?);
+    let store = ModelStore::new(home.ready_models()?);
     if HubReference::is_meant(&args.model) {
         return pull_from_hub(home, &store, args);
     }

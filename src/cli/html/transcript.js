@@ -19,7 +19,7 @@ const transcript = (() => {
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
     await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
     event: at_ms event;
-    run_started: bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? workspace?;
+    run_started: addresses? bring_up contract_hash intent_words messages parent? run_id started_unix_ms tokenizer_fault? workspace?;
     bring_up: detail server; parent: head run_id; probed: targets; targets: detail responsive;
     messages canonical_message: content observed? reasoning? reasoning_trace? role tokens tool_call_id? tool_calls?;
     tool_calls: arguments fault? id name raw_payload? source_model;
@@ -33,7 +33,7 @@ const transcript = (() => {
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost: detail;
     blocked: dropped? limit projected reason remaining target; dropped: original replacement;
     report: bytes format hash source warnings?; observed: duration_ms status;
-    resumed: contract_hash tools_changed`
+    resumed: addresses? contract_hash tools_changed; addresses: address provider`
     .split(";").flatMap((row) => {
       const [names, keys] = row.split(":");
       return names.trim().split(/\s+/).map((name) => [name, keys.trim().split(/\s+/).filter(Boolean)]);

@@ -115,7 +115,7 @@ fn envelope(id: &str) -> ToolOutcome {
 fn check(events: &[EventKind], expect: &[&str]) {
     let contract = Arc::new(contract());
     let started = RunStarted {
-        addresses: BTreeMap::new(),
+        addresses: Vec::new(),
         bring_up: Vec::new(),
         contract_hash: contract.rehash(),
         intent_words: Vec::new(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::sources::used_providers;
 use crate::contract::{ContractSpec, ProviderSpec, check_address, recorded_url};
 use crate::driver::{DriverError, Environment};
+use crate::kernel::ProviderAddress;
 use crate::message::Scrubber;
 
 /// The address of each provider that is asked and has it in a variable.
@@ -45,10 +46,10 @@ impl Addresses {
     }
 
     /// What is recorded of them: of a query the names alone.
-    pub(super) fn recorded(&self, scrub: &dyn Scrubber) -> BTreeMap<String, String> {
-        let one = |(provider, address): (&String, &String)| {
-            let address = scrub.owned_text(recorded_url(address));
-            (provider.clone(), address)
+    pub(super) fn recorded(&self, scrub: &dyn Scrubber) -> Vec<ProviderAddress> {
+        let one = |(provider, address): (&String, &String)| ProviderAddress {
+            address: scrub.owned_text(recorded_url(address)),
+            provider: provider.clone(),
         };
         self.0.iter().map(one).collect()
     }

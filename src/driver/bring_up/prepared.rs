@@ -1,12 +1,11 @@
 //! What bring-up gives to the loop: a run that can be begun, or gone on with.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contract::ExecutionContract;
 use crate::inference::Backend;
-use crate::kernel::RunStarted;
+use crate::kernel::{ProviderAddress, RunStarted};
 use crate::message::{Digest, RunId, TokenCounter};
 use crate::session::{Redactor, Session};
 use crate::store::{Invocation, RunLock};
@@ -69,7 +68,7 @@ impl Prepared {
 /// What the loop needs to go on where the transcript ends.
 pub(in crate::driver) struct Resumption {
     /// Where each provider is whose address is in a variable.
-    pub(in crate::driver) addresses: BTreeMap<String, String>,
+    pub(in crate::driver) addresses: Vec<ProviderAddress>,
     pub(in crate::driver) at_ms: u64,
     pub(in crate::driver) head: Digest,
     pub(in crate::driver) lock: RunLock,

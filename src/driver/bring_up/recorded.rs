@@ -16,7 +16,7 @@ use crate::contract::{
 };
 use crate::driver::DriverError;
 use crate::inference::Backend;
-use crate::kernel::{BringUpFault, RunStarted};
+use crate::kernel::{BringUpFault, ProviderAddress, RunStarted};
 use crate::message::{RunId, TokenCounter};
 use crate::replay::first_difference;
 use crate::session::Redactor;
@@ -46,7 +46,7 @@ pub(in crate::driver) struct Models {
 /// What was brought up again.
 pub(in crate::driver) struct Again {
     /// Where each provider is whose address is in a variable; none where no model is asked.
-    pub(in crate::driver) addresses: BTreeMap<String, String>,
+    pub(in crate::driver) addresses: Vec<ProviderAddress>,
     /// One for each target; none where no model is asked.
     pub(in crate::driver) backends: Vec<Arc<Backend>>,
     /// Tools that are not the pinned ones any more, sorted.
@@ -111,7 +111,7 @@ pub(in crate::driver) async fn bring_up_again(
     let guard = guard?;
     let redactor = guard.redactor(&request.spec, &request.redaction_key, recorded.run_id);
     let servers = recorded.tools.then(|| found.servers(ServersToStart::All));
-    let (mut backends, mut addresses) = (Vec::new(), BTreeMap::new());
+    let (mut backends, mut addresses) = (Vec::new(), Vec::new());
     if let Some(models) = recorded.models {
         let reached = found.addresses()?;
         addresses = reached.recorded(redactor.as_ref());

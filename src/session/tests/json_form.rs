@@ -138,7 +138,7 @@ fn exchange() -> Vec<Value> {
     exchange.hand_in(
         200,
         Input::Resumed {
-            addresses: BTreeMap::new(),
+            addresses: Vec::new(),
             tools_changed,
         },
     );
