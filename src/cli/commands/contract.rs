@@ -63,11 +63,14 @@ pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result
 fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
     let mut document: Value =
         serde_json::from_str(&contract.canonical_text()).map_err(io::Error::from)?;
-    let tools = document["tools"].as_array_mut();
+    let tools = document.get_mut("tools").and_then(Value::as_array_mut);
     for tool in tools.into_iter().flatten() {
-        let names = tool["input_schema"]["properties"].as_object();
+        let Some(schema) = tool.get_mut("input_schema") else {
+            continue;
+        };
+        let names = schema.get("properties").and_then(Value::as_object);
         let names = names.map(|names| names.keys().cloned().collect::<Vec<_>>());
-        tool["input_schema"] = format!("of {}", names.unwrap_or_default().join(", ")).into();
+        *schema = format!("of {}", names.unwrap_or_default().join(", ")).into();
     }
     let yaml = serde_saphyr::to_string(&document).map_err(io::Error::other)?;
     Ok(text(&yaml))
