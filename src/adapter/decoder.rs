@@ -2,6 +2,7 @@ use super::documents::Documents;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form, Framing};
 use super::frames::{Frame, Frames};
+use super::framing::{BOM, is_document, is_lines};
 use super::lines_body::LinesBody;
 use super::parameter_types::ParameterTypes;
 use super::retry_after::retry_after_ms;
@@ -21,7 +22,6 @@ const OPENING_BYTES: usize = 512;
 const NOT_AN_OBJECT: &str = "the body is no JSON object";
 /// How much of the end of a response is kept.
 const TAIL_BYTES: usize = 512;
-const BOM: &[u8] = b"\xEF\xBB\xBF";
 
 /// What a body may hold; tests have smaller ones.
 #[derive(Clone, Copy, Debug)]
@@ -472,22 +472,4 @@ fn at_the_end(failure: Failure) -> Failure {
         }
         _ => failure,
     }
-}
-
-/// Whether a body that is a document is the first of several.
-fn is_lines(body: &[u8], framing: Framing) -> bool {
-    let body = body.strip_prefix(BOM).unwrap_or(body);
-    framing == Framing::Lines && body.trim_ascii_start().first() == Some(&b'{')
-}
-
-/// Whether the body is a document (JSON, markup, binary frames) and not an event stream; none until its first byte that is
-/// neither byte order mark nor white space has arrived. No field of an event stream begins like a document.
-fn is_document(body: &[u8], framing: Framing) -> Option<bool> {
-    if body.len() < BOM.len() && BOM.starts_with(body) {
-        return None;
-    }
-    let body = body.strip_prefix(BOM).unwrap_or(body);
-    let first = body.iter().find(|byte| !byte.is_ascii_whitespace())?;
-    let framed = framing == Framing::Frames && matches!(first, 0 | b'A');
-    Some(framed || matches!(first, b'{' | b'[' | b'<'))
 }

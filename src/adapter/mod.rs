@@ -32,6 +32,7 @@ mod error;
 mod error_report;
 mod fold;
 mod frames;
+mod framing;
 mod function_tool;
 mod gemini;
 mod json;

@@ -5,6 +5,7 @@ mod corpus;
 mod doctor;
 mod evidence;
 mod init;
+mod leaving;
 mod list;
 mod model;
 mod profile;
@@ -25,6 +26,7 @@ pub(super) use self::evidence::{
     DeleteArgs, EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs, PruneArgs,
 };
 pub(super) use self::init::InitArgs;
+pub(super) use self::leaving::LeavingArgs;
 pub(super) use self::list::ListArgs;
 pub(super) use self::model::{ModelCommand, ProveArgs, PullArgs};
 pub(super) use self::profile::ProfileCommand;
@@ -223,26 +225,6 @@ pub(super) struct ResumeArgs {
     pub(super) leaving: LeavingArgs,
     #[command(flatten)]
     pub(super) accounting: AccountingArgs,
-}
-
-/// When a process leaves a run that it drives.
-#[derive(Clone, Copy, Debug, Args)]
-pub(super) struct LeavingArgs {
-    /// Once the process is asked to end (SIGTERM), the seconds in which what is in flight may still end
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    pub(super) grace: u64,
-    /// Suspend the run where a call needs an approval that was not given yet, instead of waiting for it
-    #[arg(long)]
-    pub(super) no_wait: bool,
-}
-
-impl Default for LeavingArgs {
-    fn default() -> Self {
-        Self {
-            grace: 10,
-            no_wait: false,
-        }
-    }
 }
 
 #[derive(Debug, Args)]

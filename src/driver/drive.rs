@@ -8,44 +8,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::bring_up::{Resumption, Start};
 use super::clock::{RunClock, sleep_until};
+use super::observer::Observer;
 use super::perform::{self, Done, Tools};
 use super::queues::Queues;
 use super::recorder::Recorder;
 use super::tasks::{Performed, Tasks};
 use super::{DriverError, Prepared};
 use crate::inference::Backend;
-use crate::kernel::{EntryDraft, LostEffect, Run, RunStarted};
+use crate::kernel::{LostEffect, Run, RunStarted};
 use crate::message::{Digest, InferenceSeq, RunId, Scrubber, TokenCounter, ToolOutcome};
 use crate::session::{Append, Call, Control, Input, Output, Request, Session, SessionError};
 use crate::store::{Invocation, NewRun, RunLock, Store, StoreError};
 use crate::tools::Clock;
-use crate::transcript::SealedEntry;
 
 /// Pieces of responses that wait to be taken.
 const PIECES: usize = 64;
-
-/// Sees a run's entries, each once, after it has become durable.
-///
-/// ```
-/// use monolith::{EntryDraft, Observer, Run, SealedEntry};
-///
-/// struct Printed;
-///
-/// impl Observer for Printed {
-///     fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, _: &Run) {
-///         println!("{} {}", sealed.seq, draft.action.to.as_str());
-///     }
-/// }
-/// ```
-pub trait Observer: Send {
-    /// One entry, and the run after the step that wrote it.
-    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run);
-
-    /// Text of a response that may be shown while the rest arrives.
-    fn text(&mut self, inference: InferenceSeq, text: &str) {
-        let _ = (inference, text);
-    }
-}
 
 /// A run that has ended, or was suspended: then its machine has no outcome yet.
 pub struct Finished {

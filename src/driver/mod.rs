@@ -25,6 +25,7 @@ mod drive;
 mod environment;
 mod error;
 mod key_files;
+mod observer;
 mod own_keys;
 mod perform;
 mod queues;
@@ -58,9 +59,10 @@ pub(crate) use bring_up::{
 };
 pub use bring_up::{Prepared, RunRequest, prepare};
 
-pub use drive::{Finished, Observer, drive};
+pub use drive::{Finished, drive};
 pub use environment::Environment;
 pub use error::DriverError;
 pub(crate) use key_files::{KeyFileError, KeyFolder};
+pub use observer::Observer;
 pub(crate) use reissue::{Recording, reissue};
 pub(crate) use secrets::{Secrets, Unmatched};

@@ -18,7 +18,8 @@ impl KeyFolder {
         for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
             let path = entry.path();
             let is_public = path.extension().is_some_and(|ending| ending == "pub");
-            if is_public || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            // A key may be a link to where a secret store mounts it.
+            if is_public || !fs::metadata(&path).is_ok_and(|found| found.is_file()) {
                 continue;
             }
             let place = format!("the key file {}", path.display());

@@ -8,8 +8,10 @@ use super::output::Output;
 use super::response::{Arrived, Arriving, Judge, Judged};
 use super::whole_run::Session;
 use crate::adapter::ResponseMeta;
-use crate::kernel::{Admitted, EventKind, LostEffect, Run};
-use crate::message::{InferenceSeq, ProtocolAdapterResult, ProviderFault, Scrubber};
+use crate::kernel::{Admitted, EventKind, Run};
+use crate::message::{
+    InferenceSeq, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Scrubber,
+};
 
 /// What comes of a response, or instead of it.
 pub(super) enum Arrival {
@@ -74,7 +76,8 @@ impl Session {
 
     /// What a response, or a part of one, makes happen; none while more of it is to come, or where its request is no longer in flight.
     ///
-    /// What a model server sends is foreign. Should reading it panic, one inference is lost and the run goes on.
+    /// What a model server sends is foreign. Should reading it panic, the attempt has failed and the run goes on; of bytes that cannot
+    /// be read nothing is kept, since their secrets cannot be taken out.
     pub(super) fn response(
         &mut self,
         inference: InferenceSeq,
@@ -84,11 +87,21 @@ impl Session {
         if inference.0 > run.counters().inferences {
             return Err(SessionError::NoSuchRequest { inference });
         }
-        // Only the request itself can be left half read, and a lost inference takes it away.
+        let issued = self.requests.issued(inference).cloned();
+        // Only the request itself can be left half read, and it is taken away then.
         let read = AssertUnwindSafe(|| self.arrives(inference, arrival));
         catch_unwind(read).unwrap_or_else(|_| {
-            let lost = LostEffect::Inference(inference);
-            Ok(Some(EventKind::EffectLost(lost)))
+            drop(self.requests.take(inference));
+            let class = ProviderFaultClass::InvalidResponse;
+            let fault = ProviderFault::new(class, "monolith failed to read the response");
+            let judge = issued
+                .as_ref()
+                .and_then(|issued| self.judge_of(inference, issued));
+            let judge = judge.map(|judge| Judge {
+                scrubber: None,
+                ..judge
+            });
+            Ok(judge.map(|judge| judge.judge(Arrived::broken(fault)).event))
         })
     }
 

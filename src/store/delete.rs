@@ -7,8 +7,6 @@ use super::connection::BUSY;
 use super::lock::{RunLock, lock_run, lock_store};
 use super::open_writer::open_writer;
 use super::{Durability, StoreError, StoreReader};
-use crate::contract::ExecutionContract;
-use crate::kernel::{Event, EventKind};
 use crate::message::{Digest, RunId};
 use crate::transcript::{Deletion, Note, SecretKey};
 
@@ -59,7 +57,7 @@ struct Doomed {
     lock: RunLock,
 }
 
-/// Deletes runs with everything that only they use, and the runs that they delegated to. A signed note stays of each, and its leaf in the
+/// Deletes runs with everything that only they use. A signed note stays of each, and its leaf in the
 /// log. Forks and continuations stay, and so do blobs that another run uses.
 ///
 /// # Errors
@@ -69,15 +67,7 @@ pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, Remove
     let mut conn = open_writer(path, Durability::Full, BUSY)?;
     conn.execute_batch("PRAGMA secure_delete = ON")
         .map_err(sql)?;
-    let mut names: BTreeSet<RunId> = asked.runs.iter().cloned().collect();
-    let mut next: Vec<RunId> = asked.runs.clone();
-    while let Some(parent) = next.pop() {
-        for child in delegated_by(&conn, &parent).map_err(sql)? {
-            if names.insert(child.clone()) {
-                next.push(child);
-            }
-        }
-    }
+    let names: BTreeSet<RunId> = asked.runs.iter().cloned().collect();
     let mut doomed = Vec::new();
     for run_id in names {
         doomed.push(lock(&conn, path, run_id, asked.force)?);
@@ -171,36 +161,6 @@ fn take_out(conn: &Connection, run: &Doomed, asked: &Removal<'_>) -> rusqlite::R
     }
     conn.execute("DELETE FROM runs WHERE id = ?1", [run.key])?;
     Ok(())
-}
-
-/// The runs that a run delegated to: their beginning names it, and their contract the contract that delegated. A fork's contract names
-/// none.
-fn delegated_by(conn: &Connection, parent: &RunId) -> rusqlite::Result<Vec<RunId>> {
-    let mut select = conn.prepare_cached(
-        "SELECT r.run_id, CAST(r.contract AS BLOB), CAST(e.event AS BLOB) FROM runs r \
-         JOIN entries e ON e.run = r.id AND e.seq = 0 WHERE instr(e.event, ?1) > 0",
-    )?;
-    let mut rows = select.query([format!("\"run_id\":\"{parent}\"")])?;
-    let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (name, contract, event): (String, Vec<u8>, Vec<u8>) =
-            (row.get(0)?, row.get(1)?, row.get(2)?);
-        let started = serde_json::from_slice::<Event>(&event).ok();
-        let from = started.and_then(|event| match event.event {
-            EventKind::RunStarted(started) => started.parent,
-            _ => None,
-        });
-        let contract = std::str::from_utf8(&contract).ok();
-        let contract = contract.and_then(|text| ExecutionContract::decode(text).ok());
-        let delegated = contract.is_some_and(|contract| contract.parent_contract_hash.is_some());
-        if delegated
-            && from.is_some_and(|from| from.run_id == *parent)
-            && let Ok(name) = RunId::try_from(name)
-        {
-            found.push(name);
-        }
-    }
-    Ok(found)
 }
 
 impl StoreReader {

@@ -314,6 +314,12 @@ fn judge_deletion(
     if !leaf.contains(&names) || !leaf.contains(&run) {
         return Ok(Err(Flaw::tampered("note", leaf, note.text())));
     }
+    if trust.signature_required && signers(&trust.keys, &note, "note").is_ok_and(|by| by.is_empty())
+    {
+        let expected = "a deletion that a given key has signed";
+        let got = "a signature by others";
+        return Ok(Err(Flaw::new(FlawKind::Unsigned, "note", expected, got)));
+    }
     Ok(told_by(&trust.keys, &note).map(|by| {
         let reason = if stated.reason.is_empty() {
             "no reason given".to_owned()

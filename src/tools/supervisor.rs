@@ -45,6 +45,8 @@ mod linux {
     const LOOK: Duration = Duration::from_millis(200);
     /// How long is waited for processes that were killed, before those that took their place are.
     const AGAIN: Duration = Duration::from_millis(2);
+    /// How often that is done at most.
+    const ROUNDS: u32 = 2_500;
 
     pub(super) fn supervise(given: Vec<OsString>) -> Option<u8> {
         let mut given = given.into_iter();
@@ -112,9 +114,10 @@ mod linux {
         Ok(code)
     }
 
-    /// Kills what is there until nothing is: what a killed process has started becomes a child of this one.
+    /// Kills what is there until nothing is: what a killed process has started becomes a child of this one. What cannot be killed,
+    /// such as a process of another user, is given up after a while.
     async fn end_all() {
-        loop {
+        for _ in 0..ROUNDS {
             for child in children() {
                 let _ = kill_process(child, Signal::KILL);
             }

@@ -140,22 +140,26 @@ fn a_run_that_could_go_on_is_deleted_only_by_force_and_never_while_it_is_driven(
 }
 
 #[test]
-fn what_a_run_delegated_goes_with_it_and_what_was_forked_from_it_stays() {
+fn forks_and_continuations_of_a_deleted_run_stay() {
     let desk = Desk::new();
     desk.ended("r");
-    for name in ["fork", "child"] {
-        desk.ok(&["replay", "r", "--fork-at", "6", "--run-id", name]);
-    }
-    let hash = "0".repeat(64);
-    let made = format!("\"parent_contract_hash\":\"{hash}\"");
-    let changed = desk.store().execute(
-        "UPDATE runs SET contract = replace(contract, '\"parent_contract_hash\":null', ?1) WHERE run_id = 'child'",
-        [made],
-    );
-    assert_eq!(changed, Ok(1));
+    desk.ok(&["replay", "r", "--fork-at", "6", "--run-id", "fork"]);
+    let again = says("Again.");
+    desk.script("tools: {builtin: [echo]}\n", &[&again, &again, &again]);
+    desk.ok(&[
+        "continue",
+        "r",
+        "And then?",
+        "--contract",
+        "c.yaml",
+        "--run-id",
+        "next",
+    ]);
     let said = desk.ok(&["delete", "r", "--yes"]);
-    assert!(said.starts_with("deleted: child, r\n"), "{said}");
-    desk.ok(&["verify", "fork"]);
+    assert!(said.starts_with("deleted: r\n"), "{said}");
+    for name in ["fork", "next"] {
+        desk.ok(&["verify", name]);
+    }
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl Terminal {
                 .recv_timeout(limit.saturating_duration_since(Instant::now()))
             {
                 Ok(piece) if Instant::now() < limit => {
-                    self.shown.push_str(&String::from_utf8_lossy(&piece))
+                    self.shown.push_str(&String::from_utf8_lossy(&piece));
                 }
                 _ => {
                     let from = self

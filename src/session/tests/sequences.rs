@@ -168,12 +168,15 @@ impl Scrubber for Panics {
 }
 
 #[test]
-fn a_response_whose_reading_panics_is_one_lost_inference() {
+fn a_response_whose_reading_panics_is_one_failed_attempt() {
     let mut host = Host::asking(&contract(&["tool_policy=optional"]), Arc::new(Panics));
     let say = |text: &str| chat(&json!({"role": "assistant", "content": text}), "stop");
     let outputs = host.respond(1, &say("panic"));
-    let lost = EventKind::EffectLost(LostEffect::Inference(InferenceSeq(1)));
-    assert_eq!(last_event(&host), lost);
+    let EventKind::InferenceFailed(failed) = last_event(&host) else {
+        panic!("the attempt failed");
+    };
+    assert_eq!(failed.fault.class, ProviderFaultClass::InvalidResponse);
+    assert_eq!(failed.fault.raw_hash, None, "nothing of it is kept");
     assert_eq!(sent(&outputs), [2], "the run goes on");
     host.respond(2, &say("It is noon."));
     assert_eq!(host.state(), State::Terminate);
