@@ -5,14 +5,12 @@ use super::frames::{Frame, Frames};
 use super::framing::{BOM, is_document, is_lines};
 use super::lines_body::LinesBody;
 use super::parameter_types::ParameterTypes;
-use super::place::place_of;
 use super::retry_after::retry_after_ms;
 use super::rules::Rules;
 use super::sse::{LineTooLong, MAX_LINE_BYTES, SseEvent, SseSplitter};
 use super::{Decoded, ResponseMeta};
 use crate::message::{
     AdapterStatus, Digest, FailureCode, ProtocolAdapterResult, ProviderFault, ProviderFaultClass,
-    excerpt,
 };
 
 /// The most bytes of one response.
@@ -316,7 +314,7 @@ impl<F: Fold + Send> Decoder<F> {
                 }))
             }
             Folded::Rejected(failure) => Decoded::Message(Box::new(ProtocolAdapterResult {
-                excerpt: Some(shown(&failure, whole, &tail)),
+                excerpt: Some(failure.shown(whole, &tail)),
                 failure_code: Some(failure.code),
                 pointer: Some(failure.pointer),
                 ..result(AdapterStatus::Rejected)
@@ -455,18 +453,6 @@ impl<F: Fold + Send> PushDecoder for Decoder<F> {
         };
         self.verdict(form, whole.as_deref())
     }
-}
-
-/// What stands where a message failed; of a stream without a place of its own, how it ends.
-fn shown(failure: &Failure, whole: Option<&str>, tail: &[u8]) -> String {
-    if let Some(shown) = &failure.excerpt {
-        return shown.clone();
-    }
-    if let Some(text) = whole {
-        return excerpt(text, place_of(text, &failure.pointer));
-    }
-    let tail = String::from_utf8_lossy(tail);
-    excerpt(&tail, tail.len())
 }
 
 /// `fault` with the wait that the headers ask for, else with the one that the body asked for.

@@ -29,6 +29,18 @@ impl Failure {
         self
     }
 
+    /// What stands where it says: in the document that the body is, else where the body ends.
+    pub(super) fn shown(&self, whole: Option<&str>, tail: &[u8]) -> String {
+        if let Some(shown) = &self.excerpt {
+            return shown.clone();
+        }
+        if let Some(text) = whole {
+            return excerpt(text, place_of(text, &self.pointer));
+        }
+        let tail = String::from_utf8_lossy(tail);
+        excerpt(&tail, tail.len())
+    }
+
     /// The failure with what stands in the document where it says.
     pub(super) fn in_document(self, text: &str) -> Self {
         let at = place_of(text, &self.pointer);

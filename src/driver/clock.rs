@@ -51,6 +51,14 @@ pub(super) fn unix_ms() -> u64 {
         .unwrap_or(0)
 }
 
+/// Waits until that moment; for ever, where there is none.
+pub(super) async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::bring_up::{Resumption, Start};
-use super::clock::RunClock;
+use super::clock::{RunClock, sleep_until};
 use super::observer::Observer;
 use super::perform::{self, Done, Tools};
 use super::queues::Queues;
@@ -340,9 +340,9 @@ impl<'s> Host<'s> {
                         }
                         None => control_open = false,
                     },
-                    () = sleep_until_then(self.leaves_at) => return Ok(()),
+                    () = sleep_until(self.leaves_at) => return Ok(()),
                     // Before the pieces: a response that arrives faster than it is taken lets the time pass all the same.
-                    () = sleep_until(&self.tools.clock, self.due_ms) => break Input::Timer.into(),
+                    () = sleep_until(self.due_ms.map(|at_ms| self.tools.clock.instant_of(at_ms))) => break Input::Timer.into(),
                     Some(piece) = self.pieces.recv() => break piece.into(),
                     Some(done) = self.tasks.next() => break done,
                 }
@@ -467,19 +467,5 @@ const fn ended(input: &Input) -> Option<InferenceSeq> {
         | Input::Fault { inference, .. }
         | Input::Lost(LostEffect::Inference(inference)) => Some(*inference),
         _ => None,
-    }
-}
-
-async fn sleep_until_then(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => tokio::time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn sleep_until(clock: &RunClock, deadline: Option<u64>) {
-    match deadline {
-        Some(at_ms) => tokio::time::sleep_until(clock.instant_of(at_ms)).await,
-        None => std::future::pending().await,
     }
 }

@@ -55,7 +55,7 @@ pub struct Action {
     pub counters: Counters,
     /// Targets that are not asked any more, on the entry that finds it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dropped: Vec<DroppedTarget>,
+    pub dropped_targets: Vec<DroppedTarget>,
     /// What was set going, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectRecord>,

@@ -54,7 +54,7 @@ impl Outbox {
             context: self.context.take(),
             conversation_digest: machine.conversation.digest(),
             counters: machine.counters,
-            dropped: std::mem::take(&mut self.dropped),
+            dropped_targets: std::mem::take(&mut self.dropped),
             effects: std::mem::take(&mut self.records),
             from,
             kind,

@@ -156,7 +156,7 @@ pub(crate) fn action(seq: u64, kind: EntryKind, from: State, to: State) -> Actio
         context: None,
         conversation_digest: Digest::ZERO.rolled("sample", &seq.to_le_bytes()),
         counters: Counters::default(),
-        dropped: Vec::new(),
+        dropped_targets: Vec::new(),
         effects: Vec::new(),
         from,
         kind,

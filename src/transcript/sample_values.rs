@@ -215,7 +215,7 @@ pub(crate) fn full_action() -> Action {
             remaining: 6,
             schema: 7,
         }),
-        dropped: vec![
+        dropped_targets: vec![
             DroppedTarget {
                 limit: Some(1),
                 projected: Some(2),

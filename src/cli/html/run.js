@@ -56,6 +56,7 @@ const readRun = (() => {
       case "effect_lost": return { text: `the ${value.kind} was lost with its process`, chip: "lost", tone: "warn" };
       case "resumed": return { text: "another process goes on with the run", chip: "resumed", tone: "warn" };
       case "stop_requested": return { text: "somebody asked the run to stop", chip: "stop", tone: "warn" };
+      case "suspended": return { text: "the process left the run, to be resumed", chip: "suspended", tone: "warn" };
       case "timer_fired": return { text: "a moment that was waited for came" };
       default: return { text: words(event.kind) };
     }

@@ -7,14 +7,14 @@ const transcript = (() => {
   const ROWS = new Map(`
     header: contract format run_id; entry: action event hash seq; blob_line: blob bytes; checkpoint: checkpoint;
     tombstone: tombstone;
-    action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters effects? from kind length?
+    action: adapter_version attempt blocked? checks? closing? context? conversation_digest counters dropped_targets? effects? from kind length?
       model_fingerprint model_profile_id note? outcome? policy? predicate? report? seq state_digest step_id target to;
     counters: calls cost_micro_usd executed executed_ok format_retries inferences resumes tokens_cache_read tokens_in
       tokens_out turns;
     checks: detail name ok; context: blocked? ctx expected limit pending projected remaining schema;
     policy: decision matched; decision: grounds policy rules_hash rules_version; predicate: item name;
     outcome: class code;
-    probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested timed_out cancelled
+    probe cancel finish inference call text interrupted effect_lost timer_fired stop_requested suspended timed_out cancelled
       tool_changed:;
     infer: attempt inference notices target tools; summarise: call inference target; execute: arguments_hash call id name;
     await_approval approval_given approval_denied: arguments_hash call; wait: until_ms;
@@ -25,13 +25,13 @@ const transcript = (() => {
     tool_calls: arguments fault? id name raw_payload? source_model;
     reasoning_trace: adapter_version model parts; trace_call: signature?; trace_text: bytes signature?; block:;
     inference_returned: gate_breached gated? inference redacted? request_hash result usage;
-    result: adapter_version canonical_message? failure_code? pointer? raw_hash repair? status stop usage? withheld?;
+    result: adapter_version canonical_message? excerpt? failure_code? pointer? raw_hash repair? status stop usage? withheld?;
     repair: original repaired steps; usage: cache_read cache_write? cost_fault? cost_micro_usd? estimated input output;
     withheld: blank bytes hash report_bytes?; inference_failed: fault gated? inference redacted? request_hash? usage?;
-    fault: class message raw_hash? retry_after_ms? status?; tool_returned: call outcome;
+    fault: class message raw_hash? retry_after_ms? status? unknown_model?; tool_returned: call outcome;
     returned: bytes_in bytes_out content duration_ms error? full? started_at_ms status tokens tool tool_call_id;
     error: code message; resource: blob bytes mime_type; malformed: detail raw_hash; connection_lost: detail;
-    blocked: dropped? limit projected reason remaining target; dropped: original replacement;
+    blocked: dropped? limit projected reason remaining target; dropped: original replacement; dropped_targets: limit? projected? reason target;
     report: bytes format hash source warnings?; observed: duration_ms status;
     resumed: addresses? contract_hash tools_changed; addresses: address provider`
     .split(";").flatMap((row) => {
