@@ -167,7 +167,8 @@ fn the_hosts_own_keys_are_taken_out_in_every_form() {
             let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).unwrap();
             (0..64).step_by(2).map(digit).collect()
         };
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+        let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+        let hex = hex.concat();
         forms.extend([hex.to_lowercase(), hex, STANDARD.encode(&bytes)]);
         forms.extend([URL_SAFE.encode(&bytes), STANDARD.encode(&text), text]);
     }

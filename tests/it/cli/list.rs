@@ -16,7 +16,9 @@ fn desk() -> Desk {
             "--task",
             task,
         ];
-        sets.iter().for_each(|set| args.extend(["--set", set]));
+        for set in sets {
+            args.extend(["--set", set]);
+        }
         desk.ends(&args, code);
     };
     run("r1", "How late is it?", &[], 0);
