@@ -110,9 +110,9 @@ pub use telemetry::{
     FinalReport, LlmLine, ReportStatus, ResultCounters, ResultMessage, ToolLine,
 };
 pub use transcript::{
-    BlockError, FirstBad, Flaw, FlawKind, KeyError, KeyRing, LineError, LineReader, LineVerifier,
-    Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey, Trust, VerifyCheck,
-    VerifyOptions, VerifyReport, WithheldBlobs, blob_line, checkpoint_line, entry_line,
-    header_line, verify_lines,
+    BlockError, EarlierCheckpoints, FirstBad, Flaw, FlawKind, KeyError, KeyRing, LineError,
+    LineReader, LineVerifier, Note, NoteError, Pin, PublicKey, Record, SealedEntry, SecretKey,
+    Trust, VerifyCheck, VerifyOptions, VerifyReport, WithheldBlobs, blob_line, checkpoint_line,
+    entry_line, header_line, verify_lines,
 };
 pub use view::{Entry, RunView};

@@ -73,6 +73,7 @@ class Transcript:
     def __init__(self, open_run, keys):
         self.line, self.rank, self.vouched, self.head, self.length, self.stones = 0, 0, 0, None, 0, (0, "")
         self.last = {"kind": "", "to": "PRECHECK", "step_id": 0}
+        self.earlier = 0, keyed("checkpoints")  # how many checkpoints came so far, and the hash of their texts
         self.open_run, self.keys, self.named, self.blobs, self.heads, self.signed, self.unknown = open_run, keys, {}, [""], [], [0, 0], 0
 
     def take(self, raw):
@@ -166,8 +167,11 @@ class Transcript:
         size = int(text.split("\n")[1])
         hold(self.signed[0] < size <= self.length, f"states {size} entries: not more than the last, or the end of the file was cut off")
         head, outcome = base64.b64encode(self.heads[size - 1][0]).decode(), self.heads[size - 1][1]
-        hold(text == f"monolith/run/{self.run_id}\n{size}\n{head}\ncontract {self.contract.hex()}\noutcome {outcome}", "not what the chain gives")
-        self.signed = [size, size if known else self.signed[1]]
+        count, digest = self.earlier
+        end = "" if outcome == "open" else f"\ncheckpoints {count} {digest.hex()}"
+        hold(text == f"monolith/run/{self.run_id}\n{size}\n{head}\ncontract {self.contract.hex()}\noutcome {outcome}{end}",
+             f"not what the chain gives, or not what the {count} checkpoints before it give: one was left out, added or changed")
+        self.signed, self.earlier = [size, size if known else self.signed[1]], (count + 1, keyed("checkpoints", digest, text.encode() + b"\n"))
 
     def end_entries(self):
         if self.last["kind"] != "seal" and not (self.open_run and self.head and self.last["to"] != "TERMINATE"):

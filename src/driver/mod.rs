@@ -45,6 +45,8 @@ mod tests_protocols;
 #[cfg(test)]
 mod tests_resume;
 #[cfg(test)]
+mod tests_signed;
+#[cfg(test)]
 mod tests_summary;
 #[cfg(test)]
 mod tests_time;

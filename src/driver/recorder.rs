@@ -1,6 +1,8 @@
 use super::DriverError;
+use crate::kernel::State;
 use crate::session::Append;
 use crate::store::{NewBlob, NewCheckpoint, NewRun, RunHandle, Store};
+use crate::transcript::EarlierCheckpoints;
 
 /// Makes entries durable, with the blobs that they name, and signs the checkpoints.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl<'s> Recorder<'s> {
     /// Appends one step's entries as one batch, and takes the blobs. When this returns, they are durable.
     pub(super) async fn append(&mut self, append: &mut Append) -> Result<(), DriverError> {
         let entries = append.entries.clone();
-        let checkpoint = self.checkpoint(append);
+        let checkpoint = self.checkpoint(append).await?;
         let named = std::mem::take(&mut append.blobs);
         match &mut self.destination {
             Destination::New(new) => {
@@ -66,13 +68,24 @@ impl<'s> Recorder<'s> {
     }
 
     /// The signed checkpoint, where one is due and there is a key.
-    fn checkpoint(&self, append: &Append) -> Option<NewCheckpoint> {
-        let signer = self.store.signer()?;
-        let text = append.checkpoint.clone()?;
-        let last = append.entries.last()?;
-        Some(NewCheckpoint {
+    async fn checkpoint(&self, append: &Append) -> Result<Option<NewCheckpoint>, DriverError> {
+        let (Some(signer), Some(due), Some(last)) = (
+            self.store.signer(),
+            append.checkpoint.as_ref(),
+            append.entries.last(),
+        ) else {
+            return Ok(None);
+        };
+        // Which ones were signed, by what process and with which key, the store alone knows.
+        let earlier = match &self.destination {
+            Destination::Stored(handle) if last.state == State::Terminate => {
+                self.store.earlier_checkpoints(handle).await?
+            }
+            Destination::Stored(_) | Destination::New(_) => EarlierCheckpoints::default(),
+        };
+        Ok(Some(NewCheckpoint {
             entries: last.seq.saturating_add(1),
-            note: signer.sign(text).to_string(),
-        })
+            note: signer.sign(earlier.complete(due)).to_string(),
+        }))
     }
 }

@@ -22,7 +22,7 @@ use crate::transcript::SealedEntry;
 
 const UNKNOWN: &str = "(tool failed: interrupted, effect unknown)";
 
-struct Silent;
+pub(super) struct Silent;
 
 impl Observer for Silent {
     fn entry(&mut self, _: &EntryDraft, _: &SealedEntry, _: &Run) {}

@@ -103,5 +103,5 @@ fn checkpoint(
         return None;
     }
     let outcome = seal.and_then(|action| action.outcome);
-    Some(Checkpoint::of(&progress.chain, &progress.run_id, outcome).text())
+    Some(Checkpoint::of(&progress.chain, &progress.run_id, outcome).due())
 }

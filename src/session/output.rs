@@ -72,7 +72,8 @@ pub struct Append {
     /// Blobs that the entries name: responses as received, text that is held back. The blobs of tool results are the host's.
     #[serde(with = "base64::list")]
     pub blobs: Vec<Vec<u8>>,
-    /// The text of a checkpoint at the last entry, to be signed; where one is due.
+    /// The text of a checkpoint at the last entry, to be signed, where one is due. At the seal it lacks its last line, which
+    /// [`EarlierCheckpoints::complete`](crate::EarlierCheckpoints::complete) adds: only the host knows what it has signed and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
     /// The entries as the machine decided them, for hosts in this process.

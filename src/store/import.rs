@@ -7,8 +7,9 @@ use rusqlite::TransactionBehavior;
 use super::connection::BUSY;
 use super::import_error::ImportError;
 use super::intake::Intake;
-use super::merge::{Change, Ended, Merge, vouched};
+use super::merge::{Change, Ended, Merge};
 use super::open_writer::open_writer;
+use super::vouched::vouched;
 use super::{Durability, StoreError};
 use crate::kernel::{EventKind, Outcome};
 use crate::message::{Digest, RunId};
@@ -82,6 +83,9 @@ pub(crate) fn import(
         return Err(not_verified(file, report));
     };
     let entries = report.entries;
+    merge
+        .settle_checkpoints(&tx, &trust.keys, entries, sum.outcome.is_some())
+        .map_err(sql)?;
     if merge.is_extended(entries) {
         let ended = Ended {
             // What a run says of its own beginning must not put it before runs that are yet to come.

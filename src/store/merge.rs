@@ -6,12 +6,10 @@ use super::blob::insert_blob;
 use super::column::Columns;
 use super::import_error::ImportError;
 use super::run::{IMPORTED, stored};
-use super::{StoreError, run_log};
+use super::vouched::is_vouched;
+use super::{StoreError, given_checkpoints, run_log};
 use crate::message::{Digest, RunId};
-use crate::transcript::{
-    CheckpointRecord, EntryRecord, LogLeaf, Note, PublicKey, Record, Signed, Tombstone,
-    TombstoneRecord,
-};
+use crate::transcript::{EntryRecord, LogLeaf, PublicKey, Record, Tombstone, TombstoneRecord};
 
 /// The lines of a verified file on their way into a run of the store, inside one open transaction.
 ///
@@ -52,16 +50,6 @@ pub(super) struct Ended {
     pub(super) entries: u64,
     pub(super) head: Digest,
     pub(super) leaf: Option<LogLeaf>,
-}
-
-/// Whether one of these keys has signed the note.
-pub(super) fn vouched(keys: &[PublicKey], note: &Note) -> bool {
-    keys.iter()
-        .any(|key| matches!(note.signed_by(key), Signed::Valid))
-}
-
-fn is_vouched(keys: &[PublicKey], note: &str) -> bool {
-    note.parse().is_ok_and(|note| vouched(keys, &note))
 }
 
 impl Merge {
@@ -144,7 +132,7 @@ impl Merge {
                 .map_err(sql)?),
             Record::Tombstone(stone) => Ok(self.add_tombstone(conn, keys, stone).map_err(sql)?),
             Record::Checkpoint(checkpoint) => {
-                Ok(self.add_checkpoint(conn, keys, checkpoint).map_err(sql)?)
+                Ok(given_checkpoints::hold(conn, checkpoint).map_err(sql)?)
             }
         }
     }
@@ -163,6 +151,19 @@ impl Merge {
             },
             Some(_) => Change::Nothing,
         }
+    }
+
+    /// Takes the checkpoints of a file of so many entries, once the last of them has been seen.
+    pub(super) fn settle_checkpoints(
+        &self,
+        conn: &Connection,
+        keys: &[PublicKey],
+        entries: u64,
+        sealed: bool,
+    ) -> rusqlite::Result<()> {
+        let length = self.before.map_or(entries, |before| before.max(entries));
+        let seal = (sealed || self.sealed).then_some(length);
+        given_checkpoints::settle(conn, keys, self.key, seal)
     }
 
     /// Writes what is known once the whole file has been read.
@@ -295,28 +296,6 @@ impl Merge {
             "INSERT OR REPLACE INTO tombstones(run, hash, note) VALUES(?1, ?2, ?3)",
         )?
         .execute(params![self.key, hash, record.note])?;
-        Ok(())
-    }
-
-    /// Keeps a checkpoint, in the place of one that nobody vouches for where somebody does for this one.
-    fn add_checkpoint(
-        &self,
-        conn: &Connection,
-        keys: &[PublicKey],
-        record: &CheckpointRecord,
-    ) -> rusqlite::Result<()> {
-        let entries = record.stated_entries().map(stored);
-        let here: Option<String> = conn
-            .prepare_cached("SELECT note FROM checkpoints WHERE run = ?1 AND entries = ?2")?
-            .query_row(params![self.key, entries], |row| row.get(0))
-            .optional()?;
-        if here.is_some_and(|here| is_vouched(keys, &here) || !is_vouched(keys, &record.note)) {
-            return Ok(());
-        }
-        conn.prepare_cached(
-            "INSERT OR REPLACE INTO checkpoints(run, entries, note) VALUES(?1, ?2, ?3)",
-        )?
-        .execute(params![self.key, entries, record.note])?;
         Ok(())
     }
 

@@ -17,6 +17,7 @@ mod blob;
 mod column;
 mod connection;
 mod delete;
+mod earlier;
 mod elsewhere;
 mod erase;
 mod error;
@@ -24,6 +25,7 @@ mod export;
 #[cfg(test)]
 mod format_0;
 mod formats;
+mod given_checkpoints;
 mod group_commit;
 mod import;
 mod import_error;
@@ -48,6 +50,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod verify;
+mod vouched;
 #[cfg(test)]
 mod wait;
 mod writer;

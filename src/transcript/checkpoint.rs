@@ -3,15 +3,20 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::{Chain, Note, SecretKey};
 use crate::kernel::Outcome;
-use crate::message::{Digest, RunId};
+use crate::message::{Digest, RunId, framed};
 
 /// What the first line of every checkpoint begins with.
 const ORIGIN: &str = "monolith/run/";
 
+/// What the last line of the seal's checkpoint begins with.
+const EARLIER: &str = "checkpoints ";
+
+pub(super) const EARLIER_CONTEXT: &str = "monolith transcript v1 checkpoints";
+
 /// What a checkpoint states: how far a run had come, and the head of its chain there.
 ///
 /// Its text is that of a checkpoint of a log (<https://c2sp.org/tlog-checkpoint>): origin, size, hash in base64, then two lines of
-/// our own.
+/// our own, and at the seal a third one for the checkpoints that came before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The run.
@@ -24,6 +29,67 @@ pub struct Checkpoint {
     pub contract_hash: Digest,
     /// The outcome, where the last of them is the seal.
     pub outcome: Option<Outcome>,
+    /// The signed checkpoints before this one; stated at the seal alone.
+    pub earlier: EarlierCheckpoints,
+}
+
+/// The signed checkpoints that are kept of a run before its seal: how many there are, and the hash of their texts in order.
+///
+/// The seal's checkpoint states both, so that none of them can be left out of a run that is signed at its seal. Which ones were signed
+/// and kept is known to the host alone, so the host completes what `Append`'s `checkpoint` gives:
+///
+/// ```
+/// use monolith::{EarlierCheckpoints, SecretKey};
+///
+/// let key = SecretKey::from_seed("ours", &[1; 32])?;
+/// let due = ["monolith/run/r\n4\n…\noutcome open\n", "monolith/run/r\n7\n…\noutcome COMPLETED done\n"];
+/// let mut earlier = EarlierCheckpoints::default();
+/// for due in due {
+///     let note = key.sign_text(&earlier.complete(due))?;
+///     earlier.add(note.text());
+/// }
+/// assert!(earlier.complete(due[1]).contains("\ncheckpoints 2 "));
+/// assert_eq!(earlier.complete(due[0]), due[0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlierCheckpoints {
+    count: u64,
+    hash: Digest,
+}
+
+impl Default for EarlierCheckpoints {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            hash: framed(EARLIER_CONTEXT, &[]),
+        }
+    }
+}
+
+impl EarlierCheckpoints {
+    /// Takes the signed text of the next one.
+    pub fn add(&mut self, text: &str) {
+        self.count = self.count.saturating_add(1);
+        self.hash = framed(EARLIER_CONTEXT, &[self.hash.as_bytes(), text.as_bytes()]);
+    }
+
+    /// The text to sign of a checkpoint that is due: at the seal with its last line, before it as it stands.
+    #[must_use]
+    pub fn complete(&self, due: &str) -> String {
+        if due.ends_with("\noutcome open\n") {
+            return due.to_owned();
+        }
+        format!("{due}{EARLIER}{} {}\n", self.count, self.hash)
+    }
+}
+
+/// How many earlier checkpoints the last line of a seal's checkpoint counts; none where the line is another.
+pub(super) fn counted_earlier(line: &str) -> Option<u64> {
+    let (count, hash) = line.strip_prefix(EARLIER)?.split_once(' ')?;
+    let number: u64 = count.parse().ok()?;
+    hash.parse::<Digest>().ok()?;
+    (number.to_string() == count).then_some(number)
 }
 
 /// The first three lines of a checkpoint: enough to hold it against a chain.
@@ -35,7 +101,7 @@ pub(super) struct CheckpointHead {
 }
 
 impl Checkpoint {
-    /// The checkpoint of a chain at its head.
+    /// The checkpoint of a chain at its head, the first that is signed of the run.
     #[must_use]
     pub fn of(chain: &Chain, run_id: &RunId, outcome: Option<Outcome>) -> Self {
         Self {
@@ -44,12 +110,19 @@ impl Checkpoint {
             head: chain.head(),
             contract_hash: chain.contract_hash(),
             outcome,
+            earlier: EarlierCheckpoints::default(),
         }
     }
 
     /// The text that is signed.
     #[must_use]
     pub fn text(&self) -> String {
+        self.earlier.complete(&self.due())
+    }
+
+    /// What the chain alone gives of the text: all but the line for the earlier ones, which only who signs can write.
+    #[must_use]
+    pub fn due(&self) -> String {
         let outcome = self.outcome.map_or_else(
             || "open".to_owned(),
             |outcome| format!("{} {}", outcome.class, outcome.code),

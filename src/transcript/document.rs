@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::chain::ENTRY_CONTEXT;
+use super::checkpoint::EARLIER_CONTEXT;
 use super::sample::SampleRun;
 use super::{
     Chain, Checkpoint, LineVerifier, SecretKey, Tombstone, Trust, VerifyOptions, checkpoint_line,
@@ -66,7 +67,12 @@ fn the_document_says_how_the_chain_is_computed() {
         let rule = formulas.lines().find(|line| line.starts_with(hash));
         assert!(rule.is_some_and(|rule| rule.contains(" = ")), "{hash}");
     }
-    for context in [GENESIS_CONTEXT, ENTRY_CONTEXT] {
+    let checkpoints = block("text checkpoints");
+    for (context, formulas) in [
+        (GENESIS_CONTEXT, formulas),
+        (ENTRY_CONTEXT, formulas),
+        (EARLIER_CONTEXT, checkpoints),
+    ] {
         assert!(
             formulas.contains(&format!("K(\"{context}\", ")),
             "{context}"

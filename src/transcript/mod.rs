@@ -47,7 +47,7 @@ mod verify;
 pub(crate) use blobs::{Presence, blob_references, is_redacted};
 pub use blocks::BlockError;
 pub use chain::{Chain, Link};
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, EarlierCheckpoints};
 pub(crate) use deletion::Deletion;
 pub use entry::SealedEntry;
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};

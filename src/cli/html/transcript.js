@@ -220,6 +220,7 @@ const transcript = (() => {
       this.blobs = [];
       this.stones = [];
       this.notes = [];
+      this.earlier = derive("checkpoints");
       this.signedTo = 0;
     }
 
@@ -353,9 +354,14 @@ const transcript = (() => {
       hold(Number.isSafeInteger(size) && size > this.signedTo, "checkpoint: not behind the one before");
       hold(size <= this.heads.length, `checkpoint: states ${size} entries, the file has ${this.heads.length}`, "truncated");
       const [head, outcome] = this.heads[size - 1];
-      const text = `monolith/run/${this.runId}\n${size}\n${toBase64(head)}\ncontract ${this.contractHash}\noutcome ${outcome}\n`;
+      const start = `monolith/run/${this.runId}\n${size}\n${toBase64(head)}\ncontract ${this.contractHash}\noutcome ${outcome}\n`;
+      const end = outcome === "open" ? "" : `checkpoints ${this.notes.length} ${hex(this.earlier)}\n`;
       const stated = readNote(note, "checkpoint");
-      hold(stated.text === text, "checkpoint: not what the chain gives");
+      const counted = end && stated.text.startsWith(start) && /^checkpoints ([1-9]\d*) [0-9a-f]{64}\n/.exec(stated.text.slice(start.length));
+      const short = counted && Number(counted[1]) > this.notes.length;
+      hold(!short, () => `checkpoint: that of the seal counts ${counted[1]} earlier ones, the file has ${this.notes.length}`, "truncated");
+      hold(stated.text === start + end, "checkpoint: not what the chain and the earlier ones give");
+      this.earlier = derive("checkpoints", this.earlier, stated.bytes);
       this.signedTo = size;
       this.notes.push({ size, line: this.line, note: stated });
     }

@@ -6,6 +6,7 @@ mod erase;
 mod evidence;
 mod fixture;
 mod import;
+mod import_notes;
 mod migrate;
 #[cfg(unix)]
 mod migrate_killed;

@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::Verifier;
@@ -5,11 +6,11 @@ use super::books::Header;
 use super::finding::{Finding, Verdict};
 use super::judge::no_header;
 use crate::message::Digest;
-use crate::transcript::checkpoint::CheckpointHead;
+use crate::transcript::checkpoint::{CheckpointHead, counted_earlier};
 use crate::transcript::note::Signed;
 use crate::transcript::{
-    Checkpoint, CheckpointRecord, Flaw, FlawKind, LogLeaf, Note, Pin, Place, PublicKey, TreeHash,
-    TreeHead, merkle,
+    Checkpoint, CheckpointRecord, EarlierCheckpoints, Flaw, FlawKind, LogLeaf, Note, Pin, Place,
+    PublicKey, TreeHash, TreeHead, merkle,
 };
 
 /// What signatures, pins and the log have said so far.
@@ -18,6 +19,8 @@ pub(super) struct SignedBook {
     /// The head after each number of entries, `H_0` first.
     pub(super) heads: Vec<Digest>,
     pub(super) checkpoints: u64,
+    /// What the checkpoints so far amount to, as that of the seal states it.
+    pub(super) earlier: EarlierCheckpoints,
     pub(super) last: Option<u64>,
     /// How far known keys have signed, and which did so last.
     pub(super) signed_to: Option<(u64, Vec<String>)>,
@@ -83,8 +86,10 @@ impl Verifier {
         }
         let expected = self.expected(header, stated.entries).text();
         if let Some((right, wrong)) = first_difference(&expected, note.text()) {
-            return refuse(Flaw::tampered("checkpoint", right, wrong));
+            let flaw = other_number(right, wrong);
+            return refuse(flaw.unwrap_or_else(|| Flaw::tampered("checkpoint", right, wrong)));
         }
+        self.signed.earlier.add(note.text());
         self.signed.checkpoints = self.signed.checkpoints.saturating_add(1);
         self.signed.last = Some(stated.entries);
         self.judge_signatures(&note, stated.entries)?;
@@ -113,6 +118,7 @@ impl Verifier {
             head: head.unwrap_or(Digest::ZERO),
             contract_hash: header.contract_hash,
             outcome: self.entries.outcome.filter(|_| at_seal),
+            earlier: self.signed.earlier,
         }
     }
 
@@ -345,6 +351,22 @@ pub(crate) fn judge_tree(
     Err(Flaw::tampered("pin", expected, "another root"))
 }
 
+/// What to say where the seal's checkpoint counts others than those that stand before it.
+fn other_number(right: &str, wrong: &str) -> Option<Flaw> {
+    let (here, counted) = (counted_earlier(right)?, counted_earlier(wrong)?);
+    let kind = match counted.cmp(&here) {
+        Ordering::Greater => FlawKind::Truncated,
+        Ordering::Less => FlawKind::Tampered,
+        Ordering::Equal => return None,
+    };
+    Some(Flaw::new(
+        kind,
+        "checkpoint",
+        format_args!("{counted} earlier checkpoints, as that of the seal counts"),
+        format_args!("{here} earlier checkpoints"),
+    ))
+}
+
 /// The first line in which the texts differ, of both.
 fn first_difference<'a>(right: &'a str, wrong: &'a str) -> Option<(&'a str, &'a str)> {
     if right == wrong {
@@ -354,7 +376,10 @@ fn first_difference<'a>(right: &'a str, wrong: &'a str) -> Option<(&'a str, &'a 
     for line in right.split('\n') {
         match wrongs.next() {
             Some(other) if other == line => {}
-            other => return Some((line, other.unwrap_or("nothing"))),
+            other => {
+                let other = other.filter(|other| !other.is_empty());
+                return Some((line, other.unwrap_or("nothing")));
+            }
         }
     }
     Some(("nothing more", wrongs.next().unwrap_or("nothing")))

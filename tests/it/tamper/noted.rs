@@ -249,3 +249,25 @@ fn a_file_without_a_seal_is_said_to_have_none_wherever_it_is_exported() {
         assert!(!said("r-2.jsonl"), "{format}");
     }
 }
+
+#[test]
+fn an_earlier_checkpoint_cannot_be_left_out_of_a_signed_run() {
+    let scene = Scene::new();
+    let set = ["--run-id", "often", "--set", "checkpoint_every=2"];
+    scene.ok(&[&["run", "--contract", "c.yaml"][..], &set].concat());
+    scene.holds(&["verify", "often", "--key", "auditor.keys"], "L1");
+    let file = scene.ok(&["export", "often"]);
+    let first = file
+        .lines()
+        .position(|line| line.starts_with("{\"checkpoint\""));
+    let mut left: Vec<&str> = file.lines().collect();
+    left.remove(first.unwrap());
+    scene.write("left.jsonl", &(left.join("\n") + "\n"));
+    let end = format!("file {}", left.len());
+    scene.finds_at(&["verify", "left.jsonl"], "truncated", &end);
+    scene.sql(
+        "DELETE FROM checkpoints WHERE run = (SELECT id FROM runs WHERE run_id = 'often') \
+         AND entries = (SELECT min(entries) FROM checkpoints WHERE run = (SELECT id FROM runs WHERE run_id = 'often'))",
+    );
+    scene.finds_at(&["verify", "often"], "truncated", "checkpoints");
+}

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::damage::lines;
 use super::node::{HAS_NODE, SOURCES, node};
-use super::signed::{checkpoint, entries};
+use super::signed::{checkpoint, entries, seal_after};
 use super::{golden, signed};
 
 /// Prints the level of each case, or the kind of its first flaw.
@@ -112,7 +112,8 @@ fn cases() -> Vec<Evidence> {
         [whole.clone(), notes].concat()
     };
     // The keys changed while the run went on.
-    let rotated = with(&[&early.sign(&old), &seal.sign(&new)]);
+    let behind = seal_after(&whole, &[&early]);
+    let rotated = with(&[&early.sign(&old), &behind.sign(&new)]);
     let rotation = old.rotated_to(&new).to_string();
     let erased = |key: &SecretKey| {
         let erased = signed::erased(&whole).swap_remove(0).bytes;
@@ -151,6 +152,10 @@ fn cases() -> Vec<Evidence> {
     put("nothing given", &rotated, "", "", "", "L0 0 2");
     put("the old key alone", &rotated, &one, "", "", "unsigned");
     put("the new key", &rotated, &two, "", "", "L1 0 1");
+    let short = with(&[&behind.sign(&new)]);
+    put("one left out", &short, &two, "", "", "truncated");
+    let more = with(&[&early.sign(&old), &seal.sign(&new)]);
+    put("one added", &more, &two, "", "", "tampered");
     let signed = seal.sign(&new).to_string();
     let line = signed.lines().last().unwrap().replace("— k ", "— x ");
     let alike: Note = format!("{signed}{line}\n").parse().unwrap();

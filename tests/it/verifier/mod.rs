@@ -4,6 +4,7 @@
 //! Without python3, pip or a package registry the cases are skipped, and counted; where `CI` is set, python3 has to be there.
 
 mod damage;
+mod earlier;
 mod forge;
 mod judged;
 mod node;

@@ -249,7 +249,7 @@ fn notes_with_random_changes_are_judged_alike() {
         .collect();
     let whole = cases.iter().filter(|case| case.holds).count();
     assert!(
-        (5..=500).contains(&whole),
+        (2..=500).contains(&whole),
         "{whole} of {} hold",
         cases.len()
     );

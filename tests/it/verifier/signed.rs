@@ -1,5 +1,5 @@
 use monolith::door::{Checkpoint, Tombstone, tombstone_line};
-use monolith::{Digest, LineReader, Record, RunId, SecretKey, checkpoint_line};
+use monolith::{Digest, EarlierCheckpoints, LineReader, Record, RunId, SecretKey, checkpoint_line};
 
 use super::damage::{Case, lines};
 
@@ -8,7 +8,7 @@ pub(super) fn key() -> SecretKey {
     SecretKey::from_seed("example", &[1; 32]).unwrap()
 }
 
-fn stranger() -> SecretKey {
+pub(super) fn stranger() -> SecretKey {
     SecretKey::from_seed("example", &[2; 32]).unwrap()
 }
 
@@ -39,7 +39,17 @@ pub(super) fn checkpoint(bytes: &[u8], entries: u64) -> Checkpoint {
         head: head.unwrap(),
         contract_hash: contract_hash.unwrap(),
         outcome,
+        earlier: EarlierCheckpoints::default(),
     }
+}
+
+/// The checkpoint of the whole file, behind those.
+pub(super) fn seal_after(bytes: &[u8], earlier: &[&Checkpoint]) -> Checkpoint {
+    let mut seal = checkpoint(bytes, entries(bytes) as u64);
+    for checkpoint in earlier {
+        seal.earlier.add(&checkpoint.text());
+    }
+    seal
 }
 
 pub(super) fn entries(bytes: &[u8]) -> usize {
@@ -49,20 +59,22 @@ pub(super) fn entries(bytes: &[u8]) -> usize {
         .count()
 }
 
-fn line(checkpoint: &Checkpoint, key: &SecretKey) -> Vec<u8> {
+pub(super) fn line(checkpoint: &Checkpoint, key: &SecretKey) -> Vec<u8> {
     checkpoint_line(&checkpoint.sign(key).to_string()).into_bytes()
 }
 
 /// Files with checkpoints that the key has signed, whole and damaged.
 pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
     let last = entries(bytes);
-    let early = line(&checkpoint(bytes, 3), &key());
+    let third = checkpoint(bytes, 3);
+    let early = line(&third, &key());
+    let behind = line(&seal_after(bytes, &[&third]), &key());
     let seal = line(&checkpoint(bytes, last as u64), &key());
     let at = lines(bytes).len() as u64 + 1;
     let with = |more: &[&[u8]]| [bytes, &more.concat()].concat();
     let mut cases = vec![
         Case::whole("signed at its seal", with(&[&seal])),
-        Case::whole("signed twice", with(&[&early, &seal])),
+        Case::whole("signed twice", with(&[&early, &behind])),
     ];
     cases.push(Case::damaged(
         "signed early only".to_owned(),
@@ -78,6 +90,11 @@ pub(super) fn cases(bytes: &[u8]) -> Vec<Case> {
         cases.push(Case::damaged(format!("signed: {what}"), bytes, line));
     };
     put("in another order", with(&[&seal, &early]), at + 1);
+    put(
+        "in another order, and counted",
+        with(&[&behind, &early]),
+        at,
+    );
     put("one checkpoint twice", with(&[&seal, &seal]), at + 1);
     put(
         "a blob behind it",
