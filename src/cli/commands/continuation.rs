@@ -1,7 +1,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::offer::offer_models;
-use super::replay;
+use super::replay_fork::fork_point;
 use super::run::{Broken, Ended, drive_to_the_end, tell};
 use super::run_input::{argument, piped_task, task_of};
 use crate::cli::args::{ContinueArgs, LeavingArgs};
@@ -12,7 +12,7 @@ use crate::cli::home::Home;
 use crate::cli::recorded::Source;
 use crate::driver::{self, Continuation};
 use crate::message::RunId;
-use crate::replay::{Fork, ForkFault, ReplayReport};
+use crate::replay::Fork;
 use crate::store::Durability;
 
 /// A run that is to go on from the end of another one.
@@ -64,25 +64,7 @@ fn continued(home: &Home, args: ContinueArgs) -> Result<Ended, Broken> {
 
 /// Begins the run that goes on from the other one, and brings it to its end.
 pub(super) fn drive_next(home: &Home, next: Next) -> Result<Ended, Broken> {
-    if let Some(flaw) = replay::evidence_flaw(home, &next.run)? {
-        let fault = ForkFault::DoesNotReplay {
-            report: Box::new(ReplayReport::default().with_flaw(&flaw)),
-            run: next.run,
-        };
-        return Err(CliError::Fork(fault).into());
-    }
-    let fork = home
-        .source(&next.run)?
-        .each_entry_with_blobs(Fork::at_end, |fork, entry, blobs| fork.take(entry, blobs))?;
-    let contract = fork.contract().clone();
-    let mut point = fork.finish().map_err(CliError::Fork)?;
-    if let (Some(_), Some(mut reader)) = (&point.parent, home.reader()?) {
-        driver::played_from_the_first(&mut reader, &contract, &mut point)?;
-    }
-    let first = match &point.parent {
-        Some(parent) => home.first_of(&parent.run_id)?,
-        None => Some(point.run_id.clone()),
-    };
+    let (contract, point, first) = fork_point(home, &next.run, Fork::at_end)?;
     let spec = next.file.read(home)?;
     offer_models(home, &spec)?;
     let mut request = next.file.request(home, spec, home.redaction_key()?);

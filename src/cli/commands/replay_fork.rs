@@ -6,8 +6,10 @@ use crate::cli::args::{LeavingArgs, ReplayArgs};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::home::Home;
+use crate::contract::ExecutionContract;
 use crate::driver;
-use crate::replay::{Fork, ForkFault, ReplayReport};
+use crate::message::RunId;
+use crate::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
 
 /// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
 pub(super) fn replay(home: &Home, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
@@ -15,18 +17,20 @@ pub(super) fn replay(home: &Home, args: ReplayArgs, at: u64) -> Result<Exit, Cli
     tell(home, json, forked(home, args, at))
 }
 
-fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
-    if let Some(flaw) = replay::evidence_flaw(home, &args.run)? {
-        let fault = ForkFault::DoesNotReplay {
+/// Where another run begins in a recorded one that verifies: with its contract, and the first run of its line where that is known.
+pub(super) fn fork_point(
+    home: &Home,
+    run: &str,
+    begin: impl FnOnce(ExecutionContract, RunId) -> Fork,
+) -> Result<(ExecutionContract, ForkPoint, Option<RunId>), CliError> {
+    if let Some(flaw) = replay::evidence_flaw(home, run)? {
+        return Err(CliError::Fork(ForkFault::DoesNotReplay {
             report: Box::new(ReplayReport::default().with_flaw(&flaw)),
-            run: args.run,
-        };
-        return Err(CliError::Fork(fault).into());
+            run: run.to_owned(),
+        }));
     }
-    let fork = home.source(&args.run)?.each_entry_with_blobs(
-        |contract, run_id| Fork::new(contract, run_id, at),
-        |fork, entry, blobs| fork.take(entry, blobs),
-    )?;
+    let source = home.source(run)?;
+    let fork = source.each_entry_with_blobs(begin, |fork, entry, blobs| fork.take(entry, blobs))?;
     let contract = fork.contract().clone();
     let mut point = fork.finish().map_err(CliError::Fork)?;
     if let (Some(_), Some(mut reader)) = (&point.parent, home.reader()?) {
@@ -36,6 +40,12 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
         Some(parent) => home.first_of(&parent.run_id)?,
         None => Some(point.run_id.clone()),
     };
+    Ok((contract, point, first))
+}
+
+fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
+    let begin = |contract, run_id| Fork::new(contract, run_id, at);
+    let (_, point, first) = fork_point(home, &args.run, begin)?;
     let file = replay::contract_file(home, &args, &home.source(&args.run)?, true)?;
     let mut request = file.request(home, file.read(home)?, home.redaction_key()?);
     request.run_id = args.run_id;

@@ -9,6 +9,7 @@ use super::guard::recorded;
 use super::prepared::{GRACE, Prepared, Start};
 use super::recorded::{Mismatch, check_contract};
 use super::request::RunRequest;
+use super::resume::fault_of;
 use super::run_id::random_run_id;
 use super::servers::{ServersToStart, Started};
 use super::workspace::Workspace;
@@ -223,10 +224,7 @@ fn changed(mismatch: Mismatch, run_id: &RunId) -> DriverError {
             provider,
             run_id,
         },
-        Mismatch::Server(fault) => DriverError::ServerDown { run_id, fault },
-        Mismatch::Tokenizer(reason) => DriverError::NoTokenizer { reason, run_id },
-        Mismatch::Workspace(path) => DriverError::OtherWorkspace { run_id, path },
-        Mismatch::Other(fault) => fault,
+        other => fault_of(other, &run_id),
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) async fn prepare_resume(
 }
 
 /// What keeps a run from being resumed.
-fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
+pub(super) fn fault_of(mismatch: Mismatch, run_id: &RunId) -> DriverError {
     let run_id = run_id.clone();
     match mismatch {
         Mismatch::Contract {
