@@ -9,7 +9,7 @@
 //! - `modules`: the table of modules, which arrows it allows, what pure modules and single modules may name.
 //! - `circles`: files of a module that import each other in a circle.
 //! - `habits`: shape of `mod.rs`, length of files, tests that do not run. What clippy finds is left to it (Cargo.toml, clippy.toml).
-//! - `text`: white space, links, paths and hosts of one machine.
+//! - `text`: white space, width, links, paths and hosts of one machine.
 
 mod circles;
 mod habits;
@@ -82,6 +82,11 @@ fn every_source_file_is_part_of_the_crate() {
 #[test]
 fn white_space_is_plain() {
     clean(text::white_space);
+}
+
+#[test]
+fn prose_of_documents_is_wrapped() {
+    clean(text::width);
 }
 
 #[test]

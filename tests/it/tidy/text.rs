@@ -51,6 +51,30 @@ pub fn white_space(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// How many characters a line of prose has at most.
+const WIDTH: usize = 100;
+
+/// Prose of README.md and docs/ is wrapped (`scripts/wrap-docs`); tables, code, and a line with a long piece of code are not.
+pub fn width(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let wrapped = |path: &str| {
+        has_extension(path, &["md"]) && (path.starts_with("docs/") || path == "README.md")
+    };
+    for (path, text) in tree.files().filter(|(path, _)| wrapped(path)) {
+        let mut fenced = false;
+        for (at, line) in text.lines().enumerate() {
+            let bare = line.trim_start();
+            fenced ^= bare.starts_with("```");
+            let code = line.split('`').skip(1).step_by(2);
+            let long_code = code.map(|code| code.chars().count()).max() > Some(WIDTH - 20);
+            if !fenced && !bare.starts_with('|') && !long_code && line.chars().count() > WIDTH {
+                findings.push(Finding::new(path, at + 1, "longer than 100 columns"));
+            }
+        }
+    }
+    findings
+}
+
 /// A link in a document at the root or in docs/ leads to a file of the repository, or out of it by a URL.
 pub fn links(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -162,6 +186,16 @@ mod tests {
         check(white_space, ".ci/run", "a \n", &[1]);
         check(white_space, "src/a.rs", "a\nb", &[2]);
         check(white_space, "data/a.txt", "\ta \r\n", &[]);
+    }
+
+    #[test]
+    fn a_long_line_of_prose_is_found() {
+        let (long, code) = ("word ".repeat(21), "c".repeat(90));
+        let text = format!("{long}\n| {long}|\n```\n{long}\n```\na long word `{code}`\n- {long}\n");
+        check(width, "docs/a/b.md", &text, &[1, 7]);
+        check(width, "README.md", &text, &[1, 7]);
+        check(width, "CHANGELOG.md", &text, &[]);
+        check(width, "docs/a.md", &"é".repeat(100), &[]);
     }
 
     #[test]
