@@ -90,6 +90,11 @@ fn prose_of_documents_is_wrapped() {
 }
 
 #[test]
+fn paragraphs_for_users_are_short() {
+    clean(text::paragraphs);
+}
+
+#[test]
 fn links_in_documents_lead_somewhere() {
     clean(text::links);
 }

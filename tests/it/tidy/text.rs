@@ -75,6 +75,53 @@ pub fn width(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// How many lines a paragraph for users has at most.
+const PARAGRAPH: usize = 4;
+/// Pages whose readers need every detail in its place: auditors and builders.
+const DENSE: [&str; 7] = [
+    "docs/architecture.md",
+    "docs/conformance.md",
+    "docs/real-servers.md",
+    "docs/semantics.md",
+    "docs/transcript-format.md",
+    "docs/trust.md",
+    "docs/versions.md",
+];
+
+/// README.md and the pages for users have short paragraphs. An item of a list is one.
+pub fn paragraphs(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let for_users = |path: &str| {
+        let page = path.starts_with("docs/") && !path.starts_with("docs/design/");
+        has_extension(path, &["md"]) && (page || path == "README.md") && !DENSE.contains(&path)
+    };
+    for (path, text) in tree.files().filter(|(path, _)| for_users(path)) {
+        let (mut fenced, mut lines) = (false, 0);
+        for (at, line) in text.lines().enumerate() {
+            let bare = line.trim_start();
+            fenced ^= bare.starts_with("```");
+            let numbered = bare.trim_start_matches(|c: char| c.is_ascii_digit());
+            let item = bare.starts_with("- ")
+                || (numbered.len() < bare.len() && numbered.starts_with(". "));
+            lines = match bare {
+                _ if fenced => 0,
+                "" => 0,
+                _ if bare.starts_with(['|', '#', '<']) || bare.starts_with("```") => 0,
+                _ if item => 1,
+                _ => lines + 1,
+            };
+            if lines == PARAGRAPH + 1 {
+                findings.push(Finding::new(
+                    path,
+                    at + 1,
+                    "a paragraph of more than four lines",
+                ));
+            }
+        }
+    }
+    findings
+}
+
 /// A link in a document at the root or in docs/ leads to a file of the repository, or out of it by a URL.
 pub fn links(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -196,6 +243,16 @@ mod tests {
         check(width, "README.md", &text, &[1, 7]);
         check(width, "CHANGELOG.md", &text, &[]);
         check(width, "docs/a.md", &"é".repeat(100), &[]);
+    }
+
+    #[test]
+    fn a_long_paragraph_for_users_is_found() {
+        let four = "a\nb\nc\nd\n";
+        let text = format!("{four}\n- {four}1. {four}\n{four}e\nf\n\n```\n{four}e\n```\n| {four}");
+        check(paragraphs, "docs/a.md", &text, &[19]);
+        check(paragraphs, "docs/recipes/a.md", &text, &[19]);
+        check(paragraphs, "docs/trust.md", &text, &[]);
+        check(paragraphs, "docs/design/a.md", &text, &[]);
     }
 
     #[test]
