@@ -1,0 +1,77 @@
+use std::path::PathBuf;
+
+use tokio_util::sync::CancellationToken;
+
+use super::args::ResumeArgs;
+use crate::cli::commands::drive::{Broken, Ended, drive_to_the_end, tell};
+use crate::cli::commands::verify::place;
+use crate::cli::context::app::Home;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::driver;
+use crate::message::RunId;
+use crate::store::StoreError;
+use crate::transcript::Pin;
+
+/// `monolith resume`.
+pub(in crate::cli) fn resume(home: &Home, args: ResumeArgs) -> Result<Exit, CliError> {
+    let json = args.json;
+    tell(home, json, resume_to_its_end(home, args))
+}
+
+fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
+    // Found first, by who makes nothing: a store or a key is not made for a run that is not there.
+    let Source::Run(run_id, mut reader) = home.run(&args.run)? else {
+        let asked = args.run;
+        return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
+    };
+    let first = home.first_of(&run_id)?;
+    if reader.read_run(&run_id)?.row().outcome.is_some() {
+        // It has its result already.
+        judge_pins(home, &run_id, &args.pins)?;
+        let (run, view) = Source::Run(run_id, reader).fold(first)?;
+        return Ok(Ended::of(&run, &view));
+    }
+    drop(reader);
+    let store = home.open_store(args.durability.into())?;
+    let reopened = driver::reopen(&store, &run_id)?;
+    judge_pins(home, &run_id, &args.pins)?;
+    let begun = reopened.invocation().cloned();
+    let file = ContractFile::of_run(home, begun, args.contract, args.sets);
+    let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
+    let request = file.request(home, file.read(home)?, home.redaction_key()?);
+    let live = home.live(args.durability.into())?;
+    if let Some(first) = first {
+        live.originating_from(first);
+    }
+    live.recall(reopened.contract(), reopened.entries())?;
+    let prepare =
+        async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
+    drive_to_the_end(&store, &live, args.leaving, prepare)
+}
+
+/// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.
+fn judge_pins(home: &Home, run_id: &RunId, pins: &[PathBuf]) -> Result<(), CliError> {
+    if pins.is_empty() {
+        return Ok(());
+    }
+    let trust = home.trust(&[], pins, &[])?;
+    let of_run = |pin: &Pin| matches!(pin, Pin::Run { run_id: noted, .. } if noted == run_id);
+    let run_id = run_id.clone();
+    if !trust.pins.iter().any(of_run) {
+        return Err(TranscriptFault::NotPinned { run_id }.into());
+    }
+    let Source::Run(_, mut reader) = home.run(run_id.as_str())? else {
+        return Ok(());
+    };
+    let report = reader.verify_run_trusting(&run_id, true, &trust)?;
+    match &report.first_bad {
+        None => Ok(()),
+        Some(bad) => {
+            let place = place(bad);
+            Err(TranscriptFault::NotAsPinned { run_id, place }.into())
+        }
+    }
+}
