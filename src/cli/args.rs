@@ -1,6 +1,7 @@
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::commands::approve::ApproveArgs;
 use super::commands::chat::ChatArgs;
@@ -30,7 +31,9 @@ use super::commands::run::RunArgs;
 use super::commands::show::ShowArgs;
 use super::commands::tools::ToolsArgs;
 use super::commands::verify::VerifyArgs;
+use super::context::accounting::AccountingArgs;
 use super::version::{AFTER_HELP, LONG_VERSION};
+use crate::tools::SUPERVISE_COMMAND;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -115,6 +118,13 @@ pub(in crate::cli) enum Command {
     Doctor(DoctorArgs),
     /// Run the demonstration: a scripted model, real tool calls, a real transcript
     Demo(DemoArgs),
+    /// Where a tool server runs, so that what it starts ends with it
+    #[command(name = SUPERVISE_COMMAND, hide = true)]
+    Supervise {
+        /// The process that wants the server, the server, and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        given: Vec<OsString>,
+    },
     /// A tool server that never answers a call: what `corpus run --live` tries a model's patience with
     #[command(name = SLOW_TOOL, hide = true)]
     SlowTool,
@@ -128,10 +138,78 @@ pub(in crate::cli) enum Command {
     TryModel(TryModelArgs),
 }
 
+impl Command {
+    /// Whether one result document goes to stdout, whatever happens.
+    pub(in crate::cli) const fn wants_result(&self) -> bool {
+        match self {
+            Self::Run(args) => args.json,
+            Self::Continue(args) => args.json,
+            Self::Resume(args) => args.json,
+            Self::Replay(args) => args.json && args.fork_at.is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether checkpoints are not to be signed.
+    pub(in crate::cli) const fn is_unsigned(&self) -> bool {
+        match self {
+            Self::Run(args) => args.no_sign,
+            Self::Continue(args) => args.no_sign,
+            Self::Chat(args) => args.no_sign,
+            Self::Resume(args) => args.no_sign,
+            Self::Replay(args) => args.no_sign,
+            _ => false,
+        }
+    }
+
+    /// What is reported of a run beside its result.
+    pub(in crate::cli) fn accounting(&self) -> AccountingArgs {
+        match self {
+            Self::Run(args) => args.accounting.clone(),
+            Self::Continue(args) => args.accounting.clone(),
+            Self::Chat(args) => args.accounting.clone(),
+            Self::Resume(args) => args.accounting.clone(),
+            Self::Replay(args) => AccountingArgs {
+                billing_file: args.billing_file.clone(),
+                quiet: false,
+                verbose: args.verbose,
+            },
+            _ => AccountingArgs::default(),
+        }
+    }
+}
+
+impl Cli {
+    /// Whether a command line that is not understood asks for a result document.
+    pub(in crate::cli) fn wanted_result(given: &[OsString]) -> bool {
+        let understood = Self::command().ignore_errors(true);
+        let matches = understood.try_get_matches_from(given).ok();
+        let command = matches.as_ref().and_then(clap::ArgMatches::subcommand_name);
+        match command {
+            Some("run" | "continue" | "resume") => has_long(given, "json"),
+            Some("replay") => has_long(given, "json") && has_long(given, "fork-at"),
+            _ => false,
+        }
+    }
+}
+
+/// Whether an option of that name is given, also behind one that is not understood.
+fn has_long(given: &[OsString], name: &str) -> bool {
+    let given = clap_lex::RawArgs::new(given);
+    let mut cursor = given.cursor();
+    while let Some(argument) = given.next(&mut cursor) {
+        if argument.is_escape() {
+            return false;
+        }
+        if argument.to_long().is_some_and(|(long, _)| long == Ok(name)) {
+            return true;
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
@@ -144,5 +222,33 @@ mod tests {
         let parsed = Cli::try_parse_from(["monolith", "run", "--contract", "c", "--run-id", "A B"]);
         let text = parsed.map(|_| ()).map_err(|fault| fault.to_string());
         assert!(text.is_err_and(|text| text.contains("1 to 64 characters")));
+    }
+
+    #[test]
+    fn a_result_is_wanted_of_a_line_that_is_not_understood() {
+        let check = |line: &str, expect: bool| {
+            let given: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(Cli::try_parse_from(&given).is_err(), "{line}");
+            assert_eq!(Cli::wanted_result(&given), expect, "{line}");
+        };
+        check("monolith run c.yaml --nope --json", true);
+        check("monolith run --json --nope", true);
+        check("monolith --store s.db resume --json", true);
+        check("monolith continue r1 --run-id A --json", true);
+        check("monolith run --nope -- --json", false);
+        check("monolith run c.yaml --nope", false);
+        check("monolith replay r1 --nope --json", false);
+        check("monolith replay r1 --fork-at 2 --nope --json", true);
+        check("monolith show --nope run --json", false);
+    }
+
+    #[test]
+    fn a_supervised_server_has_its_arguments_as_they_are() {
+        let line = "monolith __supervise 7 /bin/server --store x -- --json -h";
+        let cli = Cli::try_parse_from(line.split(' ')).map(|cli| (cli.store, cli.command));
+        let Ok((None, Command::Supervise { given })) = cli else {
+            panic!("{cli:?}");
+        };
+        assert_eq!(given, line.split(' ').skip(2).collect::<Vec<_>>());
     }
 }

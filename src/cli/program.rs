@@ -6,13 +6,7 @@ use clap::Parser as _;
 
 use crate::cli::args::{Cli, Command};
 use crate::cli::commands;
-use crate::cli::commands::chat::ChatArgs;
-use crate::cli::commands::continuation::ContinueArgs;
 use crate::cli::commands::drive::print_result;
-use crate::cli::commands::replay::ReplayArgs;
-use crate::cli::commands::resume::ResumeArgs;
-use crate::cli::commands::run::RunArgs;
-use crate::cli::context::accounting::AccountingArgs;
 use crate::cli::context::app::Home;
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
@@ -24,36 +18,35 @@ use crate::cli::ui::progress::watched;
 use crate::cli::ui::screen::Screen;
 use crate::driver::Environment;
 use crate::telemetry::AgentResult;
-use crate::tools::{SUPERVISE_COMMAND, supervise};
+use crate::tools::supervise;
 
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     panic::set_hook(Box::new(on_panic));
-    // Before anything is read: what a supervisor runs has the server's environment and streams.
-    if let Some(supervised) = supervised(std::env::args_os()) {
-        return supervise(supervised);
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let parsed = Cli::try_parse_from(&given);
+    // Before anything else is read: what a supervisor runs has the server's environment and streams.
+    if let Ok(Cli {
+        command: Command::Supervise { given },
+        ..
+    }) = parsed
+    {
+        return Exit(supervise(given)).into();
     }
     interrupts::watch();
     let environment = Environment::new(|name| std::env::var(name).ok());
     let screen = Screen::of_process(&environment);
-    let given: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(&given) {
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(fault) => return usage(&fault, &given, screen).into(),
     };
-    let screen = if accounting(&cli.command).quiet {
+    let screen = if cli.command.accounting().quiet {
         screen.quieted()
     } else {
         screen
     };
-    let wants_result = match &cli.command {
-        Command::Run(args) => args.json,
-        Command::Continue(args) => args.json,
-        Command::Resume(args) => args.json,
-        Command::Replay(args) => args.json && args.fork_at.is_some(),
-        _ => false,
-    };
+    let wants_result = cli.command.wants_result();
     let outcome = caught(|| perform(cli, environment, screen, !wants_result));
     if let Err(fault @ CliError::System(SystemFault::LogFilter { .. } | SystemFault::Panic { .. })) =
         &outcome
@@ -62,16 +55,10 @@ pub fn main() -> ExitCode {
         print_result(screen, fault);
     }
     let exit = outcome.unwrap_or_else(|fault| {
-        screen.error(&fault);
+        fault.show(screen);
         Exit::from(&fault)
     });
     exit.into()
-}
-
-/// The program and the arguments that this process is to supervise, if it is one that does.
-fn supervised(mut given: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
-    let command = given.nth(1)?;
-    (command == SUPERVISE_COMMAND).then(|| given.collect())
 }
 
 fn perform(
@@ -85,7 +72,7 @@ fn perform(
         reason: fault.to_string(),
     })?;
     let mut home = Home {
-        accounting: accounting(&cli.command),
+        accounting: cli.command.accounting(),
         config: cli.config,
         cwd,
         environment,
@@ -93,14 +80,7 @@ fn perform(
         // Beside a stream on a terminal there must be a place for what is said of it.
         streams: for_people && screen.is_shown() && screen.is_watched(),
         store: cli.store,
-        unsigned: matches!(
-            &cli.command,
-            Command::Run(RunArgs { no_sign: true, .. })
-                | Command::Resume(ResumeArgs { no_sign: true, .. })
-                | Command::Replay(ReplayArgs { no_sign: true, .. })
-                | Command::Continue(ContinueArgs { no_sign: true, .. })
-                | Command::Chat(ChatArgs { no_sign: true, .. })
-        ),
+        unsigned: cli.command.is_unsigned(),
     };
     // Without a state folder nothing is stored, and whoever asks for a model is told.
     if let Ok(folder) = home.models_folder() {
@@ -148,27 +128,12 @@ fn perform(
         Command::Init(args) => commands::init::init(&home, &args),
         Command::Doctor(args) => commands::doctor::doctor(&home, &args),
         Command::Demo(args) => commands::demo::demo(&home, &args),
+        Command::Supervise { given } => Ok(Exit(supervise(given))),
         Command::SlowTool => commands::internal::slow_tool(&home),
         #[cfg(feature = "local")]
         Command::Template => commands::internal::template(),
         #[cfg(feature = "local")]
         Command::TryModel(args) => commands::internal::try_model(&args),
-    }
-}
-
-/// What the command tells beside its result.
-fn accounting(command: &Command) -> AccountingArgs {
-    match command {
-        Command::Run(args) => args.accounting.clone(),
-        Command::Continue(args) => args.accounting.clone(),
-        Command::Chat(args) => args.accounting.clone(),
-        Command::Resume(args) => args.accounting.clone(),
-        Command::Replay(args) => AccountingArgs {
-            billing_file: args.billing_file.clone(),
-            quiet: false,
-            verbose: args.verbose,
-        },
-        _ => AccountingArgs::default(),
     }
 }
 
@@ -182,8 +147,7 @@ fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
     }
     // What was typed stands in it, and may hold anything.
     screen.write_err(&crate::cli::ui::escape::text(&fault.render().to_string()));
-    let has = |word: &str| given.iter().skip(1).any(|argument| argument == word);
-    if (has("run") || has("continue") || has("resume") || has("--fork-at")) && has("--json") {
+    if Cli::wanted_result(given) {
         let said = fault.render().to_string();
         // What stands before the first blank line; the rest is how the command is used.
         let said = said.split("\n\n").next().unwrap_or_default();

@@ -1,11 +1,9 @@
-use std::fmt;
 use std::io;
-
-use miette::{Diagnostic, ReportHandler};
 
 use crate::cli::context::exit::Exit;
 use crate::cli::context::secrets;
 use crate::cli::ui::escape;
+use crate::cli::ui::screen::Screen;
 use crate::config::ConfigFault;
 use crate::contract::{ChangedError, SpecErrors};
 use crate::driver::{DriverError, KeyFileError};
@@ -111,15 +109,6 @@ pub(in crate::cli) enum CliError {
     /// Whoever reads the output.
     #[error("write the output: {0}")]
     Output(#[from] io::Error),
-}
-
-/// One fault as it is shown: what, and what to do next.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("{message}")]
-struct Shown {
-    message: String,
-    #[help]
-    help: Option<String>,
 }
 
 impl From<ChangedError> for CliError {
@@ -242,15 +231,14 @@ impl CliError {
         }
     }
 
-    /// The fault for people, ready for a stream.
-    pub(in crate::cli) fn render(&self, color: bool) -> String {
+    /// Shows the fault to people.
+    pub(in crate::cli) fn show(&self, screen: Screen) {
         match self {
-            Self::Spec(errors) => escape::text(&secrets::without_secrets(&errors.render())),
-            _ => shown(
-                &secrets::without_secrets(&self.message()),
-                self.help(),
-                color,
-            ),
+            Self::Spec(errors) => {
+                let text = secrets::without_secrets(&errors.render());
+                screen.write_err(&escape::text(&text));
+            }
+            _ => screen.fault(&secrets::without_secrets(&self.message()), self.help()),
         }
     }
 }
@@ -269,42 +257,4 @@ impl From<&CliError> for Exit {
     fn from(error: &CliError) -> Self {
         error.exit()
     }
-}
-
-/// A fault as it stands in every terminal: what, then what to do next.
-struct Plain {
-    color: bool,
-}
-
-impl ReportHandler for Plain {
-    fn debug(&self, fault: &dyn Diagnostic, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = if self.color {
-            "\u{1b}[31merror\u{1b}[0m"
-        } else {
-            "error"
-        };
-        writeln!(f, "{error}: {fault}")?;
-        match fault.help() {
-            Some(help) => writeln!(f, "  = help: {help}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// A diagnostic with its handler, so that it can be formatted.
-struct Report<'d>(&'d Plain, &'d Shown);
-
-impl fmt::Display for Report<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.debug(self.1, f)
-    }
-}
-
-/// A fault and what to do next, ready for a stream.
-pub(in crate::cli) fn shown(message: &str, help: Option<String>, color: bool) -> String {
-    let shown = Shown {
-        message: escape::text(message),
-        help,
-    };
-    Report(&Plain { color }, &shown).to_string()
 }

@@ -1,7 +1,7 @@
-use crate::cli::ui::escape::line;
-use crate::cli::ui::narration::Transition;
-use crate::cli::ui::numbers::{grouped, seconds};
-use crate::cli::ui::screen::{Screen, Style};
+use super::escape::line;
+use super::narration::Transition;
+use super::numbers::{grouped, seconds};
+use super::screen::{Screen, Style};
 use crate::kernel::{Action, EntryKind, State};
 use crate::message::Digest;
 use crate::view::{Entry, RunView, Step};

@@ -4,6 +4,7 @@
 
 pub(in crate::cli) mod entry_row;
 pub(in crate::cli) mod escape;
+mod fault;
 pub(in crate::cli) mod narration;
 pub(in crate::cli) mod numbers;
 pub(in crate::cli) mod progress;

@@ -1,5 +1,5 @@
-use crate::cli::ui::escape::{brief, line};
-use crate::cli::ui::numbers::{counted, grouped, seconds};
+use super::escape::{brief, line};
+use super::numbers::{counted, grouped, seconds};
 use crate::contract::{ExecutionContract, ToolPolicy};
 use crate::kernel::{
     Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::cli::ui::screen::{Screen, Style};
+use super::screen::{Screen, Style};
 
 /// How often the line is drawn at most.
 const EVERY_MS: u128 = 100;
@@ -72,7 +72,7 @@ pub(in crate::cli) fn watched(screen: Screen) -> impl Fn(&Path, u64, u64) + Send
         }
         if shown.as_ref().is_none_or(|(of, _)| of != path) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let progress = Progress::new(screen, crate::cli::ui::escape::line(&name), total);
+            let progress = Progress::new(screen, super::escape::line(&name), total);
             *shown = Some((path.to_owned(), progress));
         }
         if let Some((_, progress)) = shown.as_mut() {

@@ -1,7 +1,6 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
-use crate::cli::context::error::CliError;
-use crate::cli::ui::escape;
+use super::{escape, fault};
 use crate::driver::Environment;
 
 /// Where output goes, and what it may look like there.
@@ -98,30 +97,21 @@ impl Screen {
         drop(self.err.write(text));
     }
 
-    /// Shows a run's failure, where nobody has watched it happen.
-    pub(in crate::cli) fn failure(self, message: &str, next: String) {
-        self.write_err(&crate::cli::context::error::shown(
-            message,
-            Some(next),
-            self.err.color,
-        ));
-    }
-
-    /// Shows a fault.
-    pub(in crate::cli) fn error(self, error: &CliError) {
-        self.write_err(&error.render(self.err.color));
+    /// Shows a fault, and what to do next where that is known.
+    pub(in crate::cli) fn fault(self, message: &str, next: Option<String>) {
+        self.write_err(&fault::rendered(message, next, self.err.color));
     }
 
     /// Writes to stdout as it is. A reader that has gone away has what it wanted.
-    pub(in crate::cli) fn out(self, text: &str) -> Result<(), CliError> {
+    pub(in crate::cli) fn out(self, text: &str) -> io::Result<()> {
         match self.out.write(text) {
-            Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => Err(fault.into()),
-            _ => Ok(()),
+            Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
         }
     }
 
     /// Writes text that comes from a model to stdout: as it is into a pipe, escaped onto a terminal.
-    pub(in crate::cli) fn out_foreign(self, text: &str) -> Result<(), CliError> {
+    pub(in crate::cli) fn out_foreign(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
             self.out(&escape::text(text))
         } else {
@@ -130,14 +120,14 @@ impl Screen {
     }
 
     /// Writes one JSON document and a line feed to stdout.
-    pub(in crate::cli) fn out_json(self, document: &impl serde::Serialize) -> Result<(), CliError> {
+    pub(in crate::cli) fn out_json(self, document: &impl serde::Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string(document).map_err(io::Error::from)?;
         text.push('\n');
         self.out_json_text(&text)
     }
 
     /// Writes JSON text to stdout: as it is into a pipe, as the same JSON without unsafe characters onto a terminal.
-    pub(in crate::cli) fn out_json_text(self, text: &str) -> Result<(), CliError> {
+    pub(in crate::cli) fn out_json_text(self, text: &str) -> io::Result<()> {
         if self.out.is_terminal {
             self.out(&escape::json(text))
         } else {

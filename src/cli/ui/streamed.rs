@@ -1,8 +1,8 @@
 //! The text of a response as it is shown while it arrives. Knows what is on the screen of it, and whether the run kept it; not when
 //! the token gate is open: what comes here is released.
 
-use crate::cli::ui::escape;
-use crate::cli::ui::screen::{Screen, Style};
+use super::escape;
+use super::screen::{Screen, Style};
 use crate::kernel::{Action, EffectRecord};
 use crate::message::InferenceSeq;
 use crate::view::{RequestEnd, RunView};

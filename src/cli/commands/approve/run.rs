@@ -24,7 +24,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
     let Some(order) = awaited(run_id.clone(), reader)? else {
         let told =
             format!("failed to answer for run {run_id}: none of its calls waits for an approval");
-        home.screen.failure(&told, home.hint("list --open"));
+        home.screen.fault(&told, Some(home.hint("list --open")));
         return Ok(Exit::USAGE);
     };
     let hash = order.arguments_hash.to_string();
@@ -38,7 +38,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         };
         let told = format!("failed to answer for run {run_id}: {why}");
         home.screen
-            .failure(&told, home.hint(&format!("approve {run_id}")));
+            .fault(&told, Some(home.hint(&format!("approve {run_id}"))));
         return Ok(Exit::USAGE);
     }
     let approved = !args.deny;
@@ -61,7 +61,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
                 said(given.approved)
             );
             let help = "give --replace to put this answer in its place".to_owned();
-            home.screen.failure(&told, help);
+            home.screen.fault(&told, Some(help));
             return Ok(Exit::USAGE);
         }
         Some(_) | None => {}
@@ -77,7 +77,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
                 .write_err(&format!("run {run_id}: {}", shown(&order)));
             let told = format!("failed to answer for run {run_id}: nobody confirmed it");
             let help = format!("`{}` {what}s it", home.hint(&command));
-            home.screen.failure(&told, help);
+            home.screen.fault(&told, Some(help));
             return Ok(Exit::USAGE);
         }
         if !typed.is_some_and(|typed| said_yes(&typed)) {
@@ -94,7 +94,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
             "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
         );
         home.screen
-            .failure(&told, home.hint(&format!("show {run_id}")));
+            .fault(&told, Some(home.hint(&format!("show {run_id}"))));
         return Ok(Exit::USAGE);
     }
     let replaced = if given.is_some() {

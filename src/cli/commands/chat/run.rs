@@ -8,7 +8,7 @@ use crate::cli::commands::contract::preview_of;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::RunInput;
 use crate::cli::commands::drive::offer_models;
-use crate::cli::commands::drive::{Broken, Ended, Job, drive_job, tell_end};
+use crate::cli::commands::drive::{Broken, Ended, Job, Live, drive_job, tell_end};
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
 use crate::cli::context::app::Home;
@@ -101,7 +101,7 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
                 }
                 // A command that fails ends itself, not the conversation.
                 if let Err(fault) = chat.grant(&wish) {
-                    home.screen.error(&fault);
+                    fault.show(home.screen);
                 }
                 if let Some(exit) = chat.left {
                     return Ok(exit);
@@ -143,15 +143,15 @@ impl Chat<'_> {
         match wish {
             Wish::Nothing | Wish::Quit => Ok(()),
             Wish::Say(message) => self.say((*message).to_owned()),
-            Wish::Help => self.home.screen.out(HELP),
-            Wish::Cost => self.home.screen.out(&self.used.line()),
+            Wish::Help => Ok(self.home.screen.out(HELP)?),
+            Wish::Cost => Ok(self.home.screen.out(&self.used.line())?),
             Wish::Show => self.show(),
             Wish::Tools => self.tools(),
             Wish::Undo => self.undo(),
             Wish::Unknown(word) => {
                 let word = brief(word, 40);
                 let unknown = format!("{word} is no command; /help lists them\n");
-                self.home.screen.out(&unknown)
+                Ok(self.home.screen.out(&unknown)?)
             }
         }
     }
@@ -212,7 +212,7 @@ impl Chat<'_> {
             run_id: None,
             durability: self.durability,
         };
-        let live = self.home.live(self.durability)?;
+        let live = Live::accounting(self.home, self.durability)?;
         drive_job(self.home, job, &live)
     }
 
@@ -238,7 +238,7 @@ impl Chat<'_> {
 
     fn show(&self) -> Result<(), CliError> {
         let Some(last) = self.runs.last() else {
-            return self.home.screen.out("there is no run yet\n");
+            return Ok(self.home.screen.out("there is no run yet\n")?);
         };
         show(self.home, &ShowArgs::of_run(last.to_string())).map(drop)
     }
@@ -255,7 +255,7 @@ impl Chat<'_> {
         if out.is_empty() {
             out.push_str("no tool may be called\n");
         }
-        screen.out(&out)
+        Ok(screen.out(&out)?)
     }
 
     /// The contract of the last run; before the first one, the one that the file gives.
@@ -280,7 +280,7 @@ impl Chat<'_> {
                 format!("run {gone} is taken back; the next message begins anew\n")
             }
         };
-        self.home.screen.out(&told)
+        Ok(self.home.screen.out(&told)?)
     }
 }
 

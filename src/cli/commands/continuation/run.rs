@@ -3,7 +3,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::ContinueArgs;
 use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::offer_models;
-use crate::cli::commands::drive::{Broken, Ended, drive_to_the_end, tell};
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
 use crate::cli::commands::drive::{argument, piped_task, task_of};
 use crate::cli::commands::replay::fork_point;
 use crate::cli::context::app::Home;
@@ -78,7 +78,7 @@ pub(in crate::cli) fn drive_next(home: &Home, next: Next) -> Result<Ended, Broke
         same_contract: next.same_contract,
     };
     let store = home.open_store(next.durability)?;
-    let live = home.live(next.durability)?;
+    let live = Live::accounting(home, next.durability)?;
     if let Some(first) = first {
         live.originating_from(first);
     }

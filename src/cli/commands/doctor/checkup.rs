@@ -4,9 +4,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::args::DoctorArgs;
 use crate::cli::context::app::Home;
-use crate::cli::context::app::LOCAL_KEY;
 use crate::cli::context::error::{CliError, HomeFault};
 use crate::cli::context::found::{running, ways_out};
+use crate::cli::context::keys::LOCAL_KEY;
 use crate::cli::context::permissions::{looser, named};
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::numbers::{counted, grouped};

@@ -132,7 +132,7 @@ pub(in crate::cli) fn tell(
             }
             if broken.error.is_panic() {
                 // The result is printed: whoever catches other panics must not print another.
-                home.screen.error(&broken.error);
+                broken.error.show(home.screen);
                 return Ok(Exit::from(&broken.error));
             }
             Err(broken.error)
@@ -349,7 +349,7 @@ pub(in crate::cli) fn tell_end(home: &Home, ended: &Ended) {
     if !home.screen.is_watched() {
         if let Some(error) = &result.error {
             let next = home.hint(&format!("show {brief}"));
-            home.screen.failure(error, next);
+            home.screen.fault(error, Some(next));
         }
         return;
     }

@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use crate::cli::context::app::Home;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::escape::line;
@@ -12,6 +13,7 @@ use crate::contract::ExecutionContract;
 use crate::driver::Observer;
 use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
 use crate::message::{InferenceSeq, RunId};
+use crate::store::Durability;
 use crate::telemetry::{AccountingLine, BillingFault, BillingFile, verbose_lines};
 use crate::transcript::SealedEntry;
 use crate::view::{Entry, RunView};
@@ -51,9 +53,14 @@ impl Live {
         Self::following(screen, false, None)
     }
 
-    /// Follows a run that is being prepared. What it asks for and calls goes into that file.
-    pub(in crate::cli) fn accounting(screen: Screen, verbose: bool, billing: BillingFile) -> Self {
-        Self::following(screen, verbose, Some((billing, 0)))
+    /// Follows a run that is about to be driven, and accounts for what it asks for and calls.
+    pub(in crate::cli) fn accounting(
+        home: &Home,
+        durability: Durability,
+    ) -> Result<Self, CliError> {
+        let billing = home.billing(durability)?;
+        let live = Self::following(home.screen, home.accounting.verbose, Some((billing, 0)));
+        Ok(if home.streams { live.streaming() } else { live })
     }
 
     fn following(screen: Screen, verbose: bool, billing: Option<(BillingFile, usize)>) -> Self {
@@ -74,7 +81,7 @@ impl Live {
     }
 
     /// Shows text on stdout as it is released.
-    pub(in crate::cli) fn streaming(self) -> Self {
+    fn streaming(self) -> Self {
         self.lock().streamed = Some(Streamed::default());
         self
     }

@@ -1,6 +1,6 @@
 use clap::{Args, Subcommand};
 
-use crate::cli::context::app::LOCAL_KEY;
+use crate::cli::context::keys::LOCAL_KEY;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum KeyCommand {

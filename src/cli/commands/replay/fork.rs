@@ -3,7 +3,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::ReplayArgs;
 use super::recorded;
 use crate::cli::commands::drive::LeavingArgs;
-use crate::cli::commands::drive::{Broken, Ended, drive_to_the_end, tell};
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
 use crate::cli::context::app::Home;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -52,7 +52,7 @@ fn forked(home: &Home, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
     request.run_id = args.run_id;
     request.invocation = Some(file.invocation());
     let store = home.open_store(args.durability.into())?;
-    let live = home.live(args.durability.into())?;
+    let live = Live::accounting(home, args.durability.into())?;
     if let Some(first) = first {
         live.originating_from(first);
     }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ResumeArgs;
-use crate::cli::commands::drive::{Broken, Ended, drive_to_the_end, tell};
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
 use crate::cli::commands::verify::place;
 use crate::cli::context::app::Home;
 use crate::cli::context::contract_file::ContractFile;
@@ -42,7 +42,7 @@ fn resume_to_its_end(home: &Home, args: ResumeArgs) -> Result<Ended, Broken> {
     let file = ContractFile::of_run(home, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
     let request = file.request(home, file.read(home)?, home.redaction_key()?);
-    let live = home.live(args.durability.into())?;
+    let live = Live::accounting(home, args.durability.into())?;
     if let Some(first) = first {
         live.originating_from(first);
     }

@@ -1,6 +1,6 @@
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
-    Broken, Ended, Job, RunInput, drive_job, offer_models, piped_task, tell,
+    Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, tell,
 };
 use crate::cli::context::app::Home;
 use crate::cli::context::contract_file::ContractFile;
@@ -31,6 +31,6 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
         durability: args.durability.into(),
         leaving: args.leaving,
     };
-    let live = home.live(job.durability)?;
+    let live = Live::accounting(home, job.durability)?;
     drive_job(home, job, &live)
 }

@@ -67,7 +67,7 @@ fn tell_unverified(home: &Home, args: &ShowArgs, place: &str) -> Result<(), CliE
             .out(&format!("{}\n", home.screen.paint_out(Style::Bad, &line)))?;
     }
     if let Err(fault) = told(home, args, "not verified") {
-        home.screen.error(&fault);
+        fault.show(home.screen);
     }
     Ok(())
 }
