@@ -7,7 +7,7 @@ use clap::Parser as _;
 use crate::cli::args::{Cli, Command};
 use crate::cli::commands;
 use crate::cli::commands::drive::print_result;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
@@ -71,7 +71,7 @@ fn perform(
     let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
         reason: fault.to_string(),
     })?;
-    let mut home = Home {
+    let mut app = App {
         accounting: cli.command.accounting(),
         config: cli.config,
         cwd,
@@ -83,53 +83,53 @@ fn perform(
         unsigned: cli.command.is_unsigned(),
     };
     // Without a state folder nothing is stored, and whoever asks for a model is told.
-    if let Ok(folder) = home.models_folder() {
-        home.environment = home.environment.with_models(folder);
+    if let Ok(folder) = app.models_folder() {
+        app.environment = app.environment.with_models(folder);
     }
-    if let (Ok(keys), Ok(withheld)) = (home.keys(), home.withheld()) {
-        home.environment = home.environment.with_state(keys, withheld);
+    if let (Ok(keys), Ok(withheld)) = (app.keys(), app.withheld()) {
+        app.environment = app.environment.with_state(keys, withheld);
     }
     if let Ok(program) = std::env::current_exe() {
-        home.environment = home.environment.with_program(program);
+        app.environment = app.environment.with_program(program);
     }
     if screen.is_watched() {
-        home.environment = home.environment.with_file_watch(watched(screen));
+        app.environment = app.environment.with_file_watch(watched(screen));
     }
     match cli.command {
-        Command::Run(args) => commands::run::run(&home, args),
-        Command::Continue(args) => commands::continuation::continue_run(&home, args),
-        Command::Chat(args) => commands::chat::chat(&home, args),
-        Command::Resume(args) => commands::resume::resume(&home, args),
-        Command::Approve(args) => commands::approve::approve(&home, &args),
+        Command::Run(args) => commands::run::run(&app, args),
+        Command::Continue(args) => commands::continuation::continue_run(&app, args),
+        Command::Chat(args) => commands::chat::chat(&app, args),
+        Command::Resume(args) => commands::resume::resume(&app, args),
+        Command::Approve(args) => commands::approve::approve(&app, &args),
         Command::Replay(mut args) => {
-            args.run = home.settled(&args.run)?;
-            commands::replay::replay(&home, args)
+            args.run = app.settled(&args.run)?;
+            commands::replay::replay(&app, args)
         }
-        Command::Verify(args) => commands::verify::verify(&home, &args),
+        Command::Verify(args) => commands::verify::verify(&app, &args),
         Command::Show(mut args) => {
-            args.run = home.settled(&args.run)?;
-            commands::show::show(&home, &args)
+            args.run = app.settled(&args.run)?;
+            commands::show::show(&app, &args)
         }
-        Command::List(args) => commands::list::list(&home, &args),
-        Command::Import(args) => commands::import::import(&home, &args),
-        Command::Erase(args) => commands::erase::erase(&home, &args),
-        Command::Delete(args) => commands::delete::delete(&home, &args),
-        Command::Prune(args) => commands::delete::prune(&home, &args),
-        Command::Migrate(args) => commands::migrate::migrate(&home, &args),
-        Command::Export(args) => commands::export::export(&home, &args),
-        Command::Contract(command) => commands::contract::contract(&home, &command),
-        Command::Tools(args) => commands::tools::tools(&home, &args),
-        Command::Machine(args) => commands::machine::machine(&home, &args),
-        Command::Key(command) => commands::key::key(&home, &command),
-        Command::Log(command) => commands::log::log(&home, &command),
-        Command::Corpus(command) => commands::corpus::corpus(&home, &command),
-        Command::Model(command) => commands::model::model(&home, &command),
-        Command::Profile(command) => commands::profile::profile(&home, &command),
-        Command::Init(args) => commands::init::init(&home, &args),
-        Command::Doctor(args) => commands::doctor::doctor(&home, &args),
-        Command::Demo(args) => commands::demo::demo(&home, &args),
+        Command::List(args) => commands::list::list(&app, &args),
+        Command::Import(args) => commands::import::import(&app, &args),
+        Command::Erase(args) => commands::erase::erase(&app, &args),
+        Command::Delete(args) => commands::delete::delete(&app, &args),
+        Command::Prune(args) => commands::delete::prune(&app, &args),
+        Command::Migrate(args) => commands::migrate::migrate(&app, &args),
+        Command::Export(args) => commands::export::export(&app, &args),
+        Command::Contract(command) => commands::contract::contract(&app, &command),
+        Command::Tools(args) => commands::tools::tools(&app, &args),
+        Command::Machine(args) => commands::machine::machine(&app, &args),
+        Command::Key(command) => commands::key::key(&app, &command),
+        Command::Log(command) => commands::log::log(&app, &command),
+        Command::Corpus(command) => commands::corpus::corpus(&app, &command),
+        Command::Model(command) => commands::model::model(&app, &command),
+        Command::Profile(command) => commands::profile::profile(&app, &command),
+        Command::Init(args) => commands::init::init(&app, &args),
+        Command::Doctor(args) => commands::doctor::doctor(&app, &args),
+        Command::Demo(args) => commands::demo::demo(&app, &args),
         Command::Supervise { given } => Ok(Exit(supervise(given))),
-        Command::SlowTool => commands::internal::slow_tool(&home),
+        Command::SlowTool => commands::internal::slow_tool(&app),
         #[cfg(feature = "local")]
         Command::Template => commands::internal::template(),
         #[cfg(feature = "local")]

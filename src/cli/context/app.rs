@@ -6,7 +6,7 @@ use crate::driver::Environment;
 
 /// What a command stands in: the folder, the environment, the streams, and where runs are kept.
 #[derive(Debug)]
-pub(in crate::cli) struct Home {
+pub(in crate::cli) struct App {
     /// The file of configuration that the caller names.
     pub(in crate::cli) config: Option<PathBuf>,
     /// What is told of a run beside its result.
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Home {
     pub(in crate::cli) unsigned: bool,
 }
 
-impl Home {
+impl App {
     /// A command to type next; it names the store where this one did.
     pub(in crate::cli) fn hint(&self, command: &str) -> String {
         match &self.store {

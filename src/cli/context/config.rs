@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
-use super::app::Home;
-use super::error::{CliError, HomeFault};
+use super::app::App;
+use super::error::{CliError, StateFault};
 use crate::config::{Layers, Places};
 use crate::store::{Durability, private_folder};
 use crate::telemetry::BillingFile;
 
-impl Home {
+impl App {
     /// The file of configuration that the caller names, absolute.
     pub(in crate::cli) fn named_config(&self) -> Option<PathBuf> {
         self.config.as_ref().map(|path| self.cwd.join(path))
@@ -41,7 +41,7 @@ impl Home {
         if let Some(folder) = self.environment.get("MONOLITH_HOME") {
             return Ok(self.cwd.join(folder));
         }
-        let folders = ProjectDirs::from("", "", "monolith").ok_or(HomeFault::NoStateFolder)?;
+        let folders = ProjectDirs::from("", "", "monolith").ok_or(StateFault::NoStateFolder)?;
         let state = folders
             .state_dir()
             .unwrap_or_else(|| folders.data_local_dir());
@@ -56,7 +56,7 @@ impl Home {
     /// The folder of models, made: it may be the first of the state folder.
     pub(in crate::cli) fn ready_models(&self) -> Result<PathBuf, CliError> {
         let folder = self.models_folder()?;
-        private_folder(&folder).map_err(|fault| HomeFault::StateFolder {
+        private_folder(&folder).map_err(|fault| StateFault::StateFolder {
             path: folder.clone(),
             reason: fault.to_string(),
         })?;
@@ -80,7 +80,7 @@ impl Home {
             None => self.state_folder()?.join("accounting.jsonl"),
         };
         if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
-            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| StateFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;

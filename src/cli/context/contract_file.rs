@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::secrets;
 use crate::contract::ContractSpec;
@@ -32,20 +32,20 @@ pub(in crate::cli) struct ContractFile {
 
 impl ContractFile {
     /// The file that the caller names.
-    pub(in crate::cli) fn given(home: &Home, name: PathBuf, sets: Vec<String>) -> Self {
+    pub(in crate::cli) fn given(app: &App, name: PathBuf, sets: Vec<String>) -> Self {
         Self {
-            base_dir: home.cwd.clone(),
-            config: home.named_config(),
-            path: home.cwd.join(&name),
+            base_dir: app.cwd.clone(),
+            config: app.named_config(),
+            path: app.cwd.join(&name),
             name,
             sets,
         }
     }
 
     /// A file of monolith's own, in a folder that stands for the caller's.
-    pub(in crate::cli) fn below(home: &Home, folder: PathBuf, name: &str) -> Self {
+    pub(in crate::cli) fn below(app: &App, folder: PathBuf, name: &str) -> Self {
         Self {
-            config: home.named_config(),
+            config: app.named_config(),
             name: name.into(),
             path: folder.join(name),
             base_dir: folder,
@@ -57,19 +57,19 @@ impl ContractFile {
     /// is neither. Layers are looked for where they were then, and a file of configuration that is named now comes before the one
     /// of then. What was changed of the file's values then is changed now too, before `sets`.
     pub(in crate::cli) fn of_run(
-        home: &Home,
+        app: &App,
         begun: Option<Invocation>,
         named: Option<PathBuf>,
         sets: Vec<String>,
     ) -> Option<Self> {
         let Some(begun) = begun else {
-            return Some(Self::given(home, named?, sets));
+            return Some(Self::given(app, named?, sets));
         };
         let name = named.unwrap_or(begun.contract_file);
         Some(Self {
             base_dir: begun.base_dir,
-            config: home.named_config().or(begun.config),
-            path: home.cwd.join(&name),
+            config: app.named_config().or(begun.config),
+            path: app.cwd.join(&name),
             name,
             sets: begun.sets.into_iter().chain(sets).collect(),
         })
@@ -93,20 +93,20 @@ impl ContractFile {
 
     /// Reads the file. What it names and does not define is taken from the layers of configuration. From now on nothing is said
     /// that holds one of its secrets.
-    pub(in crate::cli) fn read(&self, home: &Home) -> Result<ContractSpec, CliError> {
+    pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
         let text = self.text()?;
         let place = (self.base_dir.as_path(), self.config.clone());
-        let layers = home.layers(place, self.folder())?;
+        let layers = app.layers(place, self.folder())?;
         let name = self.name.display().to_string();
         let spec = ContractSpec::parse_with(&name, &text, &self.sets, &layers)?;
-        secrets::learn(&spec, &home.environment);
+        secrets::learn(&spec, &app.environment);
         Ok(spec)
     }
 
     /// What a driver is to make of it; `key` is what the salt of a run comes from.
     pub(in crate::cli) fn request(
         &self,
-        home: &Home,
+        app: &App,
         spec: ContractSpec,
         key: RedactionKey,
     ) -> RunRequest {
@@ -114,7 +114,7 @@ impl ContractFile {
             spec,
             contract_dir: self.folder().to_owned(),
             base_dir: self.base_dir.clone(),
-            environment: home.environment.clone(),
+            environment: app.environment.clone(),
             redaction_key: key,
             invocation: None,
             run_id: None,

@@ -16,9 +16,9 @@ mod advice;
 mod contract;
 mod corpus;
 mod driver;
-mod home;
 mod input;
 mod model;
+mod state;
 mod store;
 mod system;
 mod transcript;
@@ -27,9 +27,9 @@ mod trust;
 pub(in crate::cli) use advice::Advice;
 pub(in crate::cli) use contract::ContractFault;
 pub(in crate::cli) use corpus::CorpusFault;
-pub(in crate::cli) use home::HomeFault;
 pub(in crate::cli) use input::InputFault;
 pub(in crate::cli) use model::ModelFault;
+pub(in crate::cli) use state::StateFault;
 pub(in crate::cli) use system::SystemFault;
 pub(in crate::cli) use transcript::TranscriptFault;
 pub(in crate::cli) use trust::TrustFault;
@@ -60,7 +60,7 @@ pub(in crate::cli) enum CliError {
     Input(#[from] InputFault),
     /// The state folder.
     #[error(transparent)]
-    Home(#[from] HomeFault),
+    State(#[from] StateFault),
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -152,10 +152,10 @@ impl CliError {
                 _ => "contract_invalid",
             },
             Self::Store(_)
-            | Self::Home(
-                HomeFault::NoSuchStore { .. }
-                | HomeFault::StateFolder { .. }
-                | HomeFault::NoStateFolder,
+            | Self::State(
+                StateFault::NoSuchStore { .. }
+                | StateFault::StateFolder { .. }
+                | StateFault::NoStateFolder,
             ) => "store",
             Self::Key(_) => "key",
             Self::Billing(_) => "billing_file",
@@ -174,7 +174,7 @@ impl CliError {
             Self::Config(fault) => fault,
             Self::Driver(fault) => fault,
             Self::Fork(fault) => fault,
-            Self::Home(fault) => fault,
+            Self::State(fault) => fault,
             Self::Input(fault) => fault,
             Self::Store(fault) => fault,
             Self::Erase(fault) => fault,

@@ -85,7 +85,7 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::error::{CliError, HomeFault, SystemFault};
+    use crate::cli::context::error::{CliError, StateFault, SystemFault};
     use crate::driver::DriverError;
     use crate::store::StoreError;
 
@@ -143,7 +143,7 @@ mod tests {
         check(StoreError::NoSuchRun { asked }.into(), 4);
         let reason = "hash".to_owned();
         check(StoreError::Corrupt { path, reason }.into(), 7);
-        check(HomeFault::NoDemoRun.into(), 4);
+        check(StateFault::NoDemoRun.into(), 4);
         let message = "boom".to_owned();
         check(SystemFault::Panic { message }.into(), 1);
     }

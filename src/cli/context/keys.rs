@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::app::Home;
+use super::app::App;
 use super::clock::unix_ms;
 use super::error::{CliError, TrustFault};
 use crate::driver::KeyFolder;
@@ -17,7 +17,7 @@ pub(in crate::cli) const LOCAL_KEY: &str = "local";
 /// The most of a file of keys or pins that is read.
 const MAX_TRUST_BYTES: u64 = 16 << 20;
 
-impl Home {
+impl App {
     /// This machine's keys: in the state folder, wherever the store is.
     pub(in crate::cli) fn keys(&self) -> Result<KeyFolder, CliError> {
         Ok(KeyFolder::new(self.state_folder()?.join("keys")))

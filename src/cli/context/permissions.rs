@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::escape::line;
 use crate::store::looser_mode;
@@ -14,10 +14,10 @@ const MOST_FILES: usize = 10_000;
 const MOST_NAMED: usize = 5;
 
 /// Each file and folder of the state and the store that is not its owner's alone, with its mode.
-pub(in crate::cli) fn looser(home: &Home) -> Result<Vec<(PathBuf, u32)>, CliError> {
-    let withheld = home.withheld()?.paths;
-    let keys = home.keys()?;
-    let store = home.store_path()?;
+pub(in crate::cli) fn looser(app: &App) -> Result<Vec<(PathBuf, u32)>, CliError> {
+    let withheld = app.withheld()?.paths;
+    let keys = app.keys()?;
+    let store = app.store_path()?;
     let mut paths = withheld.clone();
     paths.extend(store.parent().map(|folder| folder.join("accounting.jsonl")));
     let is_store = |path: &Path| {

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::runtime::runtime;
 use crate::cli::context::signals::Signals;
@@ -10,7 +10,7 @@ use crate::inference::Reading;
 /// Does work that reads a large file: shows how far it has come, and ends it where the process is asked to end. What is called
 /// `name` has `total` bytes.
 pub(in crate::cli) fn reading<T: Send>(
-    home: &Home,
+    app: &App,
     name: String,
     total: u64,
     work: impl FnOnce(&mut Reading<'_>) -> T + Send,
@@ -18,7 +18,7 @@ pub(in crate::cli) fn reading<T: Send>(
     let refuse = |reason: String| CliError::from(SystemFault::Runtime { reason });
     let runtime = runtime()?;
     let ended = AtomicBool::new(false);
-    let mut progress = Progress::new(home.screen, name, total);
+    let mut progress = Progress::new(app.screen, name, total);
     let mut told = |have| {
         progress.at(have);
         !ended.load(Ordering::Relaxed)

@@ -4,7 +4,7 @@ use crate::store::{RunRow, StoreError, StoreReader};
 
 /// What is known of a run without a seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Standing {
+pub(in crate::cli) enum RunStatus {
     /// A process drives it.
     Running {
         /// Its id, where it is known.
@@ -16,7 +16,7 @@ pub(in crate::cli) enum Standing {
     Elsewhere,
 }
 
-impl Standing {
+impl RunStatus {
     /// How the run of that row stands; none where it has ended, be it since the row was read.
     pub(in crate::cli) fn of(
         reader: &mut StoreReader,

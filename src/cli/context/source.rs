@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::cli::context::error::{CliError, TranscriptFault};
-use crate::cli::context::run_status::Standing;
+use crate::cli::context::run_status::RunStatus;
 use crate::contract::ExecutionContract;
 use crate::kernel::{Fold, Run};
 use crate::message::{Digest, RunId};
@@ -71,12 +71,12 @@ impl Source {
     }
 
     /// How the run stands that has no end; none of a file, which tells nothing of processes.
-    pub(in crate::cli) fn standing(&mut self) -> Result<Option<Standing>, CliError> {
+    pub(in crate::cli) fn status(&mut self) -> Result<Option<RunStatus>, CliError> {
         match self {
             Self::File(_) => Ok(None),
             Self::Run(run_id, reader) => {
                 let row = reader.read_run(run_id)?.row().clone();
-                Ok(Standing::of(reader, &row)?)
+                Ok(RunStatus::of(reader, &row)?)
             }
         }
     }

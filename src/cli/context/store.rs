@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::app::Home;
-use super::error::{CliError, HomeFault, TranscriptFault};
+use super::app::App;
+use super::error::{CliError, StateFault, TranscriptFault};
 use super::source::Source;
 use crate::message::RunId;
 use crate::store::{Durability, Store, StoreError, StoreReader, private_folder};
@@ -13,7 +13,7 @@ use crate::transcript::ParentFound;
 /// How many generations of forks are looked at; a longer line is none that people make.
 const MOST_GENERATIONS: usize = 1_000;
 
-impl Home {
+impl App {
     /// The file that keeps runs: the caller's, else `runs.db` in `MONOLITH_HOME`, else in the platform's state folder.
     pub(in crate::cli) fn store_path(&self) -> Result<PathBuf, CliError> {
         if let Some(path) = &self.store {
@@ -40,7 +40,7 @@ impl Home {
     pub(in crate::cli) fn ready_store(&self) -> Result<PathBuf, CliError> {
         let path = self.store_path()?;
         if let (None, Some(folder)) = (&self.store, path.parent()) {
-            private_folder(folder).map_err(|fault| HomeFault::StateFolder {
+            private_folder(folder).map_err(|fault| StateFault::StateFolder {
                 path: folder.to_owned(),
                 reason: fault.to_string(),
             })?;
@@ -62,7 +62,7 @@ impl Home {
         let path = self.store_path()?;
         if !path.exists() {
             return match self.store {
-                Some(_) => Err(HomeFault::NoSuchStore { path }.into()),
+                Some(_) => Err(StateFault::NoSuchStore { path }.into()),
                 None => Ok(None),
             };
         }

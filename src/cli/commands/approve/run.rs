@@ -1,6 +1,6 @@
 use super::args::ApproveArgs;
 use crate::cli::commands::drive::{said_yes, shown};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::ask;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
@@ -15,16 +15,16 @@ use crate::store::{Answer, StoreError, StoreReader};
 const LEAST_DIGITS: usize = 8;
 
 /// `monolith approve`: shows the call that a run waits with, and leaves the answer for the process that drives the run.
-pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, CliError> {
-    let Source::Run(run_id, reader) = home.run(&args.run)? else {
+pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = app.run(&args.run)? else {
         let asked = args.run.clone();
         return Err(StoreError::NoSuchRun { asked }.into());
     };
-    let path = home.store_path()?;
+    let path = app.store_path()?;
     let Some(order) = awaited(run_id.clone(), reader)? else {
         let told =
             format!("failed to answer for run {run_id}: none of its calls waits for an approval");
-        home.screen.fault(&told, Some(home.hint("list --open")));
+        app.screen.fault(&told, Some(app.hint("list --open")));
         return Ok(Exit::USAGE);
     };
     let hash = order.arguments_hash.to_string();
@@ -37,8 +37,8 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
             "the arguments of the call that waits have another hash".to_owned()
         };
         let told = format!("failed to answer for run {run_id}: {why}");
-        home.screen
-            .fault(&told, Some(home.hint(&format!("approve {run_id}"))));
+        app.screen
+            .fault(&told, Some(app.hint(&format!("approve {run_id}"))));
         return Ok(Exit::USAGE);
     }
     let approved = !args.deny;
@@ -49,7 +49,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
     match given {
         Some(given) if given.approved == approved => {
             let what = said(approved);
-            home.screen.out(&format!(
+            app.screen.out(&format!(
                 "already {what}: call {} of run {run_id}; the answer has not been taken yet\n",
                 order.call.0
             ))?;
@@ -61,7 +61,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
                 said(given.approved)
             );
             let help = "give --replace to put this answer in its place".to_owned();
-            home.screen.fault(&told, Some(help));
+            app.screen.fault(&told, Some(help));
             return Ok(Exit::USAGE);
         }
         Some(_) | None => {}
@@ -69,15 +69,15 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
     if !args.yes {
         let what = if approved { "allow" } else { "refuse" };
         let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
-        let typed = ask::answer(home, &question)?;
+        let typed = ask::answer(app, &question)?;
         if typed.is_none() {
             let deny = if approved { "" } else { " --deny" };
             let command = format!("approve {run_id}{deny} --yes --arguments {hash}");
-            home.screen
+            app.screen
                 .write_err(&format!("run {run_id}: {}", shown(&order)));
             let told = format!("failed to answer for run {run_id}: nobody confirmed it");
-            let help = format!("`{}` {what}s it", home.hint(&command));
-            home.screen.fault(&told, Some(help));
+            let help = format!("`{}` {what}s it", app.hint(&command));
+            app.screen.fault(&told, Some(help));
             return Ok(Exit::USAGE);
         }
         if !typed.is_some_and(|typed| said_yes(&typed)) {
@@ -93,8 +93,8 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
         let told = format!(
             "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
         );
-        home.screen
-            .fault(&told, Some(home.hint(&format!("show {run_id}"))));
+        app.screen
+            .fault(&told, Some(app.hint(&format!("show {run_id}"))));
         return Ok(Exit::USAGE);
     }
     let replaced = if given.is_some() {
@@ -108,7 +108,7 @@ pub(in crate::cli) fn approve(home: &Home, args: &ApproveArgs) -> Result<Exit, C
     } else {
         format!("; no process drives the run, so it counts from `monolith resume {run_id}` on")
     };
-    home.screen.out(&format!(
+    app.screen.out(&format!(
         "{}: call {} of run {run_id}{replaced}{when}\n",
         said(approved),
         order.call.0

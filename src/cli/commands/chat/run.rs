@@ -11,7 +11,7 @@ use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Job, Live, drive_job, tell_end};
 use crate::cli::commands::show::ShowArgs;
 use crate::cli::commands::show::show;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -38,7 +38,7 @@ Ctrl-C   stops an answer
 struct Chat<'h> {
     contract: PathBuf,
     durability: Durability,
-    home: &'h Home,
+    app: &'h App,
     /// What the process ends with, once it is asked to end.
     left: Option<Exit>,
     /// The runs that the next one goes on from, the newest last.
@@ -72,23 +72,23 @@ enum Wish<'l> {
 }
 
 /// `monolith chat`.
-pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError> {
-    let input = RunInput::of(home, Vec::new(), args.contract, None)?;
+pub(in crate::cli) fn chat(app: &App, args: ChatArgs) -> Result<Exit, CliError> {
+    let input = RunInput::of(app, Vec::new(), args.contract, None)?;
     let mut chat = Chat {
         contract: input.file,
         durability: args.durability.into(),
-        home,
+        app,
         left: None,
         runs: Vec::new(),
         sets: args.sets,
         used: Used::default(),
     };
     // What is wrong with the file is better known before the first message.
-    let spec = chat.file().read(home)?;
-    offer_models(home, &spec)?;
+    let spec = chat.file().read(app)?;
+    offer_models(app, &spec)?;
     let mut prompt = Prompt::new()?;
     interrupts::conversing();
-    home.screen
+    app.screen
         .note("Each message is a run. /help lists the commands, /quit ends.");
     loop {
         match prompt.read()? {
@@ -101,7 +101,7 @@ pub(in crate::cli) fn chat(home: &Home, args: ChatArgs) -> Result<Exit, CliError
                 }
                 // A command that fails ends itself, not the conversation.
                 if let Err(fault) = chat.grant(&wish) {
-                    fault.show(home.screen);
+                    fault.show(app.screen);
                 }
                 if let Some(exit) = chat.left {
                     return Ok(exit);
@@ -143,22 +143,22 @@ impl Chat<'_> {
         match wish {
             Wish::Nothing | Wish::Quit => Ok(()),
             Wish::Say(message) => self.say((*message).to_owned()),
-            Wish::Help => Ok(self.home.screen.out(HELP)?),
-            Wish::Cost => Ok(self.home.screen.out(&self.used.line())?),
+            Wish::Help => Ok(self.app.screen.out(HELP)?),
+            Wish::Cost => Ok(self.app.screen.out(&self.used.line())?),
             Wish::Show => self.show(),
             Wish::Tools => self.tools(),
             Wish::Undo => self.undo(),
             Wish::Unknown(word) => {
                 let word = brief(word, 40);
                 let unknown = format!("{word} is no command; /help lists them\n");
-                Ok(self.home.screen.out(&unknown)?)
+                Ok(self.app.screen.out(&unknown)?)
             }
         }
     }
 
     /// The file as this process was given it: a conversation needs no record of that.
     fn file(&self) -> ContractFile {
-        ContractFile::given(self.home, self.contract.clone(), self.sets.clone())
+        ContractFile::given(self.app, self.contract.clone(), self.sets.clone())
     }
 
     fn say(&mut self, message: String) -> Result<(), CliError> {
@@ -184,7 +184,7 @@ impl Chat<'_> {
             self.runs.push(run_id);
         } else {
             let back = "the message is not part of the conversation; try it again";
-            self.home.screen.note(back);
+            self.app.screen.note(back);
         }
         Ok(())
     }
@@ -201,9 +201,9 @@ impl Chat<'_> {
                 run_id: None,
                 same_contract: true,
             };
-            return drive_next(self.home, next);
+            return drive_next(self.app, next);
         }
-        let mut spec = file.read(self.home)?;
+        let mut spec = file.read(self.app)?;
         spec.task = Some(message);
         let job = Job {
             spec,
@@ -212,16 +212,16 @@ impl Chat<'_> {
             run_id: None,
             durability: self.durability,
         };
-        let live = Live::accounting(self.home, self.durability)?;
-        drive_job(self.home, job, &live)
+        let live = Live::accounting(self.app, self.durability)?;
+        drive_job(self.app, job, &live)
     }
 
     /// The answer where it is not on the screen yet, and how the run ended.
     fn after(&self, ended: &Ended) -> Result<(), CliError> {
-        let screen = self.home.screen;
+        let screen = self.app.screen;
         let result = &ended.result;
         if !result.success {
-            tell_end(self.home, ended);
+            tell_end(self.app, ended);
             return Ok(());
         }
         if !ended.shown {
@@ -238,13 +238,13 @@ impl Chat<'_> {
 
     fn show(&self) -> Result<(), CliError> {
         let Some(last) = self.runs.last() else {
-            return Ok(self.home.screen.out("there is no run yet\n")?);
+            return Ok(self.app.screen.out("there is no run yet\n")?);
         };
-        show(self.home, &ShowArgs::of_run(last.to_string())).map(drop)
+        show(self.app, &ShowArgs::of_run(last.to_string())).map(drop)
     }
 
     fn tools(&self) -> Result<(), CliError> {
-        let screen = self.home.screen;
+        let screen = self.app.screen;
         let contract = self.contract_of_last()?;
         let mut out = String::new();
         for tool in contract.exposed_tools() {
@@ -261,13 +261,13 @@ impl Chat<'_> {
     /// The contract of the last run; before the first one, the one that the file gives.
     fn contract_of_last(&self) -> Result<ExecutionContract, CliError> {
         if let Some(last) = self.runs.last()
-            && let Source::Run(run_id, mut reader) = self.home.run(last.as_str())?
+            && let Source::Run(run_id, mut reader) = self.app.run(last.as_str())?
         {
             return Ok(reader.read_run(&run_id)?.contract()?);
         }
         let file = self.file();
-        let spec = file.read(self.home)?;
-        Ok(preview_of(self.home, &file, spec, true)?.contract)
+        let spec = file.read(self.app)?;
+        Ok(preview_of(self.app, &file, spec, true)?.contract)
     }
 
     fn undo(&mut self) -> Result<(), CliError> {
@@ -280,7 +280,7 @@ impl Chat<'_> {
                 format!("run {gone} is taken back; the next message begins anew\n")
             }
         };
-        Ok(self.home.screen.out(&told)?)
+        Ok(self.app.screen.out(&told)?)
     }
 }
 

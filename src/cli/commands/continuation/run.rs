@@ -6,7 +6,7 @@ use crate::cli::commands::drive::offer_models;
 use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
 use crate::cli::commands::drive::{argument, piped_task, task_of};
 use crate::cli::commands::replay::fork_point;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault, InputFault};
 use crate::cli::context::exit::Exit;
@@ -31,23 +31,23 @@ pub(in crate::cli) struct Next {
 }
 
 /// `monolith continue`.
-pub(in crate::cli) fn continue_run(home: &Home, args: ContinueArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, CliError> {
     let json = args.json;
-    tell(home, json, continued(home, args))
+    tell(app, json, continued(app, args))
 }
 
-fn continued(home: &Home, args: ContinueArgs) -> Result<Ended, Broken> {
-    let run = home.settled(&args.run)?;
+fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
+    let run = app.settled(&args.run)?;
     let same_contract = args.contract.is_none();
-    let begun = match home.source(&run)? {
+    let begun = match app.source(&run)? {
         Source::Run(run_id, reader) => reader.invocation(&run_id)?,
         Source::File(_) => None,
     };
-    let file = ContractFile::of_run(home, begun, args.contract, args.sets);
+    let file = ContractFile::of_run(app, begun, args.contract, args.sets);
     let file = file.ok_or(ContractFault::NoFileOfRun { asked: args.run })?;
     let message = match (args.message, args.task) {
         (Some(message), _) => Some(argument(message)?),
-        (None, Some(task)) => Some(task_of(home, task)?),
+        (None, Some(task)) => Some(task_of(app, task)?),
         (None, None) => piped_task()?,
     };
     let message = message.filter(|message| !message.trim().is_empty());
@@ -60,15 +60,15 @@ fn continued(home: &Home, args: ContinueArgs) -> Result<Ended, Broken> {
         run_id: args.run_id,
         same_contract,
     };
-    drive_next(home, next)
+    drive_next(app, next)
 }
 
 /// Begins the run that goes on from the other one, and brings it to its end.
-pub(in crate::cli) fn drive_next(home: &Home, next: Next) -> Result<Ended, Broken> {
-    let (contract, point, first) = fork_point(home, &next.run, Fork::at_end)?;
-    let spec = next.file.read(home)?;
-    offer_models(home, &spec)?;
-    let mut request = next.file.request(home, spec, home.redaction_key()?);
+pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken> {
+    let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
+    let spec = next.file.read(app)?;
+    offer_models(app, &spec)?;
+    let mut request = next.file.request(app, spec, app.redaction_key()?);
     request.run_id = next.run_id;
     request.invocation = Some(next.file.invocation());
     let continuation = Continuation {
@@ -77,8 +77,8 @@ pub(in crate::cli) fn drive_next(home: &Home, next: Next) -> Result<Ended, Broke
         point,
         same_contract: next.same_contract,
     };
-    let store = home.open_store(next.durability)?;
-    let live = Live::accounting(home, next.durability)?;
+    let store = app.open_store(next.durability)?;
+    let live = Live::accounting(app, next.durability)?;
     if let Some(first) = first {
         live.originating_from(first);
     }

@@ -8,7 +8,7 @@ use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
 use super::check_report::CheckReport;
 use super::dry_precheck::dry_precheck;
 use super::reach::{listed, variables};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
@@ -23,37 +23,37 @@ use crate::kernel::CheckName;
 use crate::session::RedactionKey;
 
 /// `monolith contract`.
-pub(in crate::cli) fn contract(home: &Home, command: &ContractCommand) -> Result<Exit, CliError> {
+pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, CliError> {
     match command {
-        ContractCommand::Check(args) => check(home, args),
+        ContractCommand::Check(args) => check(app, args),
         ContractCommand::Show(args) => {
-            let preview = preview(home, &args.contract)?;
-            report_gaps(home, &preview);
+            let preview = preview(app, &args.contract)?;
+            report_gaps(app, &preview);
             for sent in variables(&preview.reach) {
-                home.screen.write_err(&format!("note: {sent}\n"));
+                app.screen.write_err(&format!("note: {sent}\n"));
             }
-            if args.json || !home.screen.is_shown() {
+            if args.json || !app.screen.is_shown() {
                 let document = preview.contract.canonical_text();
-                home.screen.out_json_text(&format!("{document}\n"))?;
+                app.screen.out_json_text(&format!("{document}\n"))?;
             } else {
-                home.screen.out(&readable(&preview.contract)?)?;
+                app.screen.out(&readable(&preview.contract)?)?;
             }
             Ok(Exit::OK)
         }
         ContractCommand::Hash(args) => {
-            let preview = preview(home, args)?;
+            let preview = preview(app, args)?;
             if let Some(fault) = preview.tokenizer_fault {
                 return Err(ContractFault::NoTokenizer { fault }.into());
             }
-            report_gaps(home, &preview);
-            home.screen
+            report_gaps(app, &preview);
+            app.screen
                 .out(&format!("{}\n", preview.contract.contract_hash()))?;
             Ok(Exit::OK)
         }
         ContractCommand::Schema => {
             // With line feeds, so that it can be kept as a file beside contracts.
             let schema = format!("{:#}\n", contract_file_schema());
-            home.screen.out_json_text(&schema)?;
+            app.screen.out_json_text(&schema)?;
             Ok(Exit::OK)
         }
     }
@@ -76,19 +76,19 @@ fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
     Ok(text(&yaml))
 }
 
-fn preview(home: &Home, args: &ContractArgs) -> Result<Preview, CliError> {
-    let file = ContractFile::given(home, args.file.clone(), args.sets.clone());
-    preview_of(home, &file, file.read(home)?, args.start_servers)
+fn preview(app: &App, args: &ContractArgs) -> Result<Preview, CliError> {
+    let file = ContractFile::given(app, args.file.clone(), args.sets.clone());
+    preview_of(app, &file, file.read(app)?, args.start_servers)
 }
 
 /// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
 pub(in crate::cli) fn judge(
-    home: &Home,
+    app: &App,
     file: &ContractFile,
     spec: ContractSpec,
 ) -> Result<Vec<(CheckName, String)>, CliError> {
-    secrets::learn(&spec, &home.environment);
-    Ok(failures(&preview_of(home, file, spec, false)?))
+    secrets::learn(&spec, &app.environment);
+    Ok(failures(&preview_of(app, file, spec, false)?))
 }
 
 /// The checks that fail, and why.
@@ -99,13 +99,13 @@ pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
 
 /// What a contract file comes to.
 pub(in crate::cli) fn preview_of(
-    home: &Home,
+    app: &App,
     file: &ContractFile,
     spec: ContractSpec,
     start_servers: bool,
 ) -> Result<Preview, CliError> {
     // A contract knows no run, so nothing is committed to.
-    let request = file.request(home, spec, RedactionKey::new([0; 32]));
+    let request = file.request(app, spec, RedactionKey::new([0; 32]));
     let servers = if start_servers {
         ServersToStart::All
     } else {
@@ -117,10 +117,10 @@ pub(in crate::cli) fn preview_of(
 }
 
 /// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
-pub(in crate::cli) fn report_gaps(home: &Home, preview: &Preview) {
+pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
     for (path, origin) in &preview.origins {
         let (path, origin) = (line(path), line(&origin.to_string()));
-        home.screen
+        app.screen
             .write_err(&format!("note: {path} is from {origin}\n"));
     }
     if !preview.not_started.is_empty() {
@@ -129,46 +129,46 @@ pub(in crate::cli) fn report_gaps(home: &Home, preview: &Preview) {
             "note: not started, so without pins: {servers}; the contract of a run has them and another hash \
              (--start-servers pins them now)\n"
         );
-        home.screen.write_err(&text);
+        app.screen.write_err(&text);
     }
     if let Some(fault) = &preview.tokenizer_fault {
         let fault = line(fault);
-        home.screen.write_err(&format!(
+        app.screen.write_err(&format!(
             "note: {fault}; what can makes another contract of this, with another hash\n"
         ));
     }
     for fault in &preview.faults {
         let (server, detail) = (line(&fault.server), brief(&fault.detail, 400));
-        home.screen
+        app.screen
             .write_err(&format!("note: {server} did not come up: {detail}\n"));
     }
 }
 
-fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
-    let preview = match preview(home, &args.contract) {
+fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
+    let preview = match preview(app, &args.contract) {
         Ok(preview) => preview,
         Err(fault) => {
             if args.json {
-                home.screen.out_json(&CheckReport::refused(&fault))?;
+                app.screen.out_json(&CheckReport::refused(&fault))?;
             }
             return Err(fault);
         }
     };
     let report = CheckReport::of(&preview);
     if args.json {
-        home.screen.out_json(&report)?;
+        app.screen.out_json(&report)?;
         return Ok(Exit(report.exit_code));
     }
     let mut out = String::new();
     for check in &report.checks {
         let (verdict, detail) = match check.ok {
             Some(true) => (
-                home.screen.paint_out(Style::Good, "ok    "),
+                app.screen.paint_out(Style::Good, "ok    "),
                 check.detail.clone(),
             ),
             None => ("?     ".to_owned(), check.detail.clone()),
             Some(false) => (
-                home.screen.paint_out(Style::Bad, "FAILED"),
+                app.screen.paint_out(Style::Bad, "FAILED"),
                 line(&check.detail),
             ),
         };
@@ -185,14 +185,14 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         contract.contract_hash()
     );
     out.push_str(&listed(&preview.reach));
-    home.screen.out(&out)?;
+    app.screen.out(&out)?;
     for warning in &report.warnings {
-        home.screen
+        app.screen
             .write_err(&format!("warning: {}\n", line(warning)));
     }
     for tool in &contract.tools {
         if hides(&tool.description) {
-            home.screen.write_err(&format!(
+            app.screen.write_err(&format!(
                 "note: the description of {} holds characters that a terminal does not show: {}\n",
                 line(&tool.name),
                 line(&tool.description)
@@ -200,18 +200,18 @@ fn check(home: &Home, args: &ContractCheckArgs) -> Result<Exit, CliError> {
         }
     }
     for unsent in &report.unsent {
-        home.screen.write_err(&format!(
+        app.screen.write_err(&format!(
             "note: targets.{}: not sent, the protocol has no place for it: {}\n",
             unsent.target,
             unsent.keys.join(", ")
         ));
     }
     for Unmatched { place } in &preview.unmatched {
-        home.screen.write_err(&format!(
+        app.screen.write_err(&format!(
             "note: {}: its value is too short or too plain to be told from ordinary text; it is not redacted\n",
             line(place)
         ));
     }
-    report_gaps(home, &preview);
+    report_gaps(app, &preview);
     Ok(Exit(report.exit_code))
 }

@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 
 use super::args::CorpusAdaptersArgs;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
@@ -16,13 +16,13 @@ const STRIDE: usize = 64;
 const SHOWN_FAULTS: usize = 20;
 
 /// `monolith corpus adapters`: the rows are written as they come, so memory does not grow with the file.
-pub(in crate::cli) fn adapters(home: &Home, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
-    let screen = home.screen;
+pub(in crate::cli) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
+    let screen = app.screen;
     let unreadable = |reason: String| CorpusFault::RecordsUnreadable {
         path: args.file.clone(),
         reason,
     };
-    let file = File::open(home.cwd.join(&args.file)).map_err(|f| unreadable(f.to_string()))?;
+    let file = File::open(app.cwd.join(&args.file)).map_err(|f| unreadable(f.to_string()))?;
     let lines = RecordLines::of(file, !args.no_strict)
         .map_err(|fault| unreadable(fault.source.to_string()))?;
     let mut tally = Tally::default();

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::args::CorpusRunArgs;
 use super::metrics::told_metrics;
 use crate::cli::commands::internal::SLOW_TOOL;
-use crate::cli::context::app::Home;
-use crate::cli::context::error::{CliError, CorpusFault, HomeFault, SystemFault};
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, CorpusFault, StateFault, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
 use crate::cli::ui::escape::line;
@@ -41,8 +41,8 @@ struct Endpoint<'r> {
 }
 
 /// `monolith corpus run --live URL`.
-pub(in crate::cli) fn live(home: &Home, url: &str, args: &CorpusRunArgs) -> Result<Exit, CliError> {
-    let screen = home.screen;
+pub(in crate::cli) fn live(app: &App, url: &str, args: &CorpusRunArgs) -> Result<Exit, CliError> {
+    let screen = app.screen;
     let endpoint = &args.endpoint;
     let model = endpoint.model.clone().unwrap_or_default();
     let own = std::env::current_exe().map_err(|fault| SystemFault::OwnProgram {
@@ -54,23 +54,23 @@ pub(in crate::cli) fn live(home: &Home, url: &str, args: &CorpusRunArgs) -> Resu
         context_window: endpoint.context_window,
         model: model.clone(),
         provider: endpoint.provider,
-        redaction_key: home.redaction_key()?,
+        redaction_key: app.redaction_key()?,
         slow_tool: vec![own.to_string_lossy().into_owned(), SLOW_TOOL.to_owned()],
         timeout_ms: endpoint.timeout.saturating_mul(1000),
     };
     let scratch = Scratch::unless(endpoint.keep)?;
     let store = match &scratch {
-        None => home.open_store(Durability::Normal)?,
+        None => app.open_store(Durability::Normal)?,
         Some(scratch) => Store::open(&scratch.0.join("runs.db"), Durability::Normal)?,
     };
-    let workspace = workspace(&home.live_folder()?)?;
+    let workspace = workspace(&app.live_folder()?)?;
     let mut told = |record: &LiveRecord| screen.note(&told_record(record));
     let report = runtime()?
         .block_on(run_live(
             &target,
             endpoint.runs.into(),
             &workspace,
-            &home.environment,
+            &app.environment,
             &store,
             &mut told,
         ))
@@ -140,7 +140,7 @@ fn workspace(folder: &Path) -> Result<PathBuf, CliError> {
             reason: fault.to_string(),
         })
     };
-    private_folder(folder).map_err(|fault| HomeFault::StateFolder {
+    private_folder(folder).map_err(|fault| StateFault::StateFolder {
         path: folder.to_owned(),
         reason: fault.to_string(),
     })?;

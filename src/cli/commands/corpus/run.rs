@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::args::{CorpusCommand, CorpusRunArgs};
 use super::metrics::told_metrics;
 use super::{adapters, live};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
@@ -34,16 +34,16 @@ struct Record<'r> {
 }
 
 /// `monolith corpus`.
-pub(in crate::cli) fn corpus(home: &Home, command: &CorpusCommand) -> Result<Exit, CliError> {
+pub(in crate::cli) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, CliError> {
     match command {
-        CorpusCommand::Run(args) => run(home, args),
-        CorpusCommand::Adapters(args) => adapters::adapters(home, args),
+        CorpusCommand::Run(args) => run(app, args),
+        CorpusCommand::Adapters(args) => adapters::adapters(app, args),
     }
 }
 
-fn run(home: &Home, args: &CorpusRunArgs) -> Result<Exit, CliError> {
+fn run(app: &App, args: &CorpusRunArgs) -> Result<Exit, CliError> {
     if let Some(url) = &args.live {
-        return live::live(home, url, args);
+        return live::live(app, url, args);
     }
     if let Some(profile) = &args.profile
         && ModelProfile::by_id(profile).is_none()
@@ -63,9 +63,9 @@ fn run(home: &Home, args: &CorpusRunArgs) -> Result<Exit, CliError> {
         .into());
     }
     if args.json {
-        home.screen.out_json(&document(&report))?;
+        app.screen.out_json(&document(&report))?;
     } else {
-        home.screen.out(&told(home.screen, &report))?;
+        app.screen.out(&told(app.screen, &report))?;
     }
     Ok(if report.totals.failed == 0 {
         Exit::OK

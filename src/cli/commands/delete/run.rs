@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::args::{DeleteArgs, PruneArgs};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::CliError;
@@ -16,20 +16,20 @@ use crate::message::{RunId, utc};
 use crate::store::{Removal, RunFilter, RunRow, remove};
 
 /// `monolith delete`.
-pub(in crate::cli) fn delete(home: &Home, args: &DeleteArgs) -> Result<Exit, CliError> {
-    let Source::Run(run_id, reader) = home.run(&args.run)? else {
+pub(in crate::cli) fn delete(app: &App, args: &DeleteArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
     drop(reader);
     if !args.yes {
         let question = format!("Delete run {run_id} for good?");
-        confirm(home, "delete", &question)?;
+        confirm(app, "delete", &question)?;
     }
-    deleted(home, vec![run_id], args.reason.clone(), args.force)
+    deleted(app, vec![run_id], args.reason.clone(), args.force)
 }
 
 /// `monolith prune`: runs that have ended, never one that could go on.
-pub(in crate::cli) fn prune(home: &Home, args: &PruneArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn prune(app: &App, args: &PruneArgs) -> Result<Exit, CliError> {
     let before = args.older_than.unix_ms(unix_ms());
     let old = |row: &RunRow| {
         let class = row.outcome.as_ref().map(|(class, _)| class.as_str());
@@ -39,7 +39,7 @@ pub(in crate::cli) fn prune(home: &Home, args: &PruneArgs) -> Result<Exit, CliEr
                 .is_some_and(|class| wanted.is_none_or(|wanted| wanted.eq_ignore_ascii_case(class)))
     };
     let mut rows: Vec<RunRow> = Vec::new();
-    if let Some(reader) = home.reader()? {
+    if let Some(reader) = app.reader()? {
         // What does not read is not judged by its age.
         let sealed = reader.list_rows(usize::MAX, RunFilter::Sealed)?;
         rows.extend(sealed.into_iter().flatten().filter(old));
@@ -56,9 +56,9 @@ pub(in crate::cli) fn prune(home: &Home, args: &PruneArgs) -> Result<Exit, CliEr
             line(&code)
         );
     }
-    home.screen.out(&told)?;
+    app.screen.out(&told)?;
     if args.dry_run || rows.is_empty() {
-        home.screen.out(&format!(
+        app.screen.out(&format!(
             "{} would be deleted\n",
             counted(rows.len(), "run")
         ))?;
@@ -66,15 +66,15 @@ pub(in crate::cli) fn prune(home: &Home, args: &PruneArgs) -> Result<Exit, CliEr
     }
     if !args.yes {
         let question = format!("Delete {} for good?", counted(rows.len(), "run"));
-        confirm(home, "prune", &question)?;
+        confirm(app, "prune", &question)?;
     }
     let runs = rows.into_iter().map(|row| row.run_id).collect();
-    deleted(home, runs, args.reason.clone(), false)
+    deleted(app, runs, args.reason.clone(), false)
 }
 
-fn deleted(home: &Home, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, CliError> {
-    let path = home.store_path()?;
-    let key = home.signer()?;
+fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<Exit, CliError> {
+    let path = app.store_path()?;
+    let key = app.signer()?;
     let done = remove(
         &path,
         &Removal {
@@ -86,12 +86,11 @@ fn deleted(home: &Home, runs: Vec<RunId>, reason: String, force: bool) -> Result
         },
     )?;
     let runs: Vec<&str> = done.runs.iter().map(RunId::as_str).collect();
-    home.screen
-        .out(&format!("deleted: {}\n", runs.join(", ")))?;
+    app.screen.out(&format!("deleted: {}\n", runs.join(", ")))?;
     if !done.cleared {
-        home.screen.note("The file of the store keeps its size: it is in use, and is written anew by the next delete, prune or erase.");
+        app.screen.note("The file of the store keeps its size: it is in use, and is written anew by the next delete, prune or erase.");
     }
-    home.screen
+    app.screen
         .note("Copies elsewhere stay: exports, backups, copies made by migrate.");
     Ok(Exit::OK)
 }

@@ -7,9 +7,9 @@ use crate::cli::commands::drive::LeavingArgs;
 use crate::cli::commands::drive::Live;
 use crate::cli::commands::drive::{Broken, Ended, Job, drive_job, tell_end};
 use crate::cli::commands::{export, replay, verify};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
-use crate::cli::context::error::{CliError, HomeFault, SystemFault, TranscriptFault};
+use crate::cli::context::error::{CliError, StateFault, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
 use crate::cli::ui::numbers::{counted, grouped};
@@ -37,18 +37,18 @@ const FILES: [(&str, &str); 4] = [
 ];
 
 /// `monolith demo`.
-pub(in crate::cli) fn demo(home: &Home, args: &DemoArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn demo(app: &App, args: &DemoArgs) -> Result<Exit, CliError> {
     match args.act {
-        None => run(home),
-        Some(DemoAct::Tamper) => tamper(home),
+        None => run(app),
+        Some(DemoAct::Tamper) => tamper(app),
     }
 }
 
-fn run(home: &Home) -> Result<Exit, CliError> {
+fn run(app: &App) -> Result<Exit, CliError> {
     let run_id = demo_id()?;
-    let folder = folder(home, &run_id)?;
-    let file = ContractFile::below(home, folder, CONTRACT);
-    let spec = file.read(home)?;
+    let folder = folder(app, &run_id)?;
+    let file = ContractFile::below(app, folder, CONTRACT);
+    let spec = file.read(app)?;
     let task = spec.task.clone().unwrap_or_default();
     let job = Job {
         spec,
@@ -57,35 +57,33 @@ fn run(home: &Home) -> Result<Exit, CliError> {
         durability: Durability::Full,
         leaving: LeavingArgs::default(),
     };
-    home.screen
+    app.screen
         .note("The model of this demo is a script; the tool calls, the proof and the transcript are real.");
     let ended =
-        drive_job(home, job, &Live::new(home.screen)).map_err(|Broken { error, .. }| error)?;
-    tell_end(home, &ended);
+        drive_job(app, job, &Live::new(app.screen)).map_err(|Broken { error, .. }| error)?;
+    tell_end(app, &ended);
     let exit = Exit(ended.result.exit_code);
     if exit != Exit::OK {
         return Ok(exit);
     }
     let answer = ended.result.report_text().trim_end_matches('\n');
-    home.screen
-        .out_foreign(&format!("\n> {task}\n{answer}\n"))?;
-    let trust = home.trust(&[], &[], &[])?;
-    let (verified, _) = verify::report_of(home.source(run_id.as_str())?, false, &trust)?;
-    let replayed = replay::report_of(home.source(run_id.as_str())?, false)?;
-    home.screen
-        .out(&proof(home, &ended, &verified, &replayed))?;
+    app.screen.out_foreign(&format!("\n> {task}\n{answer}\n"))?;
+    let trust = app.trust(&[], &[], &[])?;
+    let (verified, _) = verify::report_of(app.source(run_id.as_str())?, false, &trust)?;
+    let replayed = replay::report_of(app.source(run_id.as_str())?, false)?;
+    app.screen.out(&proof(app, &ended, &verified, &replayed))?;
     for exit in [Exit::of_verify(&verified), Exit::of_replay(&replayed)] {
         if exit != Exit::OK {
             return Ok(exit);
         }
     }
-    home.screen.out(&what_next(home, &run_id))?;
+    app.screen.out(&what_next(app, &run_id))?;
     Ok(exit)
 }
 
 /// What to type after a demo.
-fn what_next(home: &Home, run_id: &RunId) -> String {
-    let name = home.brief_name(run_id.as_str());
+fn what_next(app: &App, run_id: &RunId) -> String {
+    let name = app.brief_name(run_id.as_str());
     let next = [
         (format!("show {name}"), "what happened, entry by entry"),
         (
@@ -104,18 +102,18 @@ fn what_next(home: &Home, run_id: &RunId) -> String {
     ];
     let width = next
         .iter()
-        .map(|(command, _)| home.hint(command).len())
+        .map(|(command, _)| app.hint(command).len())
         .max();
     let mut out = String::from("\nNext:\n");
     for (command, what) in &next {
         let width = width.unwrap_or_default();
-        let _ = writeln!(out, "  {:<width$}   {what}", home.hint(command));
+        let _ = writeln!(out, "  {:<width$}   {what}", app.hint(command));
     }
     out
 }
 
 /// What the transcript proves, in three lines.
-fn proof(home: &Home, ended: &Ended, verified: &VerifyReport, replayed: &ReplayReport) -> String {
+fn proof(app: &App, ended: &Ended, verified: &VerifyReport, replayed: &ReplayReport) -> String {
     let outcome = ended.result.outcome.map(|outcome| outcome.to_string());
     let counters = &ended.result.counters;
     let mut out = format!(
@@ -133,19 +131,19 @@ fn proof(home: &Home, ended: &Ended, verified: &VerifyReport, replayed: &ReplayR
             verified.level
         );
     } else {
-        out.push_str(&verify::told(home.screen, verified));
+        out.push_str(&verify::told(app.screen, verified));
     }
-    let _ = write!(out, "replayed: {}", replay::told(home, replayed));
+    let _ = write!(out, "replayed: {}", replay::told(app, replayed));
     out
 }
 
 /// The folder that the demo runs in: the repository where the caller stands in it, else one in the state folder, which stays:
 /// who goes on with the run, or begins another from it, needs the contract again.
-fn folder(home: &Home, run_id: &RunId) -> Result<PathBuf, CliError> {
-    if FILES.iter().all(|(path, _)| home.cwd.join(path).is_file()) {
-        return Ok(home.cwd.clone());
+fn folder(app: &App, run_id: &RunId) -> Result<PathBuf, CliError> {
+    if FILES.iter().all(|(path, _)| app.cwd.join(path).is_file()) {
+        return Ok(app.cwd.clone());
     }
-    let folder = home.demo_folder()?;
+    let folder = app.demo_folder()?;
     for (path, text) in FILES {
         let path = folder.join(path);
         if std::fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
@@ -157,7 +155,7 @@ fn folder(home: &Home, run_id: &RunId) -> Result<PathBuf, CliError> {
         };
         private_folder(path.parent().unwrap_or(&folder)).map_err(refuse)?;
         // Another demo may be reading it: it is there whole, or not at all.
-        let new = home.demo_folder()?.with_file_name(format!("{run_id}.new"));
+        let new = app.demo_folder()?.with_file_name(format!("{run_id}.new"));
         std::fs::write(&new, text).map_err(refuse)?;
         std::fs::rename(&new, &path).map_err(refuse)?;
     }
@@ -172,21 +170,21 @@ fn demo_id() -> Result<RunId, CliError> {
     Ok(RunId::try_from(text).map_err(|fault| refuse(fault.to_string()))?)
 }
 
-fn tamper(home: &Home) -> Result<Exit, CliError> {
-    let reader = home.reader()?.ok_or(HomeFault::NoDemoRun)?;
+fn tamper(app: &App) -> Result<Exit, CliError> {
+    let reader = app.reader()?.ok_or(StateFault::NoDemoRun)?;
     let runs = reader.list_runs(MOST_RUNS, RunFilter::Sealed)?;
     let run_id = runs
         .into_iter()
         .map(|row| row.run_id)
         .find(|run_id| run_id.as_str().starts_with(PREFIX))
-        .ok_or(HomeFault::NoDemoRun)?;
+        .ok_or(StateFault::NoDemoRun)?;
     let mut file = Vec::new();
     export::write_to(
         Source::Run(run_id.clone(), reader),
         &mut file,
         WithheldBlobs::Needed,
     )?;
-    let trust = home.trust(&[], &[], &[])?;
+    let trust = app.trust(&[], &[], &[])?;
     let whole = verify_bytes(&file, &trust);
     let change = Change::find(&file).ok_or(TranscriptFault::NothingTampered)?;
     let (from, to) = (char::from(change.byte), char::from(change.byte ^ CASE));
@@ -203,7 +201,7 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
     let report = verify_bytes(&file, &trust);
     let found = Exit::of_verify(&report);
     let mut out = format!("A copy of {run_id}, as it was exported:\n\n");
-    out.push_str(&verify::told(home.screen, &whole));
+    out.push_str(&verify::told(app.screen, &whole));
     let _ = writeln!(
         out,
         "\nOne byte of it changed: byte {} of the file, in line {}, from {from:?} to {to:?}. A tool now seems to have said \
@@ -211,14 +209,14 @@ fn tamper(home: &Home) -> Result<Exit, CliError> {
         grouped(change.at as u64),
         change.line
     );
-    out.push_str(&verify::told(home.screen, &report));
+    out.push_str(&verify::told(app.screen, &report));
     let _ = writeln!(
         out,
         "\nThe changed copy: monolith verify {} (exit code {})",
         path.display(),
         found.0
     );
-    home.screen.out(&out)?;
+    app.screen.out(&out)?;
     if found == Exit::EVIDENCE && whole.holds() {
         Ok(Exit::OK)
     } else {

@@ -3,8 +3,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::args::DoctorArgs;
-use crate::cli::context::app::Home;
-use crate::cli::context::error::{CliError, HomeFault};
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, StateFault};
 use crate::cli::context::found::{running, ways_out};
 use crate::cli::context::keys::LOCAL_KEY;
 use crate::cli::context::permissions::{looser, named};
@@ -36,20 +36,20 @@ const TOLERANCE: Duration = Duration::from_secs(120);
 const MOST_RUNS: usize = 100_000;
 
 /// Looks at everything, in the order in which it is needed.
-pub(in crate::cli) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Finding>, CliError> {
-    let folder = home.models_folder()?;
+pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Finding>, CliError> {
+    let folder = app.models_folder()?;
     let state = folder.parent().unwrap_or(&folder);
-    let mut found = vec![state_folder(state), store(home)];
-    found.extend([signing_key(home), redaction_key(home)]);
-    found.extend([modes(home)?, room(state)]);
-    found.extend([clock(home), terminal()]);
+    let mut found = vec![state_folder(state), store(app)];
+    found.extend([signing_key(app), redaction_key(app)]);
+    found.extend([modes(app)?, room(state)]);
+    found.extend([clock(app), terminal()]);
     found.push(engine());
     if !cfg!(feature = "local") {
         found.push(build_tools());
     }
     found.push(tokenizers());
-    found.extend(models(home, &folder)?);
-    let servers = runtime()?.block_on(running(&args.places, &home.environment));
+    found.extend(models(app, &folder)?);
+    let servers = runtime()?.block_on(running(&args.places, &app.environment));
     for server in &servers {
         let count = counted(server.models.len(), "model");
         let detail = format!("{} at {}, {count}", server.kind.name(), server.address);
@@ -68,13 +68,13 @@ pub(in crate::cli) fn checkup(home: &Home, args: &DoctorArgs) -> Result<Vec<Find
         ));
     }
     if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
-        let asked = args.places.told(&home.environment);
+        let asked = args.places.told(&app.environment);
         found.push(missing("model server", asked, ways_out()));
     }
-    found.push(keys(home));
+    found.push(keys(app));
     found.extend(python());
     if let Some(file) = &args.contract {
-        found.extend(needed(home, file)?);
+        found.extend(needed(app, file)?);
     }
     Ok(found)
 }
@@ -101,16 +101,16 @@ fn state_folder(state: &Path) -> Finding {
     }
 }
 
-fn store(home: &Home) -> Finding {
+fn store(app: &App) -> Finding {
     let name = "store of runs";
-    let counted_runs = home.reader().and_then(|reader| match reader {
+    let counted_runs = app.reader().and_then(|reader| match reader {
         None => Ok(None),
         Some(reader) => Ok(Some(reader.list_runs(MOST_RUNS, RunFilter::All)?.len())),
     });
     match counted_runs {
         Ok(None) => missing(name, "there is none yet", "the first run makes it"),
         Ok(Some(runs)) => ok(name, counted(runs, "run")),
-        Err(CliError::Home(HomeFault::NoSuchStore { path })) => missing(
+        Err(CliError::State(StateFault::NoSuchStore { path })) => missing(
             name,
             format!("{} is not there", path.display()),
             "the first run makes it",
@@ -129,9 +129,9 @@ fn store(home: &Home) -> Finding {
     }
 }
 
-fn signing_key(home: &Home) -> Finding {
+fn signing_key(app: &App) -> Finding {
     let name = "signing key";
-    let key = home
+    let key = app
         .keys()
         .and_then(|keys| Ok((keys.show(LOCAL_KEY)?, keys.ring()?)));
     match key {
@@ -150,9 +150,9 @@ fn signing_key(home: &Home) -> Finding {
 }
 
 /// Whether others may read or write what is the owner's alone.
-fn modes(home: &Home) -> Result<Finding, CliError> {
+fn modes(app: &App) -> Result<Finding, CliError> {
     let name = "modes";
-    let found = looser(home)?;
+    let found = looser(app)?;
     if found.is_empty() {
         return Ok(ok(name, "state and store are their owner's alone"));
     }
@@ -161,9 +161,9 @@ fn modes(home: &Home) -> Result<Finding, CliError> {
     Ok(wrong(name, detail, fix))
 }
 
-fn redaction_key(home: &Home) -> Finding {
+fn redaction_key(app: &App) -> Finding {
     let name = "redaction key";
-    match home
+    match app
         .keys()
         .and_then(|keys| Ok(keys.existing_redaction_key()?))
     {
@@ -193,11 +193,11 @@ fn room(state: &Path) -> Finding {
     }
 }
 
-fn clock(home: &Home) -> Finding {
+fn clock(app: &App) -> Finding {
     let name = "clock";
     let now = SystemTime::now();
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let written = home.store_path().ok();
+    let written = app.store_path().ok();
     let written = written.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
     let ahead = written.and_then(|written| written.duration_since(now).ok());
     let fix = "set the clock: entries carry its time";
@@ -236,12 +236,12 @@ fn terminal() -> Finding {
 }
 
 /// The usual keys, by their names alone.
-fn keys(home: &Home) -> Finding {
+fn keys(app: &App) -> Finding {
     let name = "keys";
     let mut set: Vec<&str> = ProviderType::ALL
         .iter()
         .filter_map(|provider| provider.usual_key_env())
-        .filter(|variable| home.environment.get(variable).is_some())
+        .filter(|variable| app.environment.get(variable).is_some())
         .collect();
     set.dedup();
     if set.is_empty() {

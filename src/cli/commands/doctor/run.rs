@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::args::DoctorArgs;
 use super::checkup::{Finding, Status, checkup};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::ui::escape::line;
@@ -19,12 +19,12 @@ struct Document<'d> {
 }
 
 /// `monolith doctor`: ends with 0 where nothing is wrong, whatever is missing, else with 1.
-pub(in crate::cli) fn doctor(home: &Home, args: &DoctorArgs) -> Result<Exit, CliError> {
-    let findings = checkup(home, args)?;
+pub(in crate::cli) fn doctor(app: &App, args: &DoctorArgs) -> Result<Exit, CliError> {
+    let findings = checkup(app, args)?;
     let healthy = findings.iter().all(|found| found.status != Status::Wrong);
     let exit = if healthy { Exit::OK } else { Exit::FAILED };
     if args.json {
-        home.screen.out_json(&Document {
+        app.screen.out_json(&Document {
             format: "monolith-doctor/1",
             healthy,
             exit_code: exit.0,
@@ -39,7 +39,7 @@ pub(in crate::cli) fn doctor(home: &Home, args: &DoctorArgs) -> Result<Exit, Cli
             Status::Missing => (Style::Dim, "missing"),
             Status::Wrong => (Style::Bad, "wrong  "),
         };
-        let word = home.screen.paint_out(style, word);
+        let word = app.screen.paint_out(style, word);
         let (name, detail) = (line(&found.name), line(&found.detail));
         let _ = writeln!(out, "{word}  {name:<18}  {detail}");
         if let Some(fix) = &found.fix {
@@ -58,6 +58,6 @@ pub(in crate::cli) fn doctor(home: &Home, args: &DoctorArgs) -> Result<Exit, Cli
         1 => writeln!(out, "\n1 thing is wrong."),
         wrong => writeln!(out, "\n{wrong} things are wrong."),
     };
-    home.screen.out(&out)?;
+    app.screen.out(&out)?;
     Ok(exit)
 }

@@ -3,7 +3,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, InputFault};
 use crate::cli::ui::escape::line;
 
@@ -30,13 +30,13 @@ impl RunInput {
     /// What the arguments come to. A contract is an existing .yaml or .json file; any other text is the task, and the contract then
     /// is the folder's own.
     pub(in crate::cli) fn of(
-        home: &Home,
+        app: &App,
         given: Vec<OsString>,
         contract: Option<PathBuf>,
         task: Option<String>,
     ) -> Result<Self, CliError> {
         let mut given = given.into_iter();
-        let first = given.next().map(|first| named(home, first)).transpose()?;
+        let first = given.next().map(|first| named(app, first)).transpose()?;
         let second = given.next().map(utf8).transpose()?;
         let (file, positional) = match (contract, first, second) {
             (Some(_), Some(Named::Contract(path)), _) => {
@@ -56,12 +56,12 @@ impl RunInput {
                 return Err(InputFault::AiFile { path: file }.into());
             }
             Some(file) => file,
-            None => agent_file(home, positional.as_deref())?,
+            None => agent_file(app, positional.as_deref())?,
         };
         let task = match (positional, task) {
             (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
             (Some(text), None) => Some(argument(text)?),
-            (None, task) => task.map(|task| task_of(home, task)).transpose()?,
+            (None, task) => task.map(|task| task_of(app, task)).transpose()?,
         };
         Ok(Self { file, task })
     }
@@ -73,7 +73,7 @@ pub(in crate::cli) fn argument(text: String) -> Result<String, CliError> {
 }
 
 /// A task as `--task` names it: the text, `@FILE`, or `-` for standard input.
-pub(in crate::cli) fn task_of(home: &Home, given: String) -> Result<String, CliError> {
+pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliError> {
     if given == "-" {
         return piped();
     }
@@ -81,7 +81,7 @@ pub(in crate::cli) fn task_of(home: &Home, given: String) -> Result<String, CliE
         return Ok(given);
     };
     let from = || path.to_owned();
-    let file = File::open(home.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
+    let file = File::open(app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
     text_of(file, from())
 }
 
@@ -119,9 +119,9 @@ fn unreadable(from: String, fault: &io::Error) -> CliError {
 }
 
 /// A contract where it is a file with the ending of one, else a task.
-fn named(home: &Home, given: OsString) -> Result<Named, CliError> {
+fn named(app: &App, given: OsString) -> Result<Named, CliError> {
     let path = PathBuf::from(&given);
-    let is_file = home.cwd.join(&path).is_file();
+    let is_file = app.cwd.join(&path).is_file();
     if is_file && has_ending(&path, &["yaml", "json", "ai"]) {
         return Ok(Named::Contract(path));
     }
@@ -137,14 +137,14 @@ fn utf8(given: OsString) -> Result<String, CliError> {
 }
 
 /// The contract of the folder. A task that looks like a file is pointed out: it may be a slip.
-pub(in crate::cli) fn agent_file(home: &Home, task: Option<&str>) -> Result<PathBuf, CliError> {
-    if !home.cwd.join(AGENT_FILE).is_file() {
+pub(in crate::cli) fn agent_file(app: &App, task: Option<&str>) -> Result<PathBuf, CliError> {
+    if !app.cwd.join(AGENT_FILE).is_file() {
         let task = task.map(|task| task.chars().take(80).collect());
         return Err(InputFault::NoAgentFile { task }.into());
     }
     if let Some(task) = task.filter(|task| looks_like_a_file(task)) {
         let task = line(task);
-        home.screen.write_err(&format!(
+        app.screen.write_err(&format!(
             "note: `{task}` is no .yaml or .json file here, so it is the task of {AGENT_FILE}\n"
         ));
     }

@@ -10,7 +10,7 @@ use super::approval::Approver;
 use super::leaving::LeavingArgs;
 use super::live::Live;
 use super::not_begun::{print_result, result_of};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
@@ -99,7 +99,7 @@ impl<E: Into<CliError>> From<E> for Broken {
 
 /// Shows what a run came to.
 pub(in crate::cli) fn tell(
-    home: &Home,
+    app: &App,
     json: bool,
     outcome: Result<Ended, Broken>,
 ) -> Result<Exit, CliError> {
@@ -107,32 +107,32 @@ pub(in crate::cli) fn tell(
         Ok(ended) => {
             let exit = Exit(ended.result.exit_code);
             if json {
-                home.screen.out_json(&ended.result)?;
+                app.screen.out_json(&ended.result)?;
             }
-            if !home.screen.is_watched() && !home.accounting.quiet && ended.result.success {
-                tell_outcome(home, &ended);
+            if !app.screen.is_watched() && !app.accounting.quiet && ended.result.success {
+                tell_outcome(app, &ended);
             }
-            tell_end(home, &ended);
-            tell_summary(home, &ended.result);
+            tell_end(app, &ended);
+            tell_summary(app, &ended.result);
             if !json && !ended.shown && ended.result.success {
                 let answer = ended.result.report_text().trim_end_matches('\n');
-                home.screen.out_foreign(&format!("{answer}\n"))?;
+                app.screen.out_foreign(&format!("{answer}\n"))?;
             }
             Ok(exit)
         }
         Err(broken) => {
             match &broken.result {
-                Some(result) if json => home.screen.out_json(result)?,
-                None if json => print_result(home.screen, &broken.error),
+                Some(result) if json => app.screen.out_json(result)?,
+                None if json => print_result(app.screen, &broken.error),
                 _ => {}
             }
             match &broken.result {
-                Some(result) => tell_summary(home, result),
-                None => tell_summary(home, &result_of(&broken.error)),
+                Some(result) => tell_summary(app, result),
+                None => tell_summary(app, &result_of(&broken.error)),
             }
             if broken.error.is_panic() {
                 // The result is printed: whoever catches other panics must not print another.
-                broken.error.show(home.screen);
+                broken.error.show(app.screen);
                 return Ok(Exit::from(&broken.error));
             }
             Err(broken.error)
@@ -141,23 +141,23 @@ pub(in crate::cli) fn tell(
 }
 
 /// The exit tag and what was used, where somebody asks for it.
-fn tell_summary(home: &Home, result: &AgentResult) {
-    if home.accounting.verbose {
+fn tell_summary(app: &App, result: &AgentResult) {
+    if app.accounting.verbose {
         for told in result.summary() {
-            home.screen.write_err(&format!("{}\n", line(&told)));
+            app.screen.write_err(&format!("{}\n", line(&told)));
         }
     }
 }
 
 /// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
-fn tell_outcome(home: &Home, ended: &Ended) {
+fn tell_outcome(app: &App, ended: &Ended) {
     let result = &ended.result;
     if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
         let time = seconds(result.counters.elapsed_ms);
         let flaw = ended.flaw.as_ref().map(|flaw| format!("   {flaw}"));
         let flaw = flaw.unwrap_or_default();
         let end = format!("{time}  {outcome}   run {run_id}{flaw}\n");
-        home.screen.write_err(&end);
+        app.screen.write_err(&end);
     }
 }
 
@@ -165,9 +165,9 @@ fn tell_outcome(home: &Home, ended: &Ended) {
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Runs a job; whoever watches sees it happen.
-pub(in crate::cli) fn drive_job(home: &Home, job: Job, live: &Live) -> Result<Ended, Broken> {
-    let store = home.open_store(job.durability)?;
-    let mut request = job.file.request(home, job.spec, home.redaction_key()?);
+pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ended, Broken> {
+    let store = app.open_store(job.durability)?;
+    let mut request = job.file.request(app, job.spec, app.redaction_key()?);
     request.invocation = Some(job.file.invocation());
     request.run_id = job.run_id;
     let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
@@ -333,23 +333,23 @@ async fn until(moment: Option<Instant>) {
 }
 
 /// The end of a run and what to type next: for whoever watches, and on failure for everybody.
-pub(in crate::cli) fn tell_end(home: &Home, ended: &Ended) {
+pub(in crate::cli) fn tell_end(app: &App, ended: &Ended) {
     let result = &ended.result;
     if let (true, Some(run_id)) = (result.is_suspended(), &result.run_id) {
-        let resume = home.hint(&format!("resume {}", home.brief_name(run_id.as_str())));
+        let resume = app.hint(&format!("resume {}", app.brief_name(run_id.as_str())));
         let time = seconds(result.counters.elapsed_ms);
         let told = format!("{time}  suspended   run {run_id}; {resume} goes on with it\n");
-        home.screen.write_err(&told);
+        app.screen.write_err(&told);
         return;
     }
     let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) else {
         return;
     };
-    let brief = home.brief_name(run_id.as_str());
-    if !home.screen.is_watched() {
+    let brief = app.brief_name(run_id.as_str());
+    if !app.screen.is_watched() {
         if let Some(error) = &result.error {
-            let next = home.hint(&format!("show {brief}"));
-            home.screen.fault(error, Some(next));
+            let next = app.hint(&format!("show {brief}"));
+            app.screen.fault(error, Some(next));
         }
         return;
     }
@@ -358,21 +358,21 @@ pub(in crate::cli) fn tell_end(home: &Home, ended: &Ended) {
     } else {
         Style::Bad
     };
-    let class = home.screen.paint(style, &outcome.to_string());
+    let class = app.screen.paint(style, &outcome.to_string());
     let predicate = ended.predicate.map(|predicate| format!("   {predicate}"));
     let time = seconds(result.counters.elapsed_ms);
-    home.screen
+    app.screen
         .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
     if let Some(flaw) = ended.flaw.as_ref().filter(|_| result.success) {
-        home.screen.note(&format!("        {flaw}"));
+        app.screen.note(&format!("        {flaw}"));
     }
     if !result.success {
         let why = line(result.report_text());
-        home.screen.note(&format!("        {why}"));
+        app.screen.note(&format!("        {why}"));
     }
-    let show = home.hint(&format!("show {brief}"));
-    let replay = home.hint(&format!("replay {brief}"));
-    home.screen.note(&format!("        {show}   ·   {replay}"));
+    let show = app.hint(&format!("show {brief}"));
+    let replay = app.hint(&format!("replay {brief}"));
+    app.screen.note(&format!("        {show}   ·   {replay}"));
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::escape::line;
@@ -54,13 +54,10 @@ impl Live {
     }
 
     /// Follows a run that is about to be driven, and accounts for what it asks for and calls.
-    pub(in crate::cli) fn accounting(
-        home: &Home,
-        durability: Durability,
-    ) -> Result<Self, CliError> {
-        let billing = home.billing(durability)?;
-        let live = Self::following(home.screen, home.accounting.verbose, Some((billing, 0)));
-        Ok(if home.streams { live.streaming() } else { live })
+    pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
+        let billing = app.billing(durability)?;
+        let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
+        Ok(if app.streams { live.streaming() } else { live })
     }
 
     fn following(screen: Screen, verbose: bool, billing: Option<(BillingFile, usize)>) -> Self {

@@ -1,6 +1,6 @@
 use crate::cli::commands::model::PullArgs;
 use crate::cli::commands::model::{Pulled, pull};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::ask::answer;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::numbers::grouped;
@@ -10,11 +10,11 @@ use crate::inference::{KNOWN_MODELS, KnownModel, ModelStore};
 /// Before a run: a known model that a target names and that is not stored here is offered to whoever sits at the terminal,
 /// with its licence and size. Who declines gets the run all the same, which ends for the lack of it and names the command;
 /// so it does where nobody can be asked.
-pub(in crate::cli) fn offer_models(home: &Home, spec: &ContractSpec) -> Result<(), CliError> {
-    if !cfg!(feature = "local") || !home.screen.is_watched() {
+pub(in crate::cli) fn offer_models(app: &App, spec: &ContractSpec) -> Result<(), CliError> {
+    if !cfg!(feature = "local") || !app.screen.is_watched() {
         return Ok(());
     }
-    let store = ModelStore::new(home.models_folder()?);
+    let store = ModelStore::new(app.models_folder()?);
     for known in lacking(spec, &store) {
         let KnownModel {
             bytes,
@@ -23,13 +23,13 @@ pub(in crate::cli) fn offer_models(home: &Home, spec: &ContractSpec) -> Result<(
             what,
             ..
         } = known;
-        home.screen
+        app.screen
             .note(&format!("the model `{name}` is not stored here"));
-        home.screen.note(&format!(
+        app.screen.note(&format!(
             "{what}: licence {licence}; {} bytes",
             grouped(*bytes)
         ));
-        let said = answer(home, "Accept that licence and fetch it now? [y/N] ")?;
+        let said = answer(app, "Accept that licence and fetch it now? [y/N] ")?;
         if !matches!(said.as_deref(), Some("y" | "Y" | "yes")) {
             continue;
         }
@@ -40,8 +40,8 @@ pub(in crate::cli) fn offer_models(home: &Home, spec: &ContractSpec) -> Result<(
             name: None,
             yes: true,
         };
-        let (Pulled::Before(model) | Pulled::Now(model)) = pull(home, &args)?;
-        home.screen.note(&format!("stored: {}", model.name));
+        let (Pulled::Before(model) | Pulled::Now(model)) = pull(app, &args)?;
+        app.screen.note(&format!("stored: {}", model.name));
     }
     Ok(())
 }

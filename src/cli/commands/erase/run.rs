@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::args::EraseArgs;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::CliError;
@@ -12,19 +12,19 @@ use crate::message::RunId;
 use crate::store::{Elsewhere, ElsewherePlace, Erasure, erase as erase_blob, named_blob};
 
 /// `monolith erase`.
-pub(in crate::cli) fn erase(home: &Home, args: &EraseArgs) -> Result<Exit, CliError> {
-    let Source::Run(run_id, reader) = home.run(&args.run)? else {
+pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = app.run(&args.run)? else {
         return Ok(Exit::USAGE);
     };
-    let path = home.store_path()?;
+    let path = app.store_path()?;
     let hash = named_blob(&path, &run_id, &args.blob.to_ascii_lowercase())?;
-    home.screen.out(&elsewhere(&reader.elsewhere(hash)?))?;
+    app.screen.out(&elsewhere(&reader.elsewhere(hash)?))?;
     drop(reader);
     if !args.yes {
         let question = format!("Erase {hash} of run {run_id} for good?");
-        confirm(home, "erase", &question)?;
+        confirm(app, "erase", &question)?;
     }
-    let key = home.signer()?;
+    let key = app.signer()?;
     let erased = erase_blob(
         &path,
         &Erasure {
@@ -39,7 +39,7 @@ pub(in crate::cli) fn erase(home: &Home, args: &EraseArgs) -> Result<Exit, CliEr
     let runs: Vec<&str> = erased.runs.iter().map(RunId::as_str).collect();
     let hash = erased.hash;
     let runs = runs.join(", ");
-    home.screen.out(&match erased.bytes {
+    app.screen.out(&match erased.bytes {
         Some(bytes) => {
             format!(
                 "erased: {bytes} bytes of {hash}; a tombstone stands in their place in {runs}\n"
@@ -47,7 +47,7 @@ pub(in crate::cli) fn erase(home: &Home, args: &EraseArgs) -> Result<Exit, CliEr
         }
         None => format!("erased before: {hash} of {runs}\n"),
     })?;
-    home.screen
+    app.screen
         .note("What entries say of the bytes stays, and so do copies elsewhere: exports, backups, copies made by migrate.");
     Ok(Exit::OK)
 }

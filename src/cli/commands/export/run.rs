@@ -4,7 +4,7 @@ use std::path::Path;
 use super::args::{ExportArgs, ExportFormat};
 use super::forms;
 use crate::cli::commands::verify;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
@@ -15,7 +15,7 @@ use crate::store::private_file;
 use crate::transcript::WithheldBlobs;
 
 /// `monolith export`.
-pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliError> {
     let withheld = if args.withheld {
         WithheldBlobs::Needed
     } else {
@@ -23,19 +23,19 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
     };
     let (source, sealed) = match args.format {
         ExportFormat::Jsonl => {
-            let mut source = home.run(&args.run)?;
+            let mut source = app.run(&args.run)?;
             let sealed = is_sealed(&mut source)?;
             (source, sealed)
         }
         // What is made of a transcript looks like the truth: it is made of verified ones alone.
         ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => {
-            verified(home, args)?;
-            let mut source = home.source(&args.run)?;
+            verified(app, args)?;
+            let mut source = app.source(&args.run)?;
             let sealed = is_sealed(&mut source)?;
             (source, sealed)
         }
     };
-    let again = || home.source(&args.run);
+    let again = || app.source(&args.run);
     let write = |out: &mut dyn io::Write| match args.format {
         ExportFormat::Jsonl => forms::write_to(source, out, withheld),
         ExportFormat::Html => forms::html(&again, source, out, withheld),
@@ -43,24 +43,24 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
         ExportFormat::Cast => forms::cast(source, out),
     };
     let left_out = match &args.output {
-        Some(path) if !args.force && home.cwd.join(path).exists() => {
+        Some(path) if !args.force && app.cwd.join(path).exists() => {
             return Err(SystemFault::FileExists { path: path.clone() }.into());
         }
         Some(path) => {
-            let left_out = write_file(&home.cwd.join(path), write)?;
+            let left_out = write_file(&app.cwd.join(path), write)?;
             let place = line(&path.display().to_string());
-            home.screen
+            app.screen
                 .note(&format!("wrote run {} to {place}", args.run));
             left_out
         }
-        None if home.screen.is_shown() => {
+        None if app.screen.is_shown() => {
             let mut file = Vec::new();
             let left_out = write(&mut file)?;
             let text = String::from_utf8_lossy(&file);
             match args.format {
-                ExportFormat::Html => home.screen.out_foreign(&text)?,
+                ExportFormat::Html => app.screen.out_foreign(&text)?,
                 ExportFormat::Jsonl | ExportFormat::Atif | ExportFormat::Cast => {
-                    home.screen.out_json_text(&text)?;
+                    app.screen.out_json_text(&text)?;
                 }
             }
             left_out
@@ -76,12 +76,12 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
         },
     };
     if !sealed {
-        home.screen.write_err(
+        app.screen.write_err(
             "note: the run has no seal: it is in progress, or its process was cut off (verify --open accepts it)\n",
         );
     }
     if left_out > 0 {
-        home.screen.note(&format!(
+        app.screen.note(&format!(
             "{} held back by the token gate left out; --withheld includes them",
             counted(left_out, "text")
         ));
@@ -90,12 +90,12 @@ pub(in crate::cli) fn export(home: &Home, args: &ExportArgs) -> Result<Exit, Cli
 }
 
 /// Refuses what does not verify, unless that is asked for.
-fn verified(home: &Home, args: &ExportArgs) -> Result<(), CliError> {
+fn verified(app: &App, args: &ExportArgs) -> Result<(), CliError> {
     if args.force_unverified {
         return Ok(());
     }
-    let trust = home.trust(&[], &[], &[])?;
-    let (report, _) = verify::report_of(home.source(&args.run)?, true, &trust)?;
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
     match &report.first_bad {
         None => Ok(()),
         Some(bad) => Err(TranscriptFault::ExportNotVerified {

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::args::ImportArgs;
 use crate::cli::commands::verify::place;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::clock::unix_ms;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -13,9 +13,9 @@ use crate::cli::ui::numbers::counted;
 use crate::store::{Change, ImportError, Imported, import as import_file, is_handed_in};
 
 /// `monolith import`: file by file, so that one that does not verify keeps none of the others out.
-pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, CliError> {
-    let store = home.ready_store()?;
-    let trust = home.trust(&args.keys, &[], &[])?;
+pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliError> {
+    let store = app.ready_store()?;
+    let trust = app.trust(&args.keys, &[], &[])?;
     let mut exit = Exit::OK;
     for given in &args.files {
         // What other programs mean by it.
@@ -24,7 +24,7 @@ pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, Cli
         } else {
             given.as_path()
         };
-        let path = home.cwd.join(named);
+        let path = app.cwd.join(named);
         // What never was a transcript is refused as such, before it is judged as one. A pipe that a shell hands in can be looked at
         // only once.
         if !is_handed_in(&path) {
@@ -37,12 +37,12 @@ pub(in crate::cli) fn import(home: &Home, args: &ImportArgs) -> Result<Exit, Cli
                 let mut text = format!("not imported: {}: ", line(&given.display().to_string()));
                 let bad = report.first_bad.as_ref().map(place);
                 let _ = writeln!(text, "{}", bad.unwrap_or_default());
-                home.screen.write_err(&text);
+                app.screen.write_err(&text);
                 continue;
             }
             Err(fault) => return Err(fault.into()),
         };
-        home.screen.out(&told)?;
+        app.screen.out(&told)?;
     }
     Ok(exit)
 }

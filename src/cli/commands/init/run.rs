@@ -4,7 +4,7 @@ use std::path::Path;
 use super::args::InitArgs;
 use crate::cli::commands::contract::code_of;
 use crate::cli::commands::contract::judge;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::ask::answer;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ModelFault, SystemFault};
@@ -27,22 +27,22 @@ const ANY_MODEL: &str = "unknown";
 const MOST_SHOWN: usize = 20;
 
 /// `monolith init`.
-pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliError> {
-    let path = home.cwd.join(&args.file);
+pub(in crate::cli) fn init(app: &App, args: &InitArgs) -> Result<Exit, CliError> {
+    let path = app.cwd.join(&args.file);
     if path.exists() && !args.force {
         return Err(SystemFault::FileExists {
             path: args.file.clone(),
         }
         .into());
     }
-    let servers = runtime()?.block_on(running(&args.places, &home.environment));
+    let servers = runtime()?.block_on(running(&args.places, &app.environment));
     if let Some((kind, address)) = args.places.unanswered(&servers).next() {
         let (address, name) = (address.to_owned(), kind.name());
         return Err(ModelFault::NoWay(NoWay::Unanswered { address, name }).into());
     }
-    let store = ModelStore::new(home.models_folder()?);
+    let store = ModelStore::new(app.models_folder()?);
     let stored = store.list()?;
-    let mut ways = choices(&servers, &stored, &home.environment);
+    let mut ways = choices(&servers, &stored, &app.environment);
     let empty: Vec<&str> = servers
         .iter()
         .filter(|server| server.models.is_empty())
@@ -50,12 +50,12 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
         .collect();
     if !empty.is_empty() {
         let names = empty.join(", ");
-        home.screen
+        app.screen
             .write_err(&format!("note: {names} runs here, but holds no model\n"));
     }
     if let Some(word) = &args.way {
         let looked = Looked {
-            environment: &home.environment,
+            environment: &app.environment,
             places: &args.places,
             servers: &servers,
             stored: &stored,
@@ -73,7 +73,7 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
             return Err(ModelFault::NoWay(none).into());
         }
     }
-    let mut way = choose(home, args, ways)?;
+    let mut way = choose(app, args, ways)?;
     if way.provider == ProviderType::Local {
         let own = stored.iter().find(|model| model.name == way.model);
         way.profile = own.and_then(|model| other_profile(&store, model));
@@ -82,8 +82,8 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
     // What is written is what was judged: a contract that does not hold is never left behind.
     let name = args.file.display().to_string();
     let spec = ContractSpec::parse(&name, &text, &[])?;
-    let file = ContractFile::given(home, args.file.clone(), Vec::new());
-    let judged = judge(home, &file, spec)?;
+    let file = ContractFile::given(app, args.file.clone(), Vec::new());
+    let judged = judge(app, &file, spec)?;
     if let Some((check, why)) = judged.into_iter().next() {
         return Err(ModelFault::ContractOfInit {
             exit: code_of(check),
@@ -93,14 +93,14 @@ pub(in crate::cli) fn init(home: &Home, args: &InitArgs) -> Result<Exit, CliErro
         .into());
     }
     write(&path, &text, args.force)?;
-    home.screen.out(&format!(
+    app.screen.out(&format!(
         "{}: written for {}; it passes monolith contract check\n\nNext:\n  monolith run {}\n",
         line(&name),
         line(&way.what),
         line(&name)
     ))?;
     if way.provider == ProviderType::Local || way.address.is_some() {
-        home.screen.note(
+        app.screen.note(
             "A small model may need a plainer task. monolith show last says what happened, whatever it did.",
         );
     }
@@ -122,9 +122,9 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 }
 
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
-fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
+fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
     if ways.is_empty() {
-        let asked = args.places.told(&home.environment);
+        let asked = args.places.told(&app.environment);
         return Err(ModelFault::NothingToUse { asked }.into());
     }
     if ways.len() == 1 || args.yes {
@@ -135,8 +135,8 @@ fn choose(home: &Home, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice,
     for (at, way) in ways.iter().enumerate() {
         let _ = writeln!(list, "  {}  {}", at + 1, line(&way.what));
     }
-    home.screen.write_err(&list);
-    let Some(said) = answer(home, "Number [1]: ")? else {
+    app.screen.write_err(&list);
+    let Some(said) = answer(app, "Number [1]: ")? else {
         return Err(ModelFault::NobodyChose.into());
     };
     let number = match said.as_str() {

@@ -2,7 +2,7 @@ use std::io::{BufRead as _, Read as _};
 
 use serde_json::{Value, json};
 
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 
@@ -16,7 +16,7 @@ const METHOD_NOT_FOUND: i32 = -32601;
 
 /// `monolith __slow-tool`: an MCP server on the standard streams with one tool, `wait`, whose calls are never answered. It
 /// ends with its input.
-pub(in crate::cli) fn slow_tool(home: &Home) -> Result<Exit, CliError> {
+pub(in crate::cli) fn slow_tool(app: &App) -> Result<Exit, CliError> {
     let mut input = std::io::stdin().lock();
     let mut line = Vec::new();
     loop {
@@ -26,7 +26,7 @@ pub(in crate::cli) fn slow_tool(home: &Home) -> Result<Exit, CliError> {
             return Ok(Exit::OK);
         }
         if let Some(answer) = answer(&line) {
-            home.screen.out_json(&answer)?;
+            app.screen.out_json(&answer)?;
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::io::Read as _;
 
 use super::args::{CommitmentArgs, KeyCommand};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
@@ -10,30 +10,30 @@ use crate::cli::context::source::Source;
 const MAX_VALUE_BYTES: u64 = 16 << 20;
 
 /// `monolith key generate | show | rotate | commitment`.
-pub(in crate::cli) fn key(home: &Home, command: &KeyCommand) -> Result<Exit, CliError> {
-    let keys = home.keys()?;
+pub(in crate::cli) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliError> {
+    let keys = app.keys()?;
     let text = match command {
         KeyCommand::Generate(args) => format!("{}\n", keys.generate(&args.name)?.public()),
         KeyCommand::Show(args) => format!("{}\n", keys.show(&args.name)?.public()),
-        KeyCommand::Commitment(args) => commitment(home, args)?,
+        KeyCommand::Commitment(args) => commitment(app, args)?,
         KeyCommand::Rotate(args) => {
             let (public, record) = keys.rotate(&args.name)?;
             let hint = "give the record to whoever trusts the old key: verify --key takes it in a file beside that key";
-            home.screen.note(hint);
+            app.screen.note(hint);
             format!("{public}\n{record}")
         }
     };
-    home.screen.out(&text)?;
+    app.screen.out(&text)?;
     Ok(Exit::OK)
 }
 
 /// The marker of the value on stdin in that run. A line feed at its end is not part of it.
-fn commitment(home: &Home, args: &CommitmentArgs) -> Result<String, CliError> {
-    let Source::Run(run_id, _) = home.run(&args.run)? else {
+fn commitment(app: &App, args: &CommitmentArgs) -> Result<String, CliError> {
+    let Source::Run(run_id, _) = app.run(&args.run)? else {
         let path = args.run.clone().into();
         return Err(TranscriptFault::FileInsteadOfRun { path }.into());
     };
-    let key = home.keys()?.existing_redaction_key()?;
+    let key = app.keys()?.existing_redaction_key()?;
     let mut value = Vec::new();
     std::io::stdin()
         .take(MAX_VALUE_BYTES)

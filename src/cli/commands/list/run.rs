@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use super::args::ListArgs;
 use super::filter::Wanted;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
-use crate::cli::context::run_status::Standing;
+use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Recorded;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::{dollars, seconds};
@@ -42,7 +42,7 @@ struct Found {
     lineage: Option<Lineage>,
     /// None where nothing is recorded, or its entries cannot be read.
     outline: Option<RunOutline>,
-    standing: Option<Standing>,
+    status: Option<RunStatus>,
     /// Whether a call of it waits for a person.
     waits: bool,
 }
@@ -90,10 +90,10 @@ struct ListedOutcome {
 }
 
 /// `monolith list`.
-pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn list(app: &App, args: &ListArgs) -> Result<Exit, CliError> {
     let wanted = Wanted::new(args);
     let (mut rows, mut damaged) = (Vec::new(), Vec::new());
-    if let (Some(index), Some(mut reader)) = (home.reader()?, home.reader()?) {
+    if let (Some(index), Some(mut reader)) = (app.reader()?, app.reader()?) {
         index.each_row(wanted.filter(), |row| {
             match row.map(|row| wanted.has_row(&row).then(|| found(&mut reader, &row))) {
                 Ok(Some(Ok(found))) if wanted.has(&found.row, found.outline.as_ref()) => {
@@ -105,39 +105,39 @@ pub(in crate::cli) fn list(home: &Home, args: &ListArgs) -> Result<Exit, CliErro
             args.limit == 0 || rows.len() + damaged.len() < args.limit
         })?;
     }
-    let exit = name_damaged(home, &damaged);
+    let exit = name_damaged(app, &damaged);
     if args.json {
         let damaged = damaged.into_iter().map(|row| Damaged {
             run_id: row.run,
             reason: row.fault.to_string(),
         });
-        home.screen.out_json(&Listing {
+        app.screen.out_json(&Listing {
             runs: rows.into_iter().map(Listed::from).collect(),
             damaged: damaged.collect(),
         })?;
     } else if rows.is_empty() && damaged.is_empty() {
-        let place = line(&home.store_path()?.display().to_string());
-        home.screen.write_err(&if args.open {
+        let place = line(&app.store_path()?.display().to_string());
+        app.screen.write_err(&if args.open {
             format!("no run without an end in {place}\n")
         } else if wanted.is_narrow() {
             format!("no such run in {place}\n")
         } else {
-            let demo = home.hint("demo");
-            let run = home.hint("run CONTRACT");
+            let demo = app.hint("demo");
+            let run = app.hint("run CONTRACT");
             format!("no runs yet in {place}; `{demo}` makes one, `{run}` drives yours\n")
         });
     } else {
-        home.screen.out(&told(home, &rows))?;
+        app.screen.out(&told(app, &rows))?;
     }
     Ok(exit)
 }
 
 /// Says which rows cannot be read, and what the command then ends with.
-pub(in crate::cli) fn name_damaged(home: &Home, damaged: &[DamagedRow]) -> Exit {
+pub(in crate::cli) fn name_damaged(app: &App, damaged: &[DamagedRow]) -> Exit {
     for DamagedRow { run, fault } in damaged {
         let (run, fault) = (line(run), line(&fault.to_string()));
         let text = format!("warning: the row of run {run} is damaged and not listed: {fault}\n");
-        home.screen.write_err(&text);
+        app.screen.write_err(&text);
     }
     if damaged.is_empty() {
         Exit::OK
@@ -150,8 +150,8 @@ pub(in crate::cli) fn name_damaged(home: &Home, damaged: &[DamagedRow]) -> Exit 
 fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
     let run = row.run_id.as_str().to_owned();
     let mut look = || {
-        let standing = Standing::of(reader, row)?;
-        let row = match standing {
+        let status = RunStatus::of(reader, row)?;
+        let row = match status {
             Some(_) => row.clone(),
             // It may have ended since the row was read.
             None => reader.read_run(&row.run_id)?.row().clone(),
@@ -162,8 +162,8 @@ fn found(reader: &mut StoreReader, row: &RunRow) -> Result<Found, DamagedRow> {
             row,
             lineage,
             outline,
-            waits: waits && standing.is_some(),
-            standing,
+            waits: waits && status.is_some(),
+            status,
         })
     };
     look().map_err(|fault| DamagedRow { run, fault })
@@ -195,7 +195,7 @@ fn outline(reader: &mut StoreReader, row: &RunRow) -> (Option<RunOutline>, bool)
     (outline, approvals.awaited().is_some())
 }
 
-fn told(home: &Home, rows: &[Found]) -> String {
+fn told(app: &App, rows: &[Found]) -> String {
     let widest = rows.iter().map(|found| found.row.run_id.as_str().len());
     let width = widest.max().unwrap_or_default().max(3);
     let mut out = format!(
@@ -206,21 +206,21 @@ fn told(home: &Home, rows: &[Found]) -> String {
         row,
         lineage,
         outline,
-        standing,
+        status,
         waits,
     } in rows
     {
-        let outcome = match (&row.outcome, standing) {
+        let outcome = match (&row.outcome, status) {
             (Some((class, code)), _) => line(&format!("{class} ({code})")),
-            (None, Some(Standing::Running { pid: Some(pid) })) => {
+            (None, Some(RunStatus::Running { pid: Some(pid) })) => {
                 format!("running (process {pid})")
             }
-            (None, Some(Standing::Running { pid: None })) => "running".to_owned(),
-            (None, Some(Standing::Interrupted)) => {
-                let name = home.brief_name(row.run_id.as_str());
-                format!("interrupted ({})", home.hint(&format!("resume {name}")))
+            (None, Some(RunStatus::Running { pid: None })) => "running".to_owned(),
+            (None, Some(RunStatus::Interrupted)) => {
+                let name = app.brief_name(row.run_id.as_str());
+                format!("interrupted ({})", app.hint(&format!("resume {name}")))
             }
-            (None, Some(Standing::Elsewhere) | None) => "unfinished".to_owned(),
+            (None, Some(RunStatus::Elsewhere) | None) => "unfinished".to_owned(),
         };
         let outcome = if *waits {
             format!("{outcome}, waits for an approval")
@@ -250,7 +250,7 @@ fn told(home: &Home, rows: &[Found]) -> String {
             let model = outline.models.first().map_or("", String::as_str);
             let task = brief(outline.task.as_deref().unwrap_or_default());
             let what = line(&format!("{model}  {task}"));
-            let what = home.screen.paint_out(Style::Dim, what.trim_end());
+            let what = app.screen.paint_out(Style::Dim, what.trim_end());
             let _ = writeln!(out, "{:width$}  {what}", "");
         }
     }
@@ -283,14 +283,14 @@ impl From<Found> for Listed {
             row,
             lineage,
             outline,
-            standing,
+            status,
             waits,
         } = found;
-        let (state, pid) = match (&row.outcome, standing) {
+        let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),
-            (None, Some(Standing::Running { pid })) => ("running", pid),
-            (None, Some(Standing::Interrupted)) => ("interrupted", None),
-            (None, Some(Standing::Elsewhere) | None) => ("unfinished", None),
+            (None, Some(RunStatus::Running { pid })) => ("running", pid),
+            (None, Some(RunStatus::Interrupted)) => ("interrupted", None),
+            (None, Some(RunStatus::Elsewhere) | None) => ("unfinished", None),
         };
         let forked_from = lineage.map(|lineage| ListedParent {
             run_id: lineage.parent.run_id,

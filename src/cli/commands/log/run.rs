@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::args::{LogCommand, LogRootArgs, LogVerifyArgs};
 use crate::cli::commands::verify::{checks, place};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault, TrustFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Source;
@@ -29,23 +29,23 @@ struct SignedHead {
 }
 
 /// `monolith log root | prove | consistency | verify`.
-pub(in crate::cli) fn log(home: &Home, command: &LogCommand) -> Result<Exit, CliError> {
+pub(in crate::cli) fn log(app: &App, command: &LogCommand) -> Result<Exit, CliError> {
     match command {
-        LogCommand::Root(args) => root(home, args),
-        LogCommand::Prove(args) => prove(home, &args.run),
-        LogCommand::Consistency(args) => consistency(home, args.old_size),
-        LogCommand::Verify(args) => verify(home, args),
-        LogCommand::Check(args) => super::check::check(home, args),
+        LogCommand::Root(args) => root(app, args),
+        LogCommand::Prove(args) => prove(app, &args.run),
+        LogCommand::Consistency(args) => consistency(app, args.old_size),
+        LogCommand::Verify(args) => verify(app, args),
+        LogCommand::Check(args) => super::check::check(app, args),
     }
 }
 
-fn root(home: &Home, args: &LogRootArgs) -> Result<Exit, CliError> {
-    let head = whole(home)?.head();
-    let note = head.sign(&home.signer()?).to_string();
+fn root(app: &App, args: &LogRootArgs) -> Result<Exit, CliError> {
+    let head = whole(app)?.head();
+    let note = head.sign(&app.signer()?).to_string();
     if args.note {
-        home.screen.out(&note)?;
+        app.screen.out(&note)?;
     } else if args.json {
-        home.screen.out_json(&SignedHead {
+        app.screen.out_json(&SignedHead {
             root: BASE64.encode(head.root),
             origin: head.origin,
             size: head.size,
@@ -55,14 +55,14 @@ fn root(home: &Home, args: &LogRootArgs) -> Result<Exit, CliError> {
         let root = BASE64.encode(head.root);
         let runs = counted(head.size, "run");
         let text = format!("{}: {runs}, root {root}\n", head.origin);
-        home.screen.out(&text)?;
+        app.screen.out(&text)?;
     }
     Ok(Exit::OK)
 }
 
-fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
-    let log = whole(home)?;
-    let (run_id, found) = match home.run(asked) {
+fn prove(app: &App, asked: &str) -> Result<Exit, CliError> {
+    let log = whole(app)?;
+    let (run_id, found) = match app.run(asked) {
         Ok(Source::Run(run_id, reader)) => {
             let leaf = reader.log_leaf(&run_id)?;
             (run_id, leaf)
@@ -70,8 +70,8 @@ fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
         Ok(Source::File(_)) => return Err(TrustFault::NoLog.into()),
         // The leaf of a run that was deleted stays.
         Err(CliError::Transcript(TranscriptFault::Deleted { run_id, by, reason })) => {
-            let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
-            home.screen.note(&line(&format!(
+            let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
+            app.screen.note(&line(&format!(
                 "run {run_id} was deleted by {by}: {reason}"
             )));
             let leaf = reader.deleted_leaf(&run_id)?;
@@ -87,8 +87,8 @@ fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
     let Some((index, leaf, proof)) = proven else {
         return Err(TrustFault::NotInLog { run_id }.into());
     };
-    let (head, note) = signed(home, &log)?;
-    home.screen.out_json(&InclusionProof {
+    let (head, note) = signed(app, &log)?;
+    app.screen.out_json(&InclusionProof {
         index,
         leaf,
         size: head.size,
@@ -99,9 +99,9 @@ fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
     Ok(Exit::OK)
 }
 
-fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
-    let log = whole(home)?;
-    let (head, note) = signed(home, &log)?;
+fn consistency(app: &App, old_size: u64) -> Result<Exit, CliError> {
+    let log = whole(app)?;
+    let (head, note) = signed(app, &log)?;
     let old = usize::try_from(old_size).ok();
     let old = old.and_then(|old| log.leaves.get(..old));
     let proof = consistency_proof(old_size, &log.leaves);
@@ -112,7 +112,7 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
         }
         .into());
     };
-    home.screen.out_json(&ConsistencyProof {
+    app.screen.out_json(&ConsistencyProof {
         old_size,
         old_root: BASE64.encode(tree_root(old)),
         size: head.size,
@@ -123,27 +123,27 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
     Ok(Exit::OK)
 }
 
-fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
-    let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
-    let trust = home.trust(&[], &args.pins, &[])?;
+fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, CliError> {
+    let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
+    let trust = app.trust(&[], &args.pins, &[])?;
     let report = reader.verify_log(&trust)?;
     if args.json {
-        home.screen.out_json(&report)?;
+        app.screen.out_json(&report)?;
     } else {
-        let mut out = checks(home.screen, &report.checks, &report.not_checked);
+        let mut out = checks(app.screen, &report.checks, &report.not_checked);
         let verdict = match &report.first_bad {
             None => {
-                let holds = home.screen.paint_out(Style::Good, "verified");
+                let holds = app.screen.paint_out(Style::Good, "verified");
                 let runs = counted(report.size, "run");
                 format!("{holds}: log {} with {runs}\n", report.log)
             }
             Some(bad) => {
-                let broken = home.screen.paint_out(Style::Bad, "not verified");
+                let broken = app.screen.paint_out(Style::Bad, "not verified");
                 format!("{broken}: {}\n", place(bad))
             }
         };
         let _ = write!(out, "{verdict}");
-        home.screen.out(&out)?;
+        app.screen.out(&out)?;
     }
     Ok(if report.first_bad.is_none() {
         Exit::OK
@@ -152,14 +152,14 @@ fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
     })
 }
 
-fn whole(home: &Home) -> Result<RunLog, CliError> {
-    let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
+fn whole(app: &App) -> Result<RunLog, CliError> {
+    let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
     Ok(reader.run_log()?)
 }
 
-fn signed(home: &Home, log: &RunLog) -> Result<(TreeHead, String), CliError> {
+fn signed(app: &App, log: &RunLog) -> Result<(TreeHead, String), CliError> {
     let head = log.head();
-    let note = head.sign(&home.signer()?).to_string();
+    let note = head.sign(&app.signer()?).to_string();
     Ok((head, note))
 }
 

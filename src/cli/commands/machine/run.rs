@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::args::{MachineArgs, MachineFormat};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::kernel::{EDGES, State};
@@ -29,11 +29,11 @@ struct MachineEdge {
 }
 
 /// `monolith machine`.
-pub(in crate::cli) fn machine(home: &Home, args: &MachineArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn machine(app: &App, args: &MachineArgs) -> Result<Exit, CliError> {
     match args.format {
-        MachineFormat::Mermaid => home.screen.out(&mermaid())?,
-        MachineFormat::Dot => home.screen.out(&dot())?,
-        MachineFormat::Json => home.screen.out_json(&json())?,
+        MachineFormat::Mermaid => app.screen.out(&mermaid())?,
+        MachineFormat::Dot => app.screen.out(&dot())?,
+        MachineFormat::Json => app.screen.out_json(&json())?,
     }
     Ok(Exit::OK)
 }

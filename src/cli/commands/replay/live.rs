@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::args::{LiveArg, ReplayArgs};
 use super::recorded;
 use crate::cli::commands::verify::HOW_TO_ACCEPT;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::runtime::runtime;
@@ -22,17 +22,17 @@ use crate::transcript::SealedEntry;
 
 /// `monolith replay --live`: the recorded requests or calls are made again.
 pub(in crate::cli) fn replay(
-    home: &Home,
+    app: &App,
     args: &ReplayArgs,
     live: LiveArg,
 ) -> Result<Exit, CliError> {
-    if let Some(flaw) = recorded::evidence_flaw(home, &args.run)? {
+    if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
-        return recorded::tell(home, &report, args.json);
+        return recorded::tell(app, &report, args.json);
     }
-    let source = home.source(&args.run)?;
-    let file = recorded::contract_file(home, args, &source, true)?;
-    let request = file.request(home, file.read(home)?, home.redaction_key()?);
+    let source = app.source(&args.run)?;
+    let file = recorded::contract_file(app, args, &source, true)?;
+    let request = file.request(app, file.read(app)?, app.redaction_key()?);
     let recorded = source.load()?;
     let scope = LiveScope {
         effects: args.effects,
@@ -44,7 +44,7 @@ pub(in crate::cli) fn replay(
     if scope.inference
         && let Some(Ok(Some(event))) = first
         && let EventKind::RunStarted(started) = event.event
-        && let (Some(_), Some(mut reader)) = (&started.parent, home.reader()?)
+        && let (Some(_), Some(mut reader)) = (&started.parent, app.reader()?)
     {
         answered_before = driver::answered_before(&mut reader, &recorded.contract, &started)?;
     }
@@ -56,17 +56,17 @@ pub(in crate::cli) fn replay(
         open: args.open,
         run_id: recorded.run_id.clone(),
     };
-    let report = asked(home, recording, request, scope)?;
+    let report = asked(app, recording, request, scope)?;
     if args.json {
-        home.screen.out_json(&report)?;
+        app.screen.out_json(&report)?;
     } else {
-        home.screen.out(&told(home, &report))?;
+        app.screen.out(&told(app, &report))?;
     }
     Ok(Exit::of_live(&report))
 }
 
 fn asked(
-    home: &Home,
+    app: &App,
     recording: Recording<'_>,
     request: RunRequest,
     scope: LiveScope,
@@ -77,7 +77,7 @@ fn asked(
         let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
             reason: fault.to_string(),
         })?;
-        let mut progress = |text: &str| home.screen.note(&line(text));
+        let mut progress = |text: &str| app.screen.note(&line(text));
         let asking = driver::reissue(recording, request, scope, &cancel, &mut progress);
         let mut asking = pin!(asking);
         loop {
@@ -90,20 +90,20 @@ fn asked(
     })
 }
 
-fn told(home: &Home, report: &LiveReport) -> String {
+fn told(app: &App, report: &LiveReport) -> String {
     let asked = format!(
         "{} sent again, {} made again",
         counted(report.inferences, "request"),
         counted(report.calls, "call")
     );
     let mut out = if report.open {
-        let so_far = home.screen.paint_out(Style::Good, "same so far");
+        let so_far = app.screen.paint_out(Style::Good, "same so far");
         format!("{so_far}: {asked}; the run has no seal yet\n")
     } else if report.same {
-        let same = home.screen.paint_out(Style::Good, "same");
+        let same = app.screen.paint_out(Style::Good, "same");
         format!("{same}: {asked}\n")
     } else {
-        let other = home.screen.paint_out(Style::Bad, "not the same");
+        let other = app.screen.paint_out(Style::Bad, "not the same");
         format!("{other}: {asked}\n")
     };
     if !report.open {

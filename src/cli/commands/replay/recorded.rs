@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 use super::args::ReplayArgs;
 use crate::cli::commands::verify;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::{CliError, ContractFault};
 use crate::cli::context::exit::Exit;
@@ -18,30 +18,26 @@ use crate::transcript::FirstBad;
 const MOST: usize = 20;
 
 /// `monolith replay` without another mode: as it is recorded.
-pub(in crate::cli) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
-    let report = verified_report(home, &args.run, args.open)?;
-    tell(home, &report, args.json)
+pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
+    let report = verified_report(app, &args.run, args.open)?;
+    tell(app, &report, args.json)
 }
 
 /// Shows a report.
-pub(in crate::cli) fn tell(
-    home: &Home,
-    report: &ReplayReport,
-    json: bool,
-) -> Result<Exit, CliError> {
+pub(in crate::cli) fn tell(app: &App, report: &ReplayReport, json: bool) -> Result<Exit, CliError> {
     if json {
-        home.screen.out_json(report)?;
+        app.screen.out_json(report)?;
     } else {
-        home.screen.out(&told(home, report))?;
+        app.screen.out(&told(app, report))?;
     }
     Ok(Exit::of_replay(report))
 }
 
 /// Verifies a transcript, then decides it again. A flaw of the evidence is the first difference; what can still be read is
 /// decided all the same.
-fn verified_report(home: &Home, asked: &str, open: bool) -> Result<ReplayReport, CliError> {
-    let flaw = evidence_flaw(home, asked)?;
-    let report = report_of(home.source(asked)?, open);
+fn verified_report(app: &App, asked: &str, open: bool) -> Result<ReplayReport, CliError> {
+    let flaw = evidence_flaw(app, asked)?;
+    let report = report_of(app.source(asked)?, open);
     match (flaw, report) {
         (None, report) => report,
         (Some(flaw), Ok(report)) => Ok(report.with_flaw(&flaw)),
@@ -50,19 +46,16 @@ fn verified_report(home: &Home, asked: &str, open: bool) -> Result<ReplayReport,
 }
 
 /// The first flaw of a transcript, which may be of a run in progress.
-pub(in crate::cli) fn evidence_flaw(
-    home: &Home,
-    asked: &str,
-) -> Result<Option<FirstBad>, CliError> {
-    let trust = home.trust(&[], &[], &[])?;
-    let (verified, _) = verify::report_of(home.source(asked)?, true, &trust)?;
+pub(in crate::cli) fn evidence_flaw(app: &App, asked: &str) -> Result<Option<FirstBad>, CliError> {
+    let trust = app.trust(&[], &[], &[])?;
+    let (verified, _) = verify::report_of(app.source(asked)?, true, &trust)?;
     Ok(verified.first_bad)
 }
 
 /// The contract file of a replay: the one that is named, else the one that the run was begun with. With `changed_then`, what was
 /// changed of its values then is changed now too, before what is asked now.
 pub(in crate::cli) fn contract_file(
-    home: &Home,
+    app: &App,
     args: &ReplayArgs,
     source: &Source,
     changed_then: bool,
@@ -74,7 +67,7 @@ pub(in crate::cli) fn contract_file(
     if let Some(begun) = begun.as_mut().filter(|_| !changed_then) {
         begun.sets.clear();
     }
-    let file = ContractFile::of_run(home, begun, args.contract.clone(), args.sets.clone());
+    let file = ContractFile::of_run(app, begun, args.contract.clone(), args.sets.clone());
     let none = || ContractFault::NoFileOfRun {
         asked: args.run.clone(),
     };
@@ -91,16 +84,16 @@ pub(in crate::cli) fn report_of(source: Source, open: bool) -> Result<ReplayRepo
 }
 
 /// The report for people.
-pub(in crate::cli) fn told(home: &Home, report: &ReplayReport) -> String {
+pub(in crate::cli) fn told(app: &App, report: &ReplayReport) -> String {
     if report.open {
-        return told_open(home, report);
+        return told_open(app, report);
     }
     let entries = counted(report.entries, "entry");
     let mut out = if report.same {
-        let same = home.screen.paint_out(Style::Good, "same");
+        let same = app.screen.paint_out(Style::Good, "same");
         format!("{same}: {entries} decided again, byte for byte as recorded\n")
     } else {
-        let other = home.screen.paint_out(Style::Bad, "not the same");
+        let other = app.screen.paint_out(Style::Bad, "not the same");
         let count = counted(report.differences.len(), "difference");
         format!("{other}: {count} in {entries}\n")
     };
@@ -110,8 +103,8 @@ pub(in crate::cli) fn told(home: &Home, report: &ReplayReport) -> String {
 }
 
 /// The report of a run in progress: all that there is was decided again.
-fn told_open(home: &Home, report: &ReplayReport) -> String {
-    let so_far = home.screen.paint_out(Style::Good, "same so far");
+fn told_open(app: &App, report: &ReplayReport) -> String {
+    let so_far = app.screen.paint_out(Style::Good, "same so far");
     let entries = counted(report.entries, "entry");
     let mut out = format!("{so_far}: {entries}; the run has no seal yet\n");
     if !report.same {

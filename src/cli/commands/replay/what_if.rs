@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::args::ReplayArgs;
 use super::recorded;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -36,19 +36,19 @@ struct Asking<'a> {
     args: &'a ReplayArgs,
     begun: Option<Result<(WhatIf, Vec<String>), CliError>>,
     file: Option<ContractFile>,
-    home: &'a Home,
+    app: &'a App,
     recorded: ExecutionContract,
 }
 
 /// `monolith replay` under another contract.
-pub(in crate::cli) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, CliError> {
-    if let Some(flaw) = recorded::evidence_flaw(home, &args.run)? {
+pub(in crate::cli) fn replay(app: &App, args: &ReplayArgs) -> Result<Exit, CliError> {
+    if let Some(flaw) = recorded::evidence_flaw(app, &args.run)? {
         let report = ReplayReport::default().with_flaw(&flaw);
-        return recorded::tell(home, &report, args.json);
+        return recorded::tell(app, &report, args.json);
     }
-    let source = home.source(&args.run)?;
+    let source = app.source(&args.run)?;
     let file = match args.contract {
-        Some(_) => Some(recorded::contract_file(home, args, &source, false)?),
+        Some(_) => Some(recorded::contract_file(app, args, &source, false)?),
         None => None,
     };
     let asking = source.each_entry_with_blobs(
@@ -56,16 +56,16 @@ pub(in crate::cli) fn replay(home: &Home, args: &ReplayArgs) -> Result<Exit, Cli
             args,
             begun: None,
             file,
-            home,
+            app,
             recorded,
         },
         Asking::take,
     )?;
     let report = asking.finish()?;
     if args.json {
-        home.screen.out_json(&report)?;
+        app.screen.out_json(&report)?;
     } else {
-        home.screen.out(&told(home, &report))?;
+        app.screen.out(&told(app, &report))?;
     }
     Ok(Exit::of_what_if(&report))
 }
@@ -116,8 +116,8 @@ impl Asking<'_> {
 
     /// The contract that a file gives.
     fn of_file(&self, file: &ContractFile, task: Option<&str>) -> Result<Other, CliError> {
-        let home = self.home;
-        let mut request = file.request(home, file.read(home)?, home.redaction_key()?);
+        let app = self.app;
+        let mut request = file.request(app, file.read(app)?, app.redaction_key()?);
         request.spec.task = task.map(str::to_owned);
         let cancel = CancellationToken::new();
         let runtime = runtime()?;
@@ -154,7 +154,7 @@ fn task_of(entry: &SealedEntry, contract: &ExecutionContract) -> Option<String> 
     }
 }
 
-fn told(home: &Home, report: &WhatIfReport) -> String {
+fn told(app: &App, report: &WhatIfReport) -> String {
     let mut out = String::new();
     let terms = &report.contract_differences;
     let count = match terms.len() {
@@ -203,13 +203,13 @@ fn told(home: &Home, report: &WhatIfReport) -> String {
     let recorded = end(report.recorded_outcome, "no end");
     let so_far = report.recorded_outcome.is_none() && report.same_decisions == report.entries;
     let verdict = if so_far {
-        let same = home.screen.paint_out(Style::Good, "same so far");
+        let same = app.screen.paint_out(Style::Good, "same so far");
         format!("{same}: the recorded run has no end yet\n")
     } else if report.same_outcome {
-        let same = home.screen.paint_out(Style::Good, "same end");
+        let same = app.screen.paint_out(Style::Good, "same end");
         format!("{same}: {recorded}\n")
     } else {
-        let other = home.screen.paint_out(Style::Bad, "not the same end");
+        let other = app.screen.paint_out(Style::Bad, "not the same end");
         let would = end(report.outcome, "unknown, for the recording does not say");
         format!("{other}: recorded {recorded}, other {would}\n")
     };

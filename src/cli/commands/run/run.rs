@@ -2,28 +2,28 @@ use super::args::RunArgs;
 use crate::cli::commands::drive::{
     Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, tell,
 };
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 
 /// `monolith run`.
-pub(in crate::cli) fn run(home: &Home, args: RunArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
     let json = args.json;
-    tell(home, json, run_to_its_end(home, args))
+    tell(app, json, run_to_its_end(app, args))
 }
 
-fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
-    let input = RunInput::of(home, args.given, args.contract, args.task)?;
-    let file = ContractFile::given(home, input.file, args.sets);
-    let mut spec = file.read(home)?;
+fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
+    let input = RunInput::of(app, args.given, args.contract, args.task)?;
+    let file = ContractFile::given(app, input.file, args.sets);
+    let mut spec = file.read(app)?;
     if input.task.is_some() {
         spec.task = input.task;
     }
     if spec.task.is_none() {
         spec.task = piped_task()?;
     }
-    offer_models(home, &spec)?;
+    offer_models(app, &spec)?;
     let job = Job {
         spec,
         file,
@@ -31,6 +31,6 @@ fn run_to_its_end(home: &Home, args: RunArgs) -> Result<Ended, Broken> {
         durability: args.durability.into(),
         leaving: args.leaving,
     };
-    let live = Live::accounting(home, job.durability)?;
-    drive_job(home, job, &live)
+    let live = Live::accounting(app, job.durability)?;
+    drive_job(app, job, &live)
 }

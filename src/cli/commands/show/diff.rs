@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::commands::verify;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::Recorded;
@@ -78,18 +78,18 @@ struct Segment {
 
 /// `monolith show A B --diff`.
 pub(in crate::cli) fn diff(
-    home: &Home,
+    app: &App,
     left: &str,
     right: &str,
     json: bool,
 ) -> Result<Exit, CliError> {
-    let (left, right) = (Side::read(home, left)?, Side::read(home, right)?);
+    let (left, right) = (Side::read(app, left)?, Side::read(app, right)?);
     let pairs = align(&left.shapes, &right.shapes);
     let report = Report::of(&left, &right, &pairs)?;
     if json {
-        home.screen.out_json(&report)?;
+        app.screen.out_json(&report)?;
     } else {
-        home.screen.out(&told(home, &report, &left, &right))?;
+        app.screen.out(&told(app, &report, &left, &right))?;
     }
     Ok(if report.same {
         Exit::OK
@@ -100,9 +100,9 @@ pub(in crate::cli) fn diff(
 
 impl Side {
     /// A run that verifies.
-    fn read(home: &Home, asked: &str) -> Result<Self, CliError> {
-        let trust = home.trust(&[], &[], &[])?;
-        let (report, _) = verify::report_of(home.source(asked)?, true, &trust)?;
+    fn read(app: &App, asked: &str) -> Result<Self, CliError> {
+        let trust = app.trust(&[], &[], &[])?;
+        let (report, _) = verify::report_of(app.source(asked)?, true, &trust)?;
         if let Some(bad) = &report.first_bad {
             return Err(TranscriptFault::NotVerified {
                 asked: asked.to_owned(),
@@ -110,7 +110,7 @@ impl Side {
             }
             .into());
         }
-        let recorded = home.source(asked)?.load()?;
+        let recorded = app.source(asked)?.load()?;
         let mut view = RunView::new(Arc::new(recorded.contract.clone()));
         let (mut rows, mut shapes) = (Vec::new(), Vec::new());
         for entry in &recorded.entries {
@@ -220,7 +220,7 @@ fn segments(pairs: &[Pairing]) -> Vec<Segment> {
     segments
 }
 
-fn told(home: &Home, report: &Report, left: &Side, right: &Side) -> String {
+fn told(app: &App, report: &Report, left: &Side, right: &Side) -> String {
     let mut out = String::new();
     let (a, b) = (&report.left, &report.right);
     let mut beside = |name: &str, a: &str, b: &str| {
@@ -257,7 +257,7 @@ fn told(home: &Home, report: &Report, left: &Side, right: &Side) -> String {
     }
     let common = counted(report.common, "decision");
     if report.same {
-        let same = home.screen.paint_out(Style::Good, "the same decisions");
+        let same = app.screen.paint_out(Style::Good, "the same decisions");
         let _ = writeln!(out, "\n{same}: {common}");
     } else {
         let _ = writeln!(out, "\nIn common from the beginning: {common}");
@@ -270,7 +270,7 @@ fn told(home: &Home, report: &Report, left: &Side, right: &Side) -> String {
     let Some(divergence) = &report.divergence else {
         return out;
     };
-    let parted = home.screen.paint_out(Style::Bad, "Then they part:");
+    let parted = app.screen.paint_out(Style::Bad, "Then they part:");
     let _ = writeln!(out, "\n{parted}");
     for (mark, side, at) in [
         ('A', left, &divergence.left),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::overview;
 use crate::cli::commands::verify;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::{Recorded, Source};
@@ -17,36 +17,36 @@ const PAUSE: Duration = Duration::from_millis(150);
 
 /// `monolith show --follow`: each entry once it is durable, until the seal. Between two looks nothing is held: no lock,
 /// no transaction.
-pub(in crate::cli) fn follow(home: &Home, asked: &str) -> Result<Exit, CliError> {
-    let view = match home.source(asked)? {
+pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
+    let view = match app.source(asked)? {
         source @ Source::File(_) => source.each_step(|view, entry, step| {
             let row = EntryRow::of(view, entry.entry(), step);
-            home.screen.out(&row.line(home.screen))?;
+            app.screen.out(&row.line(app.screen))?;
             Ok(())
         })?,
         Source::Run(run_id, mut reader) => {
             let contract = reader.read_run(&run_id)?.contract()?;
             let mut view = RunView::new(Arc::new(contract));
-            while !look(home, &run_id, &mut reader, &mut view)? {
+            while !look(app, &run_id, &mut reader, &mut view)? {
                 // Nothing wakes this thread: it is the pause that ends.
                 std::thread::park_timeout(PAUSE);
             }
             view
         }
     };
-    let end = overview::end(home.screen, &view, None);
-    home.screen.out(&format!("\n{end}"))?;
-    let trust = home.trust(&[], &[], &[])?;
-    let (report, _) = verify::report_of(home.source(asked)?, true, &trust)?;
+    let end = overview::end(app.screen, &view, None);
+    app.screen.out(&format!("\n{end}"))?;
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(asked)?, true, &trust)?;
     match (&report.first_bad, view.outcome()) {
         (Some(bad), _) => {
             let place = verify::place(bad);
-            home.screen.out(&format!("NOT VERIFIED: {place}\n"))?;
+            app.screen.out(&format!("NOT VERIFIED: {place}\n"))?;
             Ok(Exit::EVIDENCE)
         }
         (None, Some(outcome)) => {
             let level = &report.level;
-            home.screen.out(&format!("verified at level {level}\n"))?;
+            app.screen.out(&format!("verified at level {level}\n"))?;
             Ok(Exit(outcome.exit_code()))
         }
         (None, None) => Ok(Exit::FAILED),
@@ -55,7 +55,7 @@ pub(in crate::cli) fn follow(home: &Home, asked: &str) -> Result<Exit, CliError>
 
 /// Shows what has come since; returns whether the seal has.
 fn look(
-    home: &Home,
+    app: &App,
     run_id: &RunId,
     reader: &mut StoreReader,
     view: &mut RunView,
@@ -64,7 +64,7 @@ fn look(
         let entry = Recorded::decode(&entry?)?;
         let step = view.take(entry.entry());
         let row = EntryRow::of(view, entry.entry(), step);
-        home.screen.out(&row.line(home.screen))?;
+        app.screen.out(&row.line(app.screen))?;
         if row.is_seal() {
             return Ok(true);
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::shown_run::ShownRun;
 use crate::cli::commands::list::forked_from;
-use crate::cli::context::run_status::Standing;
+use crate::cli::context::run_status::RunStatus;
 use crate::cli::ui::entry_row::EntryRow;
 use crate::cli::ui::escape::{brief, line};
 use crate::cli::ui::narration::{call_end, target_name};
@@ -52,7 +52,7 @@ pub(in crate::cli) fn overview(screen: Screen, run: &ShownRun, verified: &str) -
         let _ = writeln!(out, "     {ended}");
     }
     out.push('\n');
-    out.push_str(&end(screen, view, run.standing));
+    out.push_str(&end(screen, view, run.status));
     out
 }
 
@@ -93,7 +93,7 @@ fn calls(view: &RunView) -> String {
 /// Why the run ended as it did.
 pub(in crate::cli) fn why(screen: Screen, run: &ShownRun) -> String {
     let view = &run.view;
-    let mut out = end(screen, view, run.standing);
+    let mut out = end(screen, view, run.status);
     if let (Some(decided), Some(_)) = (view.decision(), view.outcome()) {
         let _ = writeln!(
             out,
@@ -249,19 +249,19 @@ fn filled(used: u64, limit: u64) -> String {
 }
 
 /// The outcome, in its words and in one sentence.
-pub(in crate::cli) fn end(screen: Screen, view: &RunView, standing: Option<Standing>) -> String {
+pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStatus>) -> String {
     let Some(outcome) = view.outcome() else {
-        return match standing {
-            Some(Standing::Running { pid: Some(pid) }) => {
+        return match status {
+            Some(RunStatus::Running { pid: Some(pid) }) => {
                 format!("no end yet: the run is in progress, process {pid} drives it\n")
             }
-            Some(Standing::Running { pid: None }) => {
+            Some(RunStatus::Running { pid: None }) => {
                 "no end yet: the run is in progress\n".to_owned()
             }
-            Some(Standing::Interrupted) => {
+            Some(RunStatus::Interrupted) => {
                 "no end yet: interrupted, no process drives the run\n".to_owned()
             }
-            Some(Standing::Elsewhere) | None => {
+            Some(RunStatus::Elsewhere) | None => {
                 "no end yet: the run is in progress, or its process was cut off\n".to_owned()
             }
         };

@@ -6,10 +6,10 @@ use super::args::ShowArgs;
 use super::shown_run::ShownRun;
 use super::{diff, follow, overview, tree};
 use crate::cli::commands::verify;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
-use crate::cli::context::run_status::Standing;
+use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::{Recorded, Source};
 use crate::cli::ui::screen::Style;
 use crate::kernel::State;
@@ -28,29 +28,29 @@ struct Step<'e> {
 }
 
 /// `monolith show`.
-pub(in crate::cli) fn show(home: &Home, args: &ShowArgs) -> Result<Exit, CliError> {
+pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError> {
     if let Some(other) = &args.other {
-        return diff::diff(home, &args.run, other, args.form.json);
+        return diff::diff(app, &args.run, other, args.form.json);
     }
     if args.form.tree {
-        return tree::tree(home, &args.run);
+        return tree::tree(app, &args.run);
     }
     if args.form.follow {
-        return follow::follow(home, &args.run);
+        return follow::follow(app, &args.run);
     }
-    let trust = home.trust(&[], &[], &[])?;
-    let (report, _) = verify::report_of(home.source(&args.run)?, true, &trust)?;
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
     if let Some(bad) = &report.first_bad {
-        tell_unverified(home, args, &verify::place(bad))?;
+        tell_unverified(app, args, &verify::place(bad))?;
         return Ok(Exit::EVIDENCE);
     }
     let verified = format!("verified at level {}", report.level);
-    let exit = told(home, args, &verified)?;
+    let exit = told(app, args, &verified)?;
     Ok(if args.exit_code { exit } else { Exit::OK })
 }
 
 /// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
-fn tell_unverified(home: &Home, args: &ShowArgs, place: &str) -> Result<(), CliError> {
+fn tell_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliError> {
     if args.form.json {
         return Err(TranscriptFault::NotVerified {
             asked: args.run.clone(),
@@ -61,30 +61,30 @@ fn tell_unverified(home: &Home, args: &ShowArgs, place: &str) -> Result<(), CliE
     let line = format!("NOT VERIFIED: {place}");
     if args.form.raw || args.form.step.is_some() {
         // Stdout is for programs here.
-        home.screen.write_err(&format!("{line}\n"));
+        app.screen.write_err(&format!("{line}\n"));
     } else {
-        home.screen
-            .out(&format!("{}\n", home.screen.paint_out(Style::Bad, &line)))?;
+        app.screen
+            .out(&format!("{}\n", app.screen.paint_out(Style::Bad, &line)))?;
     }
-    if let Err(fault) = told(home, args, "not verified") {
-        fault.show(home.screen);
+    if let Err(fault) = told(app, args, "not verified") {
+        fault.show(app.screen);
     }
     Ok(())
 }
 
 /// Shows what is asked for; returns the exit code of the run itself.
-fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
-    let source = home.source(&args.run)?;
+fn told(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
+    let source = app.source(&args.run)?;
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
     if form.json {
         let first = match &source {
-            Source::Run(run_id, _) => home.first_of(run_id)?,
+            Source::Run(run_id, _) => app.first_of(run_id)?,
             Source::File(_) => None,
         };
         let (run, view) = source.fold(first)?;
         let result = AgentResult::of_run(&run, &view);
-        home.screen.out_json(&result)?;
+        app.screen.out_json(&result)?;
         return Ok(Exit(result.exit_code));
     }
     if form.raw || form.step.is_some() {
@@ -93,10 +93,10 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
         source.each_entry(|_, _, entry| {
             last = Some(entry.seq);
             if form.raw {
-                home.screen.out_json(&Step::of(entry)?)?;
+                app.screen.out_json(&Step::of(entry)?)?;
             } else if form.step == last {
                 found = true;
-                home.screen.out_foreign(&step(entry)?)?;
+                app.screen.out_foreign(&step(entry)?)?;
             }
             Ok(())
         })?;
@@ -110,28 +110,28 @@ fn told(home: &Home, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> 
         };
     }
     let run = ShownRun::read(source)?;
-    home.screen.out(&if form.why {
-        overview::why(home.screen, &run)
+    app.screen.out(&if form.why {
+        overview::why(app.screen, &run)
     } else {
-        overview::overview(home.screen, &run, verified)
+        overview::overview(app.screen, &run, verified)
     })?;
     let outcome = run.view.outcome();
     if let (true, None, Some(run_id)) = (stored, outcome, run.view.run_id()) {
         let hint =
-            |command: &str| home.hint(&format!("{command} {}", home.brief_name(run_id.as_str())));
+            |command: &str| app.hint(&format!("{command} {}", app.brief_name(run_id.as_str())));
         let awaits = run.view.approvals().awaited().is_some();
-        if awaits && run.standing != Some(Standing::Elsewhere) {
-            home.screen
+        if awaits && run.status != Some(RunStatus::Elsewhere) {
+            app.screen
                 .out(&format!("Answer it: {}\n", hint("approve")))?;
         }
-        let text = match run.standing {
-            Some(Standing::Interrupted) => format!("Go on with it: {}\n", hint("resume")),
-            Some(Standing::Running { .. }) => {
+        let text = match run.status {
+            Some(RunStatus::Interrupted) => format!("Go on with it: {}\n", hint("resume")),
+            Some(RunStatus::Running { .. }) => {
                 format!("Watch it: {} --follow\n", hint("show"))
             }
-            Some(Standing::Elsewhere) | None => String::new(),
+            Some(RunStatus::Elsewhere) | None => String::new(),
         };
-        home.screen.out(&text)?;
+        app.screen.out(&text)?;
     }
     Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
 }

@@ -1,5 +1,5 @@
 use crate::cli::context::error::CliError;
-use crate::cli::context::run_status::Standing;
+use crate::cli::context::run_status::RunStatus;
 use crate::cli::context::source::Source;
 use crate::store::Lineage;
 use crate::view::RunView;
@@ -12,7 +12,7 @@ pub(in crate::cli) struct ShownRun {
     pub(in crate::cli) lineage: Option<Lineage>,
     pub(in crate::cli) rows: Vec<EntryRow>,
     /// How it stands, where it is in the store and has no end.
-    pub(in crate::cli) standing: Option<Standing>,
+    pub(in crate::cli) status: Option<RunStatus>,
     pub(in crate::cli) view: RunView,
 }
 
@@ -20,7 +20,7 @@ impl ShownRun {
     /// Reads a run, one page of entries at a time.
     pub(in crate::cli) fn read(mut source: Source) -> Result<Self, CliError> {
         let lineage = source.lineage()?;
-        let standing = source.standing()?;
+        let status = source.status()?;
         let mut rows = Vec::new();
         let view = source.each_step(|view, entry, step| {
             rows.push(EntryRow::of(view, entry.entry(), step));
@@ -29,7 +29,7 @@ impl ShownRun {
         Ok(Self {
             lineage,
             rows,
-            standing,
+            status,
             view,
         })
     }

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::cli::commands::list;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault};
 use crate::cli::context::exit::Exit;
 use crate::cli::context::source::{Recorded, Source};
@@ -26,15 +26,15 @@ struct Family {
 }
 
 /// `monolith show --tree`.
-pub(in crate::cli) fn tree(home: &Home, asked: &str) -> Result<Exit, CliError> {
-    let (run_id, mut reader) = match home.source(asked)? {
+pub(in crate::cli) fn tree(app: &App, asked: &str) -> Result<Exit, CliError> {
+    let (run_id, mut reader) = match app.source(asked)? {
         Source::Run(run_id, reader) => (run_id, reader),
         Source::File(path) => return Err(TranscriptFault::FileInsteadOfRun { path }.into()),
     };
     let (family, damaged) = Family::read(&mut reader)?;
-    let paint = |name: &str| home.screen.paint_out(Style::Bold, name);
-    home.screen.out(&family.around(&paint, run_id.as_str()))?;
-    Ok(list::name_damaged(home, &damaged))
+    let paint = |name: &str| app.screen.paint_out(Style::Bold, name);
+    app.screen.out(&family.around(&paint, run_id.as_str()))?;
+    Ok(list::name_damaged(app, &damaged))
 }
 
 impl Family {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::args::ToolsArgs;
 use crate::cli::commands::contract::{preview_of, report_gaps};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
@@ -52,16 +52,15 @@ struct ListedTool<'c> {
 }
 
 /// `monolith tools`.
-pub(in crate::cli) fn tools(home: &Home, args: &ToolsArgs) -> Result<Exit, CliError> {
-    let file = ContractFile::given(home, args.file.clone(), args.sets.clone());
-    let preview = preview_of(home, &file, file.read(home)?, true)?;
+pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
+    let file = ContractFile::given(app, args.file.clone(), args.sets.clone());
+    let preview = preview_of(app, &file, file.read(app)?, true)?;
     let contract = &preview.contract;
     if args.json {
-        home.screen.out_json(&listing(contract))?;
+        app.screen.out_json(&listing(contract))?;
     } else {
-        home.screen
-            .out(&shown(home.screen, contract, args.schemas))?;
-        report_gaps(home, &preview);
+        app.screen.out(&shown(app.screen, contract, args.schemas))?;
+        report_gaps(app, &preview);
     }
     let all_up = contract.servers.values().all(|server| server.available);
     Ok(if all_up { Exit::OK } else { Exit::SETUP })

@@ -2,7 +2,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, SystemFault};
 
 /// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
@@ -11,8 +11,8 @@ use crate::cli::context::error::{CliError, SystemFault};
 ///
 /// # Errors
 /// [`TrustFault::Broken`](crate::cli::context::error::TrustFault::Broken) where the file holds something else than pins.
-pub(in crate::cli) fn add(home: &Home, asked: &Path, pin: &str) -> Result<(), CliError> {
-    let path = home.cwd.join(asked);
+pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliError> {
+    let path = app.cwd.join(asked);
     let refuse = |fault: io::Error| SystemFault::CannotWrite {
         path: asked.to_owned(),
         reason: fault.to_string(),
@@ -26,8 +26,8 @@ pub(in crate::cli) fn add(home: &Home, asked: &Path, pin: &str) -> Result<(), Cl
         .map_err(refuse)?;
     // Held until the file is closed; whoever else adds a line waits.
     file.lock().map_err(refuse)?;
-    home.pins(&[asked.to_owned()])?;
-    let text = home.read_trusted(asked)?;
+    app.pins(&[asked.to_owned()])?;
+    let text = app.read_trusted(asked)?;
     if text.lines().any(|line| line == pin.trim_end()) {
         return Ok(());
     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::args::{LevelArg, VerifyArgs};
 use super::pin_file;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::exit::Exit;
 use crate::cli::context::permissions::{looser, named};
@@ -21,21 +21,21 @@ pub(in crate::cli) const HOW_TO_ACCEPT: &str =
     "  --open accepts a run in progress; else what is missing may have been cut off\n";
 
 /// `monolith verify`.
-pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, CliError> {
-    let trust = home.trust(&args.keys, &args.pins, &args.witnesses)?;
-    let source = home.source(&args.run)?;
+pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliError> {
+    let trust = app.trust(&args.keys, &args.pins, &args.witnesses)?;
+    let source = app.source(&args.run)?;
     if let Some(path) = &args.write_pin
-        && home.cwd.join(path).exists()
+        && app.cwd.join(path).exists()
     {
         // What is no file of pins is refused before anything is verified.
-        home.pins(std::slice::from_ref(path))?;
+        app.pins(std::slice::from_ref(path))?;
     }
     let is_stored = matches!(source, Source::Run(..));
     let (mut report, run_id) = report_of(source, args.open, &trust)?;
-    let found = looser(home)?;
+    let found = looser(app)?;
     if is_stored && !found.is_empty() {
         let which = named(&found);
-        home.screen.write_err(&format!(
+        app.screen.write_err(&format!(
             "note: others may read or write what is the owner's alone: {which}; monolith doctor says more\n"
         ));
     }
@@ -43,12 +43,12 @@ pub(in crate::cli) fn verify(home: &Home, args: &VerifyArgs) -> Result<Exit, Cli
     if let Some(path) = &args.write_pin
         && let (true, Some(run_id), Some(head)) = (report.holds(), &run_id, report.head)
     {
-        pin_file::add(home, path, &Pin::line_of(run_id, report.entries, head))?;
+        pin_file::add(app, path, &Pin::line_of(run_id, report.entries, head))?;
     }
     if args.json {
-        home.screen.out_json(&report)?;
+        app.screen.out_json(&report)?;
     } else {
-        home.screen.out(&told(home.screen, &report))?;
+        app.screen.out(&told(app.screen, &report))?;
     }
     Ok(if reached {
         Exit::of_verify(&report)

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
 use crate::cli::commands::doctor::checkup::program::version_of;
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::context::reading::reading;
 use crate::cli::ui::escape::line;
@@ -90,7 +90,7 @@ fn has_libclang() -> bool {
 }
 
 /// Reads every stored model whole; progress is shown, and whoever does not want to wait ends it.
-pub(super) fn models(home: &Home, folder: &Path) -> Result<Vec<Finding>, CliError> {
+pub(super) fn models(app: &App, folder: &Path) -> Result<Vec<Finding>, CliError> {
     let name = "model";
     let store = ModelStore::new(folder.to_owned());
     let stored = match store.list() {
@@ -104,7 +104,7 @@ pub(super) fn models(home: &Home, folder: &Path) -> Result<Vec<Finding>, CliErro
     }
     let mut found = Vec::new();
     for model in &stored {
-        let verified = reading(home, line(&model.name), model.bytes, |reading| {
+        let verified = reading(app, line(&model.name), model.bytes, |reading| {
             store.verify(&model.name, reading)
         });
         found.push(match verified? {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::commands::contract::{failures, preview_of};
 use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
-use crate::cli::context::app::Home;
+use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
 use crate::cli::context::error::CliError;
 use crate::cli::context::runtime::runtime;
@@ -24,11 +24,11 @@ const LOCAL_FIX: &str = if cfg!(feature = "local") {
 };
 
 /// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
-pub(super) fn needed(home: &Home, file: &Path) -> Result<Vec<Finding>, CliError> {
-    let file = ContractFile::given(home, file.to_owned(), Vec::new());
+pub(super) fn needed(app: &App, file: &Path) -> Result<Vec<Finding>, CliError> {
+    let file = ContractFile::given(app, file.to_owned(), Vec::new());
     let preview = file
-        .read(home)
-        .and_then(|spec| preview_of(home, &file, spec, true));
+        .read(app)
+        .and_then(|spec| preview_of(app, &file, spec, true));
     let preview = match preview {
         Ok(preview) => preview,
         Err(fault) => {

@@ -5,7 +5,7 @@ use crate::cli::context::exit::Exit;
 
 /// The state folder or its store is not there.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::cli) enum HomeFault {
+pub(in crate::cli) enum StateFault {
     /// The operator: the state folder cannot be made.
     #[error("make the state folder {}: {reason}", path.display())]
     StateFolder { path: PathBuf, reason: String },
@@ -20,7 +20,7 @@ pub(in crate::cli) enum HomeFault {
     NoDemoRun,
 }
 
-impl Advice for HomeFault {
+impl Advice for StateFault {
     fn exit(&self) -> Exit {
         match self {
             Self::NoDemoRun => Exit::USAGE,
