@@ -5,11 +5,13 @@
 //! - `same`: two texts compared without what varies, and what stands for what in them.
 //! - `model`: a model server on loopback that gives the answers of a page.
 //! - `player`: a page, played.
+//! - `named`: commands that are only named.
 //!
 //! `MONOLITH_BLESS=1` writes what is shown into the pages (`scripts/record-pages`). `MONOLITH_KEEP=FOLDER` keeps the folder in
 //! which a page was played. `MONOLITH_REGISTRIES=1` also plays what needs the network.
 
 mod model;
+mod named;
 mod page;
 mod player;
 mod same;
