@@ -39,6 +39,7 @@ pages! {
     ci: "docs/recipes/ci.md",
     crash: "docs/recipes/crash.md",
     embedding: "docs/recipes/embedding.md",
+    failure: "docs/recipes/failure.md",
     fallback: "docs/recipes/fallback.md",
     first_agent: "docs/recipes/first-agent.md",
     first_hour: "docs/first-hour.md",
