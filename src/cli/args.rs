@@ -321,6 +321,9 @@ pub(super) struct LogConsistencyArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct LogVerifyArgs {
+    /// A key that must have signed every deletion, or a file of keys and rotations; this machine's own keys by default
+    #[arg(long = "key", value_name = "FILE|KEY")]
+    pub(super) keys: Vec<String>,
     /// A file of heads that were noted earlier
     #[arg(long = "pin", value_name = "FILE")]
     pub(super) pins: Vec<PathBuf>,

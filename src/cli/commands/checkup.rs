@@ -11,8 +11,7 @@ use crate::cli::home::Home;
 use crate::cli::numbers::{counted, grouped};
 use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
-use crate::inference::free_bytes;
-use crate::store::{RunFilter, StoreError};
+use crate::store::{RunFilter, StoreError, free_bytes};
 
 mod embedded;
 mod finding;
@@ -156,7 +155,7 @@ fn modes(home: &Home) -> Result<Finding, CliError> {
         return Ok(ok(name, "state and store are their owner's alone"));
     }
     let detail = format!("others may read or write {}", named(&found));
-    let fix = "chmod go-rwx each of them (files 0600, folders 0700)";
+    let fix = "chmod go-rwx each of them (files 0600, folders 0700), and chown what belongs to another user";
     Ok(wrong(name, detail, fix))
 }
 

@@ -88,6 +88,9 @@ fn deleted(home: &Home, runs: Vec<RunId>, reason: String, force: bool) -> Result
     let runs: Vec<&str> = done.runs.iter().map(RunId::as_str).collect();
     home.screen
         .out(&format!("deleted: {}\n", runs.join(", ")))?;
+    if let Some(fault) = done.stopped {
+        return Err(fault.into());
+    }
     if !done.cleared {
         home.screen.note("The file of the store keeps its size: it is in use, and is written anew by the next delete, prune or erase.");
     }

@@ -16,8 +16,8 @@ use crate::cli::screen::Style;
 use crate::message::RunId;
 use crate::store::RunLog;
 use crate::transcript::{
-    ConsistencyProof, InclusionProof, TreeHash, TreeHead, consistency_proof, inclusion_proof,
-    tree_root,
+    ConsistencyProof, InclusionProof, LogDeletions, TreeHash, TreeHead, consistency_proof,
+    inclusion_proof, tree_root,
 };
 
 #[derive(Serialize)]
@@ -88,7 +88,9 @@ fn prove(home: &Home, asked: &str) -> Result<Exit, CliError> {
         return Err(TrustFault::NotInLog { run_id }.into());
     };
     let (head, note) = signed(home, &log)?;
+    let deletions = deletions(home, head.size, Some(index))?;
     home.screen.out_json(&InclusionProof {
+        deletions,
         index,
         leaf,
         size: head.size,
@@ -113,6 +115,7 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
         .into());
     };
     home.screen.out_json(&ConsistencyProof {
+        deletions: deletions(home, head.size, None)?,
         old_size,
         old_root: BASE64.encode(tree_root(old)),
         size: head.size,
@@ -125,7 +128,7 @@ fn consistency(home: &Home, old_size: u64) -> Result<Exit, CliError> {
 
 fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
     let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
-    let trust = home.trust(&[], &args.pins, &[])?;
+    let trust = home.trust(&args.keys, &args.pins, &[])?;
     let report = reader.verify_log(&trust)?;
     if args.json {
         home.screen.out_json(&report)?;
@@ -155,6 +158,12 @@ fn verify(home: &Home, args: &LogVerifyArgs) -> Result<Exit, CliError> {
 fn whole(home: &Home) -> Result<RunLog, CliError> {
     let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
     Ok(reader.run_log()?)
+}
+
+/// What stays of the deleted runs of the log: nothing else in a proof shows that they are gone.
+fn deletions(home: &Home, size: u64, first: Option<u64>) -> Result<LogDeletions, CliError> {
+    let reader = home.reader()?.ok_or(TrustFault::NoLog)?;
+    Ok(reader.log_deletions(size, first)?)
 }
 
 fn signed(home: &Home, log: &RunLog) -> Result<(TreeHead, String), CliError> {

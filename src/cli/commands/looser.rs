@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::cli::error::CliError;
 use crate::cli::escape::line;
 use crate::cli::home::Home;
-use crate::store::looser_mode;
+use crate::store::Exposure;
 
 /// The most files of one folder that are looked at.
 const MOST_FILES: usize = 10_000;
 /// The most that are named.
 const MOST_NAMED: usize = 5;
 
-/// Each file and folder of the state and the store that is not its owner's alone, with its mode.
-pub(super) fn looser(home: &Home) -> Result<Vec<(PathBuf, u32)>, CliError> {
+/// Each file and folder of the state and the store that is not its owner's alone, with what lets others at it.
+pub(super) fn looser(home: &Home) -> Result<Vec<(PathBuf, Exposure)>, CliError> {
     let withheld = home.withheld()?.paths;
     let keys = home.keys()?;
     let store = home.store_path()?;
@@ -35,15 +35,20 @@ pub(super) fn looser(home: &Home) -> Result<Vec<(PathBuf, u32)>, CliError> {
     paths.dedup();
     let found = paths.into_iter();
     Ok(found
-        .filter_map(|path| looser_mode(&path).map(|mode| (path, mode)))
+        .filter_map(|path| Exposure::at(&path).map(|exposure| (path, exposure)))
         .collect())
 }
 
 /// The first of them in words, and how many more there are.
-pub(super) fn named(found: &[(PathBuf, u32)]) -> String {
+pub(super) fn named(found: &[(PathBuf, Exposure)]) -> String {
     let first = found.iter().take(MOST_NAMED);
-    let first =
-        first.map(|(path, mode)| format!("{} ({mode:04o})", line(&path.display().to_string())));
+    let first = first.map(|(path, exposure)| {
+        let path = line(&path.display().to_string());
+        match exposure {
+            Exposure::Mode(mode) => format!("{path} ({mode:04o})"),
+            Exposure::Owner(uid) => format!("{path} (of user {uid})"),
+        }
+    });
     let mut text = first.collect::<Vec<_>>().join(", ");
     if let Some(more @ 1..) = found.len().checked_sub(MOST_NAMED) {
         // Writing to a String cannot fail.
