@@ -80,6 +80,10 @@ pub(super) fn open_writer(
 
 /// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs.
 fn judge_owner(path: &Path) -> Result<(), StoreError> {
+    // A folder is no store, and SQLite says so.
+    if path.is_dir() {
+        return Ok(());
+    }
     let folder = |path: &Path| match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
         _ => PathBuf::from("."),
