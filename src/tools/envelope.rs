@@ -13,7 +13,7 @@ const MIME_TYPE_BYTES: usize = 255;
 
 /// What a tool answered, before it is brought under the output budget.
 #[derive(Debug, Default)]
-pub(super) struct ToolAnswer {
+pub(super) struct ToolResponse {
     failure: Option<Failure>,
     parts: Vec<Part>,
 }
@@ -21,7 +21,7 @@ pub(super) struct ToolAnswer {
 #[derive(Debug)]
 struct Failure {
     code: String,
-    /// None where the tool's words are its content.
+    /// None if the tool's words are its content.
     message: Option<String>,
 }
 
@@ -35,12 +35,12 @@ enum Part {
     },
 }
 
-impl ToolAnswer {
+impl ToolResponse {
     /// A success that is one text.
     pub(super) fn of_text(text: String) -> Self {
-        let mut answer = Self::default();
-        answer.push_text(text);
-        answer
+        let mut response = Self::default();
+        response.push_text(text);
+        response
     }
 
     /// A failure with nothing but its message.
@@ -124,11 +124,13 @@ impl ToolAnswer {
         };
         if let Some(failure) = self.failure {
             envelope.status = EnvelopeStatus::Error;
-            let words = failure.message.map(|words| terms.scrub.owned_text(words));
-            let words = words.unwrap_or_else(|| envelope.text());
+            let message = failure
+                .message
+                .map(|message| terms.scrub.owned_text(message));
+            let message = message.unwrap_or_else(|| envelope.text());
             envelope.error = Some(EnvelopeError {
                 code: terms.scrub.owned_text(failure.code),
-                message: words,
+                message,
             });
         }
         let whole = envelope.text();

@@ -23,7 +23,7 @@ pub(crate) enum ServerSpec {
         command: String,
         /// Added to the few inherited variables; wins over them.
         env: BTreeMap<String, String>,
-        /// This program, which starts the server and ends whatever it has started; none where the host is no monolith.
+        /// This program, which starts the server and ends whatever it has started; none if the host is no monolith.
         supervisor: Option<PathBuf>,
     },
     /// MCP over streamable HTTP.

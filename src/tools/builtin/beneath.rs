@@ -41,20 +41,20 @@ pub(super) struct Beneath {
 
 /// Why nothing was opened.
 #[derive(Debug)]
-pub(super) enum Miss {
+pub(super) enum OpenError {
     Io(io::Error),
     NotAFile,
     Outside,
     Withheld,
 }
 
-impl From<io::Error> for Miss {
+impl From<io::Error> for OpenError {
     fn from(fault: io::Error) -> Self {
         Self::Io(fault)
     }
 }
 
-impl From<Errno> for Miss {
+impl From<Errno> for OpenError {
     fn from(fault: Errno) -> Self {
         Self::Io(fault.into())
     }
@@ -90,10 +90,10 @@ impl Beneath {
     }
 
     /// Opens the regular file at that path.
-    pub(super) fn file(&self, path: &Path) -> Result<File, Miss> {
+    pub(super) fn file(&self, path: &Path) -> Result<File, OpenError> {
         match self.walk(path)?.last()? {
             Step::File(file) => Ok(file),
-            Step::Folder => Err(Miss::NotAFile),
+            Step::Folder => Err(OpenError::NotAFile),
         }
     }
 
@@ -101,7 +101,7 @@ impl Beneath {
     pub(super) fn entries(
         &self,
         path: &Path,
-    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, Miss> {
+    ) -> Result<impl Iterator<Item = io::Result<(OsString, bool)>> + use<>, OpenError> {
         let mut walk = self.walk(path)?;
         // As a folder even where the path does not end in one.
         walk.steps.push_back(".".into());
@@ -111,11 +111,11 @@ impl Beneath {
         }
     }
 
-    fn walk(&self, path: &Path) -> Result<Walk<'_>, Miss> {
+    fn walk(&self, path: &Path) -> Result<Walk<'_>, OpenError> {
         let ids = self.withheld.ids();
         let here = id_of(&fstat(&self.folder)?);
         if ids.has(here) || ids.holds_folder(&self.root) {
-            return Err(Miss::Withheld);
+            return Err(OpenError::Withheld);
         }
         Ok(Walk {
             beneath: self,
@@ -135,12 +135,12 @@ impl Walk<'_> {
     }
 
     /// Takes every step.
-    fn last(&mut self) -> Result<Step, Miss> {
+    fn last(&mut self) -> Result<Step, OpenError> {
         while let Some(step) = self.steps.pop_front() {
             match step.as_bytes() {
                 b"." => {}
                 b".." => {
-                    self.folders.pop().ok_or(Miss::Outside)?;
+                    self.folders.pop().ok_or(OpenError::Outside)?;
                 }
                 _ => {
                     if let Some(file) = self.step(step)? {
@@ -153,7 +153,7 @@ impl Walk<'_> {
     }
 
     /// Takes one step by a name; a file where it leads to one, and no step is left.
-    fn step(&mut self, name: OsString) -> Result<Option<File>, Miss> {
+    fn step(&mut self, name: OsString) -> Result<Option<File>, OpenError> {
         let found = statat(self.here(), &name, AtFlags::SYMLINK_NOFOLLOW)?;
         let opened = match FileType::from_raw_mode(found.st_mode) {
             FileType::Symlink => match readlinkat(self.here(), &name, Vec::new()) {
@@ -166,7 +166,7 @@ impl Walk<'_> {
             }
             _ if !self.steps.is_empty() => return Err(Errno::NOTDIR.into()),
             FileType::RegularFile => openat(self.here(), &name, READ, Mode::empty()),
-            _ => return Err(Miss::NotAFile),
+            _ => return Err(OpenError::NotAFile),
         };
         let opened = match opened {
             Ok(opened) => opened,
@@ -183,7 +183,7 @@ impl Walk<'_> {
         // What counts is what was opened, not what was looked at.
         let opened_as = fstat(&opened)?;
         if self.ids.has(id_of(&opened_as)) {
-            return Err(Miss::Withheld);
+            return Err(OpenError::Withheld);
         }
         match FileType::from_raw_mode(opened_as.st_mode) {
             FileType::Directory => {
@@ -192,12 +192,12 @@ impl Walk<'_> {
             }
             FileType::RegularFile if self.steps.is_empty() => Ok(Some(File::from(opened))),
             FileType::RegularFile => Err(Errno::NOTDIR.into()),
-            _ => Err(Miss::NotAFile),
+            _ => Err(OpenError::NotAFile),
         }
     }
 
     /// Goes on with what a link says.
-    fn follow(&mut self, target: OsString) -> Result<Option<File>, Miss> {
+    fn follow(&mut self, target: OsString) -> Result<Option<File>, OpenError> {
         self.links += 1;
         if self.links > MOST_LINKS {
             return Err(Errno::LOOP.into());
@@ -206,7 +206,7 @@ impl Walk<'_> {
         let rest = if target.is_absolute() {
             self.folders.clear();
             let below = target.strip_prefix(&self.beneath.root);
-            below.map_err(|_| Miss::Outside)?.to_owned()
+            below.map_err(|_| OpenError::Outside)?.to_owned()
         } else {
             target
         };
@@ -217,9 +217,9 @@ impl Walk<'_> {
     }
 }
 
-fn steps_of(path: &Path) -> Result<VecDeque<OsString>, Miss> {
+fn steps_of(path: &Path) -> Result<VecDeque<OsString>, OpenError> {
     let step = |component: Component<'_>| match component {
-        Component::Prefix(_) | Component::RootDir => Err(Miss::Outside),
+        Component::Prefix(_) | Component::RootDir => Err(OpenError::Outside),
         other => Ok(other.as_os_str().to_owned()),
     };
     let mut steps = path

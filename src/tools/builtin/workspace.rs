@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::beneath::{Beneath, Miss};
+use super::beneath::{Beneath, OpenError};
 use super::refusal::Refusal;
 use crate::tools::withheld::Withheld;
 
@@ -42,10 +42,10 @@ impl Workspace {
     async fn look<T: Send + 'static>(
         &self,
         path: &str,
-        step: impl FnOnce(&Beneath, &Path) -> Result<T, Miss> + Send + 'static,
+        step: impl FnOnce(&Beneath, &Path) -> Result<T, OpenError> + Send + 'static,
     ) -> Result<T, Refusal> {
         if !stays_inside(Path::new(path)) {
-            return Err(missed(path, Miss::Outside));
+            return Err(missed(path, OpenError::Outside));
         }
         let (beneath, given) = (Arc::clone(&self.0), PathBuf::from(path));
         let done = tokio::task::spawn_blocking(move || step(&beneath, &given)).await;
@@ -75,19 +75,19 @@ fn stays_inside(path: &Path) -> bool {
 }
 
 /// Why a path was not opened, as a tool error.
-fn missed(path: &str, miss: Miss) -> Refusal {
+fn missed(path: &str, miss: OpenError) -> Refusal {
     let (code, words) = match miss {
-        Miss::Outside => (
+        OpenError::Outside => (
             "PATH_OUTSIDE_WORKSPACE",
             "leads outside the workspace; give a path relative to it that stays inside",
         ),
-        Miss::NotAFile => ("NOT_A_FILE", "is not a regular file"),
+        OpenError::NotAFile => ("NOT_A_FILE", "is not a regular file"),
         #[cfg(unix)]
-        Miss::Withheld => (
+        OpenError::Withheld => (
             "PATH_WITHHELD",
             "belongs to monolith's own state, which no tool reads",
         ),
-        Miss::Io(error) => return refusal(path, &error),
+        OpenError::Io(error) => return refusal(path, &error),
     };
     Refusal {
         code,

@@ -43,7 +43,7 @@ enum Stage {
 enum Kind {
     #[default]
     Unknown,
-    Answer,
+    Response,
     /// It names a method, so it asks or tells; whatever else it holds.
     Message,
 }
@@ -71,15 +71,15 @@ impl FrameHead {
     /// The id of the request that this answers, where it is an answer and has a numeric id.
     pub(super) fn answered_id(&self) -> Option<i64> {
         match self.id {
-            Id::Number(id) if self.kind == Kind::Answer => Some(id),
+            Id::Number(id) if self.kind == Kind::Response => Some(id),
             Id::Number(_) | Id::Text | Id::Unknown => None,
         }
     }
 
     /// Whether it is an answer to a request that we never made: we number ours, and "7" is not 7 (JSON-RPC 2.0 §5). rmcp would
     /// take the one for the other.
-    pub(super) fn answers_a_stranger(&self) -> bool {
-        self.id == Id::Text && self.kind == Kind::Answer
+    pub(super) fn answers_unknown_request(&self) -> bool {
+        self.id == Id::Text && self.kind == Kind::Response
     }
 
     fn begin(&mut self, byte: u8) {
@@ -145,7 +145,7 @@ impl FrameHead {
             }
             "result" | "error" | "jsonrpc" => {
                 if self.kind == Kind::Unknown {
-                    self.kind = Kind::Answer;
+                    self.kind = Kind::Response;
                 }
                 Member::Other
             }
@@ -199,7 +199,7 @@ mod tests {
             check(frame, None);
             let mut head = FrameHead::default();
             head.feed(frame.as_bytes());
-            head.answers_a_stranger()
+            head.answers_unknown_request()
         };
         assert!(stranger(r#"{"id": "7", "error": {}}"#));
         assert!(stranger(r#"{"result": {}, "id":"7"}"#));

@@ -20,7 +20,7 @@ pub(super) struct LineReader<R> {
 /// One line, without its end.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// None where it was longer than the limit.
+    /// None if it was longer than the limit.
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) head: FrameHead,
     /// Its size in bytes.

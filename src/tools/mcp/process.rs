@@ -196,9 +196,9 @@ impl Process {
         Ok((process, streams))
     }
 
-    /// How it ended, where it ends within `patience`.
-    pub(super) async fn ended(&mut self, patience: Duration) -> Option<ExitStatus> {
-        let wait = tokio::time::timeout(patience, self.child.wait()).await;
+    /// How it ended, where it ends within `timeouts`.
+    pub(super) async fn ended(&mut self, timeouts: Duration) -> Option<ExitStatus> {
+        let wait = tokio::time::timeout(timeouts, self.child.wait()).await;
         wait.ok().and_then(Result::ok)
     }
 

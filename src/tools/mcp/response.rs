@@ -33,13 +33,13 @@ impl Received {
 
 /// Travels with a request through rmcp to the transport, which puts the answer into it.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct PendingResponse {
     /// Argument text to send instead of what rmcp holds, so that no number changes on its way.
     pub(super) arguments: Option<Arc<str>>,
     received: Arc<Mutex<Option<Received>>>,
 }
 
-impl Slot {
+impl PendingResponse {
     pub(super) fn new(arguments: Option<Arc<str>>) -> Self {
         Self {
             arguments,
@@ -61,7 +61,7 @@ impl Slot {
 
 /// An answer: as bytes, or as rmcp read it where it came over HTTP and not to a call, or on another stream than its own.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum Response {
     Bytes(Received),
     Decoded(Box<ServerResult>),
     Refused(RpcError),
@@ -74,9 +74,9 @@ pub(super) struct Malformed {
     pub(super) raw: Option<Vec<u8>>,
 }
 
-impl Answer {
+impl Response {
     /// Hands the result to `decode`. The inner error is the server's own, the outer one says that there is no valid answer.
-    pub(super) fn judge<T>(
+    pub(super) fn decode<T>(
         self,
         decode: impl FnOnce(&RawValue) -> Result<T, String>,
     ) -> Result<Result<T, RpcError>, Malformed> {
