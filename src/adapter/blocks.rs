@@ -171,8 +171,8 @@ impl Blocks {
             self.start(index, kind)?;
         }
         let misplaced = self.misplaced(index);
-        let place = self.open.get(&index);
-        let Some(block) = place.and_then(|place| self.list.get_mut(*place)) else {
+        let position = self.open.get(&index);
+        let Some(block) = position.and_then(|position| self.list.get_mut(*position)) else {
             return Err(misplaced);
         };
         match (&mut block.kind, piece) {
@@ -196,8 +196,8 @@ impl Blocks {
 
     /// The block under that index is whole.
     pub(super) fn stop(&mut self, index: u64) {
-        let place = self.open.remove(&index);
-        if let Some(block) = place.and_then(|place| self.list.get_mut(place)) {
+        let position = self.open.remove(&index);
+        if let Some(block) = position.and_then(|position| self.list.get_mut(position)) {
             block.stopped = true;
         }
     }
@@ -221,7 +221,7 @@ impl Blocks {
     pub(super) fn into_draft(self, cut: bool, call_below: &str, arguments: &'static str) -> Draft {
         let mut draft = Draft::default();
         let last = self.list.len().saturating_sub(1);
-        for (place, block) in self.list.into_iter().enumerate() {
+        for (position, block) in self.list.into_iter().enumerate() {
             match block.kind {
                 BlockKind::Foreign => {}
                 BlockKind::Text(text) => draft.text(&text, None),
@@ -245,7 +245,7 @@ impl Blocks {
                 } => {
                     let flaw = if !block.stopped {
                         Some((FailureCode::StreamIncomplete, ""))
-                    } else if cut && place == last {
+                    } else if cut && position == last {
                         Some((FailureCode::ArgsInvalidJson, arguments))
                     } else if pieces.is_empty() && whole.as_deref() == Some("null") {
                         Some((FailureCode::ArgsNotObject, arguments))
@@ -258,7 +258,7 @@ impl Blocks {
                     } else {
                         pieces
                     };
-                    let pointer = format!("{}/{place}{call_below}", self.pointer);
+                    let pointer = format!("{}/{position}{call_below}", self.pointer);
                     draft.call(
                         GatheredCall {
                             arguments,

@@ -298,7 +298,7 @@ fn anthropic_twin(body: &Value) -> Option<String> {
 }
 
 /// A verdict without what may differ between twins: spaces inside arguments, and the bytes that a trace quotes.
-fn told(decoded: &Decoded) -> Value {
+fn summary(decoded: &Decoded) -> Value {
     let Decoded::Message(result) = decoded else {
         return json!(verdict(decoded));
     };
@@ -347,7 +347,7 @@ fn a_recorded_body_and_the_stream_that_says_the_same_give_the_same_message() {
             continue;
         };
         let twin = record.decode([stream.as_bytes()]);
-        assert_eq!(told(&twin), told(&whole), "{}: {stream}", record.id);
+        assert_eq!(summary(&twin), summary(&whole), "{}: {stream}", record.id);
         *twins.entry(record.proto).or_insert(0) += 1;
     }
     println!("twins: {twins:?}");

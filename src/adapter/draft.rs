@@ -23,7 +23,7 @@ pub(super) struct Draft {
 /// Who validated, who was asked, and who answered.
 #[derive(Debug)]
 pub(super) struct ResponseOrigin<'a> {
-    pub asked: &'a str,
+    pub requested: &'a str,
     pub answered: Option<&'a str>,
     pub rules: Rules,
     pub version: &'static str,
@@ -92,7 +92,7 @@ impl Draft {
 
     /// The message, or the first rule that one of its calls breaks.
     pub(super) fn finish(self, fields: &CallFields, origin: &ResponseOrigin<'_>) -> Folded {
-        let model = origin.answered.unwrap_or(origin.asked);
+        let model = origin.answered.unwrap_or(origin.requested);
         let ValidCalls { calls, repair } = match validate(self.calls, fields, model, origin.rules) {
             Ok(validated) => validated,
             Err(failure) => return Folded::Rejected(failure),
@@ -101,7 +101,7 @@ impl Draft {
         let refused = self.content.is_empty() && !self.refusal.is_empty();
         let trace = (self.signed && !refused).then(|| ReasoningTrace {
             adapter_version: origin.version.to_owned(),
-            model: origin.asked.to_owned(),
+            model: origin.requested.to_owned(),
             parts: self.parts,
         });
         let message = AgentMessage {

@@ -195,7 +195,7 @@ const MODEL_WORDS: &[&str] = &["deployment", "endpoints found", "model"];
 const NO_MODEL_WORDS: &[&str] = &["is not a valid model", "model not found"];
 
 impl ErrorReport {
-    /// The report in an `error` field; none where the field says nothing.
+    /// The report in an `error` field; none if the field says nothing.
     pub(super) fn of_value(raw: &RawValue) -> Option<Self> {
         if let Some(text) = string(Some(raw)) {
             return (!text.trim().is_empty()).then(|| Self::of_text(&text));
@@ -304,7 +304,7 @@ impl ErrorReport {
             self.status.unwrap_or(0)
         };
         let words = self.message.to_ascii_lowercase();
-        let says = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
+        let contains_any = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
         match status {
             402 => ProviderFaultClass::Quota,
             403 if self.moderated => ProviderFaultClass::ContentFilter,
@@ -313,9 +313,9 @@ impl ErrorReport {
             429 => ProviderFaultClass::RateLimit,
             // Unknown models and overload: their words may speak of anything.
             404 | 502 | 503 | 529 => ProviderFaultClass::Model,
-            _ if says(OVERFLOW_WORDS) => ProviderFaultClass::ContextOverflow,
-            _ if says(QUOTA_WORDS) => ProviderFaultClass::Quota,
-            _ if says(AUTH_WORDS) => ProviderFaultClass::Auth,
+            _ if contains_any(OVERFLOW_WORDS) => ProviderFaultClass::ContextOverflow,
+            _ if contains_any(QUOTA_WORDS) => ProviderFaultClass::Quota,
+            _ if contains_any(AUTH_WORDS) => ProviderFaultClass::Auth,
             413 => ProviderFaultClass::ContextOverflow,
             _ => ProviderFaultClass::Model,
         }
@@ -329,8 +329,9 @@ impl ErrorReport {
         }
         let status = if http >= 400 { Some(http) } else { self.status };
         let words = self.message.to_ascii_lowercase();
-        let says = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
-        status == Some(404) && says(MODEL_WORDS) || status == Some(400) && says(NO_MODEL_WORDS)
+        let contains_any = |list: &[&str]| list.iter().any(|phrase| words.contains(phrase));
+        status == Some(404) && contains_any(MODEL_WORDS)
+            || status == Some(400) && contains_any(NO_MODEL_WORDS)
     }
 
     /// The fault, for a response of HTTP status `http`.

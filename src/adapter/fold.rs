@@ -1,7 +1,7 @@
 use super::error_report::ErrorReport;
 use super::json::{Raw, object};
+use super::json_offset::offset_of_pointer;
 use super::parameter_types::ParameterTypes;
-use super::place::place_of;
 use super::rules::Rules;
 use crate::message::{AgentMessage, FailureCode, Repair, StopReason, Usage, excerpt};
 
@@ -35,7 +35,7 @@ impl Failure {
             return shown.clone();
         }
         if let Some(text) = whole {
-            return excerpt(text, place_of(text, &self.pointer));
+            return excerpt(text, offset_of_pointer(text, &self.pointer));
         }
         let tail = String::from_utf8_lossy(tail);
         excerpt(&tail, tail.len())
@@ -43,7 +43,7 @@ impl Failure {
 
     /// The failure with what stands in the document where it says.
     pub(super) fn in_document(self, text: &str) -> Self {
-        let at = place_of(text, &self.pointer);
+        let at = offset_of_pointer(text, &self.pointer);
         self.around(text, at)
     }
 }
@@ -174,7 +174,7 @@ pub(super) trait Fold: Default + std::fmt::Debug {
         ErrorReport::of_body(text)
     }
 
-    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    /// The text of the message as far as it has arrived; none if only the whole response shows what of it is text.
     fn text(&self) -> Option<&str> {
         None
     }

@@ -105,7 +105,7 @@ impl ResponseDecoder {
         self.0.is_settled()
     }
 
-    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    /// The text of the message as far as it has arrived; none if only the whole response shows what of it is text.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.0.text()

@@ -9,7 +9,7 @@ use super::Adapter;
 /// The parsed file of a scripted provider: one record per inference, played in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// The adapter of the protocol that all records are in; none where there is no record.
+    /// The adapter of the protocol that all records are in; none if there is no record.
     pub adapter: Option<Adapter>,
     /// The records, in the file's order.
     pub records: Vec<ScriptRecord>,
@@ -19,7 +19,7 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptRecord {
     /// With [`ScriptFault::Reset`] and [`ScriptFault::Hang`]: bytes of the response that arrive before it; none
-    /// where the fault comes before any answer.
+    /// if the fault comes before any answer.
     pub after_bytes: Option<u64>,
     /// Milliseconds that pass before anything of the answer arrives.
     pub delay_ms: u64,

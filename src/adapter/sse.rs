@@ -51,7 +51,7 @@ impl SseSplitter {
         }
     }
 
-    /// Takes bytes off the front of `bytes` until an event is complete; none where `bytes` is used up before.
+    /// Takes bytes off the front of `bytes` until an event is complete; none if `bytes` is used up before.
     ///
     /// After [`LineTooLong`] nothing is taken any more: the caller is done with the stream.
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<SseEvent>, LineTooLong> {

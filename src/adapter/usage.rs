@@ -25,7 +25,7 @@ impl UsageReport {
         }
     }
 
-    /// The report, or none where it holds no token at all. A cache read beyond the prompt is no part of the prompt.
+    /// The report, or none if it holds no token at all. A cache read beyond the prompt is no part of the prompt.
     pub(super) fn usage(&self) -> Option<Usage> {
         let cache_read = self.cache_read.unwrap_or(0);
         let prompt = self.input.unwrap_or(0);

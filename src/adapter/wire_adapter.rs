@@ -83,7 +83,7 @@ impl Adapter {
         })
     }
 
-    /// The adapter of what recordings and scripts call a protocol, such as `gemini`; none where this build has none.
+    /// The adapter of what recordings and scripts call a protocol, such as `gemini`; none if this build has none.
     #[must_use]
     pub fn by_proto(proto: &str) -> Option<Self> {
         Self::all().find(|adapter| adapter.proto() == proto)

@@ -113,7 +113,7 @@ impl fold::Fold for Fold {
         }
         let cut = self.stop() == StopReason::Length;
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.0.progress.model.as_deref(),
             rules: self.0.progress.rules,
             version: self.0.progress.version,
@@ -171,7 +171,7 @@ fn kind_of(block: &WireBlock<'_>, form: Form) -> BlockKind {
     }
 }
 
-/// The piece that a delta is; none where it carries nothing of the message, such as a citation.
+/// The piece that a delta is; none if it carries nothing of the message, such as a citation.
 fn piece_of(delta: &WireBlock<'_>, index: u64) -> Result<Option<Piece>, Failure> {
     let field = |raw: Raw<'_>, code| {
         let text = string(raw);

@@ -2,7 +2,7 @@
 
 use super::VERSION;
 use crate::adapter::Decoded;
-use crate::adapter::fixture::{self, answer, decode, events, message, verdict};
+use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
 use crate::message::{ReasoningPart, Usage};
 
 fn check(body: &str, expect: &str) {
@@ -225,7 +225,7 @@ fn an_error_is_a_fault_at_every_place() {
     };
     let at = |status: u16, kind: &str, words: &str, expect: &str| {
         let body = error(kind, words);
-        let decoded = answer(VERSION, status, [body.as_bytes()]);
+        let decoded = decoded_answer(VERSION, status, [body.as_bytes()]);
         assert_eq!(
             verdict(&decoded),
             format!("fault {expect}"),

@@ -68,9 +68,11 @@ impl fold::Fold for Fold {
         };
         let (candidates, _) = elements(candidates, MAX_CANDIDATES)
             .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/candidates"))?;
-        for (place, raw) in (0..).zip(candidates) {
-            let candidate: WireCandidate<'_> = part(Some(raw), &format!("/candidates/{place}"))?;
-            let index = candidate.index.map_or(Some(place), |raw| whole(Some(raw)));
+        for (position, raw) in (0..).zip(candidates) {
+            let candidate: WireCandidate<'_> = part(Some(raw), &format!("/candidates/{position}"))?;
+            let index = candidate
+                .index
+                .map_or(Some(position), |raw| whole(Some(raw)));
             if index == Some(0) {
                 self.candidate(&candidate)?;
             }
@@ -130,7 +132,7 @@ impl fold::Fold for Fold {
             self.draft.cut_last_call(FIELDS.arguments);
         }
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,

@@ -98,14 +98,14 @@ impl LocalChat {
             now_unix_ms: 0,
             tools: vec![serde_json::json!({"type": "function", "function": function})],
         };
-        let said = [
+        let sample_texts = [
             "Use the tools.",
             "What is a heron?",
             "Looks a word up.",
             "heron",
             "A wading bird.",
         ];
-        (chat, said)
+        (chat, sample_texts)
     }
 }
 
@@ -129,18 +129,20 @@ pub(super) fn messages(
     conversation: &[Arc<AgentMessage>],
     notices: &[AgentMessage],
 ) -> Vec<ChatMessage> {
-    let mut asked: Vec<(&str, &str)> = Vec::new();
+    let mut requested: Vec<(&str, &str)> = Vec::new();
     let mut messages = Vec::with_capacity(conversation.len() + notices.len());
     for message in conversation.iter().map(AsRef::as_ref).chain(notices) {
         if !message.tool_calls.is_empty() {
-            asked = message
+            requested = message
                 .tool_calls
                 .iter()
                 .map(|call| (call.id.as_str(), call.name.as_str()))
                 .collect();
         }
         let id = message.tool_call_id.as_deref();
-        let name = asked.iter().find(|(asked, _)| Some(*asked) == id);
+        let name = requested
+            .iter()
+            .find(|(requested, _)| Some(*requested) == id);
         let calls = message.tool_calls.iter().map(|call| ChatCall {
             function: ChatFunction {
                 arguments: call.arguments.to_value(),

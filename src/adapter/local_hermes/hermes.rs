@@ -141,7 +141,7 @@ fn sound(object: &str) -> Result<(), FailureCode> {
     }
 }
 
-/// The object of a call with nothing in its arguments; none where it is no object.
+/// The object of a call with nothing in its arguments; none if it is no object.
 fn without_arguments(whole: &str) -> Option<String> {
     let Members(members) = object(whole)?;
     let member = |(key, value): (String, &RawValue)| {

@@ -143,14 +143,14 @@ fn a_final_report_neither_opens_the_gate_nor_leaves_the_closing_turn_to_chance()
     let plain = super::tests::contract(&[]);
     let expect = request(&plain, &task, ToolExposure::Forced).closing_tokens;
     assert_eq!(closed.closing_tokens, expect);
-    let told = shown(&closed.segments);
+    let prompt_text = shown(&closed.segments);
     for name in [
         "agent__final_report",
         "agent__progress_report",
         "agent__batch",
         "echo",
     ] {
-        assert!(told.contains(name), "{told}");
+        assert!(prompt_text.contains(name), "{prompt_text}");
     }
     let open = request(&contract, &task, ToolExposure::Auto);
     assert_eq!((open.gate, open.grammar), (GatePhase::Open, None));

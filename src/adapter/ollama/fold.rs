@@ -99,7 +99,7 @@ impl fold::Fold for Fold {
             return fail(FailureCode::StreamIncomplete, "/done");
         }
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,

@@ -30,10 +30,10 @@ fn within<'a>(
 
 #[test]
 fn what_follows_done_is_no_part_of_the_message_however_long_its_line_is() {
-    let told = stream(&[r#"{"content":"x"}"#], "stop");
-    let long = told.clone() + &"x".repeat(MAX_BODY_BYTES);
+    let whole = stream(&[r#"{"content":"x"}"#], "stop");
+    let long = whole.clone() + &"x".repeat(MAX_BODY_BYTES);
     assert_eq!(verdict(&decode([long.as_bytes()])), "End: x");
-    let pieces = [told.as_bytes(), &long.as_bytes()[told.len()..]];
+    let pieces = [whole.as_bytes(), &long.as_bytes()[whole.len()..]];
     assert_eq!(verdict(&decode(pieces)), "End: x");
 }
 

@@ -56,12 +56,13 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
         };
         let (choices, _) = elements(choices, MAX_CHOICES)
             .ok_or_else(|| Failure::new(FailureCode::BodyShape, "/choices"))?;
-        for (place, choice) in choices.into_iter().enumerate() {
-            let choice: WireChoice<'_> = object(choice.get())
-                .ok_or_else(|| Failure::new(FailureCode::BodyShape, format!("/choices/{place}")))?;
+        for (position, choice) in choices.into_iter().enumerate() {
+            let choice: WireChoice<'_> = object(choice.get()).ok_or_else(|| {
+                Failure::new(FailureCode::BodyShape, format!("/choices/{position}"))
+            })?;
             let index = choice
                 .index
-                .map_or(Some(place as u64), |raw| whole(Some(raw)));
+                .map_or(Some(position as u64), |raw| whole(Some(raw)));
             if index == Some(0) {
                 self.choice(&choice, form)?;
             }
@@ -232,20 +233,20 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         if more {
             return Err(at(FailureCode::TooLarge, format!("/{MAX_PARTS}")));
         }
-        for (place, raw) in parts.into_iter().enumerate() {
+        for (position, raw) in parts.into_iter().enumerate() {
             if raw.get().starts_with('"') {
                 let text = string(Some(raw))
-                    .ok_or_else(|| at(FailureCode::BodyInvalidJson, format!("/{place}")))?;
+                    .ok_or_else(|| at(FailureCode::BodyInvalidJson, format!("/{position}")))?;
                 self.content.push_str(&text);
                 continue;
             }
-            let part: WirePart<'_> =
-                object(raw.get()).ok_or_else(|| at(FailureCode::BodyShape, format!("/{place}")))?;
+            let part: WirePart<'_> = object(raw.get())
+                .ok_or_else(|| at(FailureCode::BodyShape, format!("/{position}")))?;
             match string(part.kind).as_deref() {
                 None | Some("text" | "output_text") => {
                     if let Some(raw) = part.text {
                         let text = string(Some(raw)).ok_or_else(|| {
-                            at(FailureCode::BodyInvalidJson, format!("/{place}/text"))
+                            at(FailureCode::BodyInvalidJson, format!("/{position}/text"))
                         })?;
                         self.content.push_str(&text);
                     }

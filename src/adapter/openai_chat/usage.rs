@@ -41,7 +41,7 @@ struct WireCost<'a> {
     total_cost: Raw<'a>,
 }
 
-/// The provider's report, or none where it reports no token at all (then an estimate takes its place).
+/// The provider's report, or none if it reports no token at all (then an estimate takes its place).
 ///
 /// Where numbers contradict each other, the larger reading counts: a cache read beyond the prompt is no part of the
 /// prompt, and a total beyond prompt and completion is reasoning that the completion leaves out.

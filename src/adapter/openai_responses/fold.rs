@@ -117,7 +117,7 @@ impl fold::Fold for Fold {
             return fail(FailureCode::BodyShape, OUTPUT);
         }
         let origin = ResponseOrigin {
-            asked: model,
+            requested: model,
             answered: self.progress.model.as_deref(),
             rules: self.progress.rules,
             version: self.progress.version,

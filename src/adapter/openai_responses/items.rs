@@ -150,7 +150,7 @@ fn take_item(draft: &mut Draft, at: usize, text: &str, runs_alone: bool) -> Resu
             }
         }
         "function_call" => draft.call(call_of(&item, pointer, None), None),
-        // Calls that wait for an answer, of tools that nobody offered.
+        // Calls that wait for an answer, of tools that were not offered.
         "apply_patch_call"
         | "computer_call"
         | "custom_tool_call"

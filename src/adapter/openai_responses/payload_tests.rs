@@ -1,7 +1,7 @@
 //! Synthetic responses and errors of this protocol: one for every rule.
 
 use super::VERSION;
-use crate::adapter::fixture::{self, answer, decode, events, message, verdict};
+use crate::adapter::fixture::{self, decode, decoded_answer, events, message, verdict};
 use crate::message::ReasoningPart;
 
 fn check(body: &str, expect: &str) {
@@ -36,7 +36,7 @@ fn stream(output: &str) -> String {
     let item = |kind: &str, at: usize, item: &str| {
         format!(r#"{{"type":"response.output_item.{kind}","output_index":{at},"item":{item}}}"#)
     };
-    let begun = CALL.replace(r#""{\"a\":1}""#, r#""""#);
+    let empty_call = CALL.replace(r#""{\"a\":1}""#, r#""""#);
     let all = [
         r#"{"type":"response.created","response":{"model":"gpt","status":"in_progress","output":[]}}"#.to_owned(),
         item("added", 0, r#"{"type":"reasoning","summary":[]}"#),
@@ -45,7 +45,7 @@ fn stream(output: &str) -> String {
         item("added", 1, r#"{"type":"message","content":[]}"#),
         r#"{"type":"response.output_text.delta","output_index":1,"delta":"h"}"#.to_owned(),
         r#"{"type":"response.output_text.delta","output_index":1,"delta":"i"}"#.to_owned(),
-        item("added", 2, &begun),
+        item("added", 2, &empty_call),
         r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":"{\"a\""}"#.to_owned(),
         r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":":1}"}"#.to_owned(),
         done,
@@ -94,8 +94,8 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
     check(&whole(&two), "CALL_ID_DUPLICATE /output/1/call_id");
     let bare = CALL.replace(r#""call_id":"c1","#, "");
     check(&whole(&bare), "End:  [fc f {\"a\":1}]");
-    let nobody = bare.replace(r#""id":"fc","#, "");
-    check(&whole(&nobody), "End:  [call_1 f {\"a\":1}]");
+    let without_id = bare.replace(r#""id":"fc","#, "");
+    check(&whole(&without_id), "End:  [call_1 f {\"a\":1}]");
     check(
         &whole(&CALL.replace(r#""name":"f","#, "")),
         "CALL_NAME_MISSING /output/0/name",
@@ -200,7 +200,7 @@ fn an_error_is_a_fault_at_every_place() {
     }
     let body = r#"{"code":"invalid-argument","error":"Incorrect API key provided."}"#;
     assert_eq!(
-        verdict(&answer(VERSION, 400, [body.as_bytes()])),
+        verdict(&decoded_answer(VERSION, 400, [body.as_bytes()])),
         "fault auth"
     );
 }

@@ -253,7 +253,7 @@ fn what_begins_a_line_like_a_function_is_a_call_or_rejected() {
         "It is ``` here.\n<function=f>",
         "```not a fence```\n  <function=f>",
         "~~~\n~~~\n<function=f>",
-        // The line of a call that has just ended is nobody's.
+        // The rest of the line on which a call ended is ignored.
         &format!("{} <function=f></function>", written(&[])),
         &format!("{}      <function=f></function>", written(&[])),
         &format!("<function=f>\nunclosed\n{}", written(&[])),

@@ -15,7 +15,7 @@ const END: &[u8] = b"}";
 /// and nothing else while the gate is closed, anything but calls where tools are withheld.
 #[derive(Debug)]
 pub(in crate::adapter) struct Gated {
-    /// `,"grammar":"…"}` of the closed phase; none where the contract closes no gate.
+    /// `,"grammar":"…"}` of the closed phase; none if the contract closes no gate.
     closed: Option<Vec<u8>>,
     layer: Box<dyn Encode>,
     /// The same of a message without calls.

@@ -4,7 +4,7 @@ use crate::adapter::function_tool::FunctionTool;
 use crate::adapter::marks::{LLAMA3, TAGGED};
 use crate::contract::{Terms, TextProfile};
 
-/// What a system prompt says of the tools and of how they are called; none where no tool is exposed.
+/// What a system prompt says of the tools and of how they are called; none if no tool is exposed.
 pub(super) fn tools(profile: TextProfile, terms: &Terms) -> Option<String> {
     let marks = match profile {
         TextProfile::Hermes | TextProfile::Qwen => TAGGED,

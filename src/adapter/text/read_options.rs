@@ -12,7 +12,7 @@ pub(super) struct ReadOptions<'a> {
 }
 
 impl<'a> ReadOptions<'a> {
-    /// What types the values of calls that are written as functions; none where no call is.
+    /// What types the values of calls that are written as functions; none if no call is.
     pub(super) fn functions(&self) -> Option<&'a ParameterTypes> {
         (self.profile == TextProfile::Qwen).then_some(self.types)
     }

@@ -1,6 +1,6 @@
 use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
-use super::lines::{LineStart, Prose, first_in_prose, is_line_break};
+use super::lines::{LineStart, ProseScanner, first_in_prose, is_line_break};
 use super::parsed_text::ParsedText;
 use super::payload::{ArgumentsKey, call, value_at};
 use super::read_options::ReadOptions;
@@ -12,7 +12,7 @@ use crate::message::FailureCode;
 /// string of it is part of the string. `from` is where the reasoning of the message ends.
 pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result<ParsedText, Flaw> {
     let mut parsed = ParsedText::default();
-    let mut prose = Prose::default();
+    let mut prose = ProseScanner::default();
     let mut at = from;
     loop {
         let rest = text.get(at..).unwrap_or_default();
@@ -68,8 +68,8 @@ fn one(
     inside: usize,
     options: &ReadOptions<'_>,
 ) -> Result<(GatheredCall, usize), Flaw> {
-    let begun = text.get(inside..).unwrap_or_default();
-    let trimmed = begun.trim_start();
+    let payload = text.get(inside..).unwrap_or_default();
+    let trimmed = payload.trim_start();
     if let Some(types) = options.functions()
         && trimmed.starts_with(FUNCTION)
     {
@@ -82,7 +82,7 @@ fn one(
         };
         return Ok((call, from + found.length));
     }
-    let found = value_at(begun).map_err(Flaw::new)?;
+    let found = value_at(payload).map_err(Flaw::new)?;
     let (from, to) = (inside + found.start, inside + found.end);
     let json = text.get(from..to).unwrap_or_default();
     let call = call(json, from..to, ArgumentsKey::Arguments, options.rules)?;
@@ -115,11 +115,11 @@ fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
     if begins == LineStart::AfterCall && !before.contains(is_line_break) {
         return flaw;
     }
-    let begun = text.get(at..).unwrap_or_default();
-    let Some(length) = whole_length(begun) else {
+    let payload = text.get(at..).unwrap_or_default();
+    let Some(length) = whole_length(payload) else {
         return flaw;
     };
-    let (call, rest) = begun.split_at(length);
+    let (call, rest) = payload.split_at(length);
     let end = rest
         .trim_start()
         .strip_prefix(CLOSE)

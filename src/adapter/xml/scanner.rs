@@ -28,7 +28,7 @@ pub(crate) struct XmlScanner {
     closing: String,
     /// The tag that was opened last and is not closed.
     inside: Option<Inside>,
-    /// Whether an unclosed tag was given up: what is outside of tags after it is nobody's text.
+    /// Whether an unclosed tag was given up: text outside of tags after it is dropped.
     muted: bool,
     /// `<ai-agent-NONCE-`
     opening: String,
@@ -61,7 +61,7 @@ enum Purpose {
 }
 
 /// What stands where a tag of ours may begin.
-enum Found {
+enum Scan {
     /// Nothing of ours up to this byte; text.
     TextTo(usize),
     /// An opening tag, to this byte.
@@ -178,21 +178,21 @@ impl XmlScanner {
                 self.close(payload);
                 continue;
             }
-            match self.look(rest) {
-                Found::TextTo(end) => {
+            match self.scan(rest) {
+                Scan::TextTo(end) => {
                     if !self.muted {
                         let text = rest.get(..end).unwrap_or_default();
                         self.reading.text.push_str(text);
                     }
                     at += end;
                 }
-                Found::Opening(end) => {
+                Scan::Opening(end) => {
                     let inner = rest.get(self.opening.len()..end - 1).unwrap_or_default();
                     self.open(&Opening::parse(inner));
                     at += end;
                 }
-                Found::Closing(end) => at += end,
-                Found::Undecided => break,
+                Scan::Closing(end) => at += end,
+                Scan::Undecided => break,
             }
         }
         // Nothing is copied while a long payload arrives.
@@ -200,33 +200,33 @@ impl XmlScanner {
         self.pending = pending;
     }
 
-    fn look(&self, rest: &str) -> Found {
+    fn scan(&self, rest: &str) -> Scan {
         let mut from = 0;
         while let Some(found) = rest.get(from..).and_then(|rest| rest.find('<')) {
             let at = from + found;
             let here = rest.get(at..).unwrap_or_default();
-            let begun = self.opening.starts_with(here) || self.closing.starts_with(here);
+            let is_partial = self.opening.starts_with(here) || self.closing.starts_with(here);
             let (opens, closes) = (
                 here.starts_with(&self.opening),
                 here.starts_with(&self.closing),
             );
-            if begun || opens || closes {
+            if is_partial || opens || closes {
                 let end = extent(here);
-                if begun || end != Extent::None {
+                if is_partial || end != Extent::None {
                     return match end {
-                        _ if at > 0 => Found::TextTo(at),
-                        Extent::To(end) if opens => Found::Opening(end),
-                        Extent::To(end) => Found::Closing(end),
-                        Extent::Open | Extent::None => Found::Undecided,
+                        _ if at > 0 => Scan::TextTo(at),
+                        Extent::To(end) if opens => Scan::Opening(end),
+                        Extent::To(end) => Scan::Closing(end),
+                        Extent::Open | Extent::None => Scan::Undecided,
                     };
                 }
             }
             from = at + 1;
         }
         if rest.is_empty() {
-            Found::Undecided
+            Scan::Undecided
         } else {
-            Found::TextTo(rest.len())
+            Scan::TextTo(rest.len())
         }
     }
 

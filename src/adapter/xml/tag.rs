@@ -6,7 +6,7 @@ pub(super) const MAX_TAG_BYTES: usize = 1024;
 /// An opening tag after the nonce: its slot and its attributes.
 #[derive(Debug)]
 pub(super) struct Opening {
-    /// None where they are not `name="value"`.
+    /// None if they are not `name="value"`.
     pub attributes: Option<BTreeMap<String, String>>,
     pub slot: String,
 }

@@ -5,7 +5,7 @@ use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace, Role};
 
 /// The messages of a conversation, each rendered once.
 #[derive(Debug, Default)]
-pub(super) struct Kept(Vec<(Arc<AgentMessage>, Chunk)>);
+pub(super) struct RenderedMessages(Vec<(Arc<AgentMessage>, Chunk)>);
 
 /// A message as it was rendered: elements for its side's turn, joined by commas; empty where there is nothing to say.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Side {
     }
 }
 
-impl Kept {
+impl RenderedMessages {
     /// Brings the rendered messages up to `conversation`: keeps the common beginning, renders the rest. `render` is given the
     /// messages before the one to render.
     fn keep(
@@ -56,7 +56,7 @@ impl Kept {
     }
 
     /// What one request says: the conversation, and the notices that only this request has.
-    pub(super) fn said(
+    pub(super) fn request(
         &mut self,
         conversation: &[Arc<AgentMessage>],
         notices: &[AgentMessage],
@@ -69,34 +69,37 @@ impl Kept {
         });
         RenderedRequest {
             notices: notices.collect(),
-            kept: self,
+            rendered: self,
         }
     }
 }
 
 /// How many messages at the head of `conversation` are those that were kept, each beside what came of it.
 pub(super) fn common<T>(
-    kept: &[(Arc<AgentMessage>, T)],
+    rendered: &[(Arc<AgentMessage>, T)],
     conversation: &[Arc<AgentMessage>],
 ) -> usize {
-    kept.iter()
+    rendered
+        .iter()
         .zip(conversation)
-        .take_while(|((kept, _), message)| Arc::ptr_eq(kept, message) || kept == *message)
+        .take_while(|((rendered, _), message)| {
+            Arc::ptr_eq(rendered, message) || rendered == *message
+        })
         .count()
 }
 
 /// What one request says, rendered.
 #[derive(Debug)]
 pub(super) struct RenderedRequest<'k> {
-    kept: &'k Kept,
+    rendered: &'k RenderedMessages,
     notices: Vec<Chunk>,
 }
 
 impl RenderedRequest<'_> {
     /// The rendered messages that say something.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        let kept = self.kept.0.iter().map(|(_, chunk)| chunk);
-        let all = kept.chain(&self.notices);
+        let rendered = self.rendered.0.iter().map(|(_, chunk)| chunk);
+        let all = rendered.chain(&self.notices);
         all.filter(|chunk| !chunk.bytes.is_empty())
     }
 
@@ -224,9 +227,9 @@ pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &TargetModel) -> Vec<S
             .map(|call| SentPart::Call(call, signature.as_deref())),
         ReasoningPart::Text(text) => {
             let bytes = usize::try_from(text.bytes).unwrap_or(usize::MAX);
-            let (said, after) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
+            let (request, after) = rest.split_at_checked(bytes).unwrap_or((rest, ""));
             rest = after;
-            Some(SentPart::Text(said, text.signature.as_deref()))
+            Some(SentPart::Text(request, text.signature.as_deref()))
         }
     };
     trace.parts.iter().filter_map(part).collect()
