@@ -19,7 +19,7 @@ pub(crate) struct RunOutline {
 }
 
 impl RunOutline {
-    /// The outline of a run with nothing but its beginning; none where `first` is no beginning.
+    /// The outline of a run with nothing but its beginning; none if `first` is no beginning.
     pub(crate) fn begin(contract: &ExecutionContract, first: &DecodedEntry) -> Option<Self> {
         let start = RunStart::of(first.entry().event?)?;
         let targets = contract.targets.iter();

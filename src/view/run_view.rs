@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use super::activity::Activities;
-use super::asked_calls::AskedCalls;
 use super::calls::Calls;
 use super::decision::Decision;
 use super::reports::Reports;
+use super::requested_calls::RequestedCalls;
 use super::requests::Requests;
 use super::turns::Turns;
 use super::usage_totals::UsageTotals;
@@ -55,7 +55,7 @@ mod facts;
 pub struct RunView {
     activities: Activities,
     approvals: Approvals,
-    asked: AskedCalls,
+    requested: RequestedCalls,
     at_ms: u64,
     calls: Calls,
     closing: Option<ClosingReason>,
@@ -93,7 +93,7 @@ impl RunView {
         Self {
             activities: Activities::default(),
             approvals: Approvals::default(),
-            asked: AskedCalls::default(),
+            requested: RequestedCalls::default(),
             at_ms: 0,
             calls: Calls::default(),
             closing: None,
@@ -153,7 +153,7 @@ impl RunView {
         }
         if let Some((call, hash)) = self.approvals.awaited() {
             self.calls
-                .await_approval(&self.contract, &mut self.asked, call, hash);
+                .await_approval(&self.contract, &mut self.requested, call, hash);
         }
         self.reports.settle(&mut self.activities, action);
         self.turns.begun(action.counters.turns, self.at_ms);
@@ -219,7 +219,7 @@ impl RunView {
         let (inference, result) = (returned.inference, &returned.result);
         let in_time = action.kind != EntryKind::Ignored;
         if in_time && !self.requests.is_summary(inference) {
-            self.asked
+            self.requested
                 .take(inference, result.canonical_message.as_ref());
         }
         self.charge(inference, &returned.usage);
@@ -284,7 +284,7 @@ impl RunView {
             EffectRecord::Execute { call, id, name, .. } => {
                 let which = (*call, id.as_str(), name.as_str());
                 self.calls
-                    .start(&self.asked, &mut self.activities, which, action, at_ms);
+                    .start(&self.requested, &mut self.activities, which, action, at_ms);
             }
             EffectRecord::Cancel => {
                 self.requests.give_up(&mut self.activities, at_ms);

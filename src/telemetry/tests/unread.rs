@@ -1,4 +1,4 @@
-//! Calls whose arguments nobody could read, as documents tell them.
+//! Calls with unreadable arguments, as documents show them.
 
 use super::*;
 use crate::telemetry::{AtifTrajectory, ResultMessage};

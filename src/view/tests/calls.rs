@@ -27,7 +27,11 @@ fn the_parts_of_a_batch_are_calls_with_arguments_of_their_own() {
     let batch = first.batch.as_deref().unwrap();
     assert_eq!(first.id, format!("{batch}/1"));
     assert_eq!(call(&view, 2).id, format!("{batch}/2"));
-    assert_eq!(view.asked_calls(), 1, "a batch is asked for as one call");
+    assert_eq!(
+        view.requested_calls(),
+        1,
+        "a batch is asked for as one call"
+    );
 }
 
 #[test]
