@@ -11,7 +11,7 @@ use super::error::{CliError, HomeFault, TranscriptFault, TrustFault};
 use super::live::Live;
 use super::recorded::Source;
 use super::screen::Screen;
-use crate::config::{Layers, Places};
+use crate::config::{Layers, Locations};
 use crate::driver::{Environment, KeyFolder};
 use crate::message::RunId;
 use crate::session::RedactionKey;
@@ -66,7 +66,7 @@ impl Home {
     ) -> Result<Layers, CliError> {
         let folder = |name: &str| self.environment.get(name).map(PathBuf::from);
         let program = std::env::current_exe().ok();
-        let places = Places {
+        let places = Locations {
             config,
             cwd: base.to_owned(),
             contract_dir: contract_dir.to_owned(),

@@ -148,7 +148,7 @@ pub(crate) fn structure_faults(terms: &Terms) -> Vec<String> {
     faults
 }
 
-/// Models whose requests cost nobody knows what, under a limit on cost.
+/// Models without a known price, under a limit on cost.
 fn unknown_prices(terms: &Terms) -> Vec<String> {
     let targets = terms.targets.iter().enumerate();
     targets

@@ -12,7 +12,7 @@ impl Terms {
         models.get(&target.model)
     }
 
-    /// What a request to that target cost: what the provider says, else what the price table makes of it. None where neither
+    /// What a request to that target cost: what the provider says, else what the price table makes of it. None if neither
     /// is there; a target that is none has no price.
     #[must_use]
     pub fn cost_micro_usd(&self, target: Option<usize>, usage: &Usage) -> Option<u64> {

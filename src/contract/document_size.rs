@@ -8,7 +8,7 @@ const MAX_VALUES: u64 = (1 << 18) - 16;
 const MAX_DEPTH: u64 = 127;
 
 /// Holds the document of a contract to its limits, before anything is built from it; the error says which it passes.
-pub(crate) fn judge_document_size(text: &str) -> Result<(), String> {
+pub(crate) fn check_document_size(text: &str) -> Result<(), String> {
     if text.len() > MAX_BYTES {
         return Err(format!(
             "has {} bytes, at most {MAX_BYTES} are allowed",

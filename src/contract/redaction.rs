@@ -47,8 +47,8 @@ pub(crate) fn secret_pattern(text: &str) -> Result<Regex, String> {
         .map_err(|fault| match fault {
             regex::Error::CompiledTooBig(_) => "it is too large once compiled".to_owned(),
             other => {
-                let said = other.to_string();
-                let last = said.lines().last().unwrap_or_default();
+                let message = other.to_string();
+                let last = message.lines().last().unwrap_or_default();
                 let reason = last.trim().trim_start_matches("error: ");
                 format!("not a regular expression: {reason}")
             }
@@ -185,10 +185,10 @@ mod tests {
     fn a_pattern_is_linear_bounded_and_matches_something() {
         let check = |text: &str, expect: Option<&str>| {
             let fault = secret_pattern(text).err();
-            let told = fault.as_deref().zip(expect);
+            let paired = fault.as_deref().zip(expect);
             let good = fault.is_none() && expect.is_none();
             assert!(
-                good || told.is_some_and(|(f, e)| f.contains(e)),
+                good || paired.is_some_and(|(f, e)| f.contains(e)),
                 "{text}: {fault:?}"
             );
         };

@@ -113,7 +113,9 @@ pub(super) fn report_terms(
 ) -> Option<FinalReportTerms> {
     let stated = given.format.is_some() || given.schema.is_some();
     (completion == Completion::FinalReport || stated).then(|| FinalReportTerms {
-        format: given.format.unwrap_or(FINAL_REPORT_KEYS.format.usual),
+        format: given
+            .format
+            .unwrap_or(FINAL_REPORT_KEYS.format.default_value),
         schema: given.schema.as_ref().map(settled),
     })
 }
@@ -125,14 +127,16 @@ pub(crate) fn session_tools(
     batch: bool,
     counter: &dyn TokenCounter,
 ) -> Vec<ToolTerms> {
-    let define = |name: &str, says: &str, schema: &Value| define((name, says, schema), counter);
+    let define = |name: &str, description: &str, schema: &Value| {
+        define((name, description, schema), counter)
+    };
     let report = report.map(|terms| {
         let schema = report_schema(terms);
-        let says = format!(
+        let description = format!(
             "Give your final report, once, when the task is done. Format: {}.",
             terms.format
         );
-        define(FINAL_REPORT, &says, &schema)
+        define(FINAL_REPORT, &description, &schema)
     });
     let progress = progress.then(|| {
         let schema = json!({

@@ -410,7 +410,7 @@ impl Terms {
             .count()
     }
 
-    /// The target that makes summaries of results; none where there is to be none.
+    /// The target that makes summaries of results; none if there is to be none.
     #[must_use]
     pub fn summarizer(&self) -> Option<usize> {
         let named = self.tool_output_budget.summarizer_model.as_deref()?;

@@ -51,7 +51,7 @@ impl TextProfile {
         matches!(self, Self::Hermes | Self::Qwen)
     }
 
-    /// The adapter version of this profile over the wire protocol of that adapter version; none where it has none.
+    /// The adapter version of this profile over the wire protocol of that adapter version; none if it has none.
     #[must_use]
     pub fn over(self, wire: &str) -> Option<&'static str> {
         let found = LAYERED.iter().find(|(w, p, _)| *w == wire && *p == self);

@@ -133,7 +133,7 @@ impl Validators {
         }
     }
 
-    /// Why a tool's schema cannot be used; None where it can. Compiles it only where that is not known here.
+    /// Why a tool's schema cannot be used; None if it can. Compiles it only where that is not known here.
     pub(super) fn fault(&self, tool: &ToolTerms) -> Option<SchemaFault> {
         let compiled = self.by_tool.get(&tool.name);
         if compiled.is_some_and(|compiled| compiled.pin == tool.pin) {
@@ -145,7 +145,7 @@ impl Validators {
         }
     }
 
-    /// Why a schema cannot be used; None where it can.
+    /// Why a schema cannot be used; None if it can.
     pub(super) fn fault_of(schema: &Value) -> Option<SchemaFault> {
         Compiled::of(schema, Digest::ZERO).err()
     }
@@ -184,7 +184,7 @@ impl Compiled {
     }
 
     fn validate(&self, value: &Value, left: &mut StepsLeft) -> Result<(), ArgumentFault> {
-        let sized = self.bounds.judge(value, left);
+        let sized = self.bounds.check(value, left);
         sized.map_err(|rule| ArgumentFault {
             pointer: String::new(),
             rule,
@@ -198,7 +198,7 @@ impl Compiled {
     }
 }
 
-/// None where the contract has no schema, or one that does not compile: PRECHECK refuses that.
+/// None if the contract has no schema, or one that does not compile: PRECHECK refuses that.
 fn compile_report(terms: &FinalReportTerms) -> Option<Arc<Compiled>> {
     let schema = terms.schema.as_ref()?;
     Compiled::of(schema, Digest::ZERO).ok().map(Arc::new)

@@ -66,7 +66,7 @@ pub struct ProtocolAdapterResult {
     /// The message, unless rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical_message: Option<AgentMessage>,
-    /// What stands where the fault lies, at most 200 bytes, escaped; only when rejected, and none where it must be held back.
+    /// What stands where the fault lies, at most 200 bytes, escaped; only when rejected, and none if it must be held back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// The reason, exactly when rejected.

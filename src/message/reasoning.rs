@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a provider wants to see again of its own reasoning: signed or encrypted blocks, and where in the message they stood.
 ///
-/// It is worth something to the model that made it and to nobody else, so an encoder sends it to the same model of the same
+/// Only the model that made it can use it, so an encoder sends it to the same model of the same
 /// provider, unchanged, and leaves it out of every other request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

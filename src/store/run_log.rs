@@ -9,7 +9,7 @@ use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 use crate::transcript::{
     Deletion, FirstBad, Flaw, FlawKind, LogLeaf, Note, Pin, PublicKey, TreeHash, TreeHead, Trust,
-    VerifyCheck, judge_tree, leaf_hash, signers,
+    VerifyCheck, check_tree, leaf_hash, signers,
 };
 
 /// The log of runs as it stands: a leaf for every sealed run, in the order of the seals.
@@ -134,7 +134,7 @@ impl StoreReader {
                 "pinned heads: none was given, so an older state or a removed run can go unnoticed";
             report.not_checked.push(why.to_owned());
         }
-        if let Err(flaw) = trust.judge_pins() {
+        if let Err(flaw) = trust.check_pins() {
             report.take("pins", "log_leaves", Err(flaw), String::new());
         }
         for pin in &trust.pins {
@@ -142,7 +142,7 @@ impl StoreReader {
                 Pin::Log { head, .. } => {
                     let log = Some(report.log.as_str());
                     let detail = format!("the first {} runs are those that were noted", head.size);
-                    ("pins", "log_leaves", judge_tree(head, log, &leaves), detail)
+                    ("pins", "log_leaves", check_tree(head, log, &leaves), detail)
                 }
                 Pin::Run {
                     run_id, entries, ..

@@ -37,7 +37,7 @@ impl Deletion {
         key.sign(self.text())
     }
 
-    /// What a note states; none where it is not exactly that of a deletion.
+    /// What a note states; none if it is not exactly that of a deletion.
     pub(crate) fn read(note: &Note) -> Option<Self> {
         let mut lines = note.text().strip_prefix(TITLE)?.split('\n').skip(1);
         let mut value = |key: &str| lines.next()?.strip_prefix(key);

@@ -29,7 +29,7 @@ impl SealedEntry {
         canonical::decode("action", &self.action)
     }
 
-    /// The event that began the step, read back from its text; none where the entry carries none.
+    /// The event that began the step, read back from its text; none if the entry carries none.
     ///
     /// # Errors
     /// [`Flaw`] where the text is neither `null` nor the canonical text of an event.

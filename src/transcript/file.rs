@@ -10,7 +10,7 @@ use super::record::{
     BlobRecord, CheckpointRecord, EntryRecord, HeaderRecord, Record, TombstoneRecord,
 };
 use super::{Flaw, FlawKind, SealedEntry, canonical};
-use crate::message::{Digest, JsonSize, RunId, judge_version};
+use crate::message::{Digest, JsonSize, RunId, check_version};
 
 /// The file format this build writes and reads.
 pub(crate) const TRANSCRIPT_FORMAT: &str = "monolith-transcript/1";
@@ -233,7 +233,7 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
     };
     let line = std::str::from_utf8(line)
         .map_err(|fault| Flaw::tampered("line", "UTF-8 throughout", fault))?;
-    judge_size(line)?;
+    check_size(line)?;
     // RFC 8785 sorts keys, so the first key tells the kind of the line.
     if line.starts_with("{\"action\":") {
         entry(line)
@@ -264,7 +264,7 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
 }
 
 /// Holds a line to the limits of the format, before anything is built from it.
-fn judge_size(line: &str) -> Result<(), Flaw> {
+fn check_size(line: &str) -> Result<(), Flaw> {
     let refuse =
         |expected: String, found: &dyn fmt::Display| Err(Flaw::tampered("line", expected, found));
     if line.starts_with("{\"contract\":") && line.len() >= MAX_HEADER_BYTES {
@@ -284,7 +284,7 @@ fn judge_size(line: &str) -> Result<(), Flaw> {
 
 fn header(line: &str) -> Result<Record<'_>, Flaw> {
     let parsed: HeaderLine<'_> = parse(line)?;
-    if judge_version(&parsed.format, TRANSCRIPT_FORMAT).is_err() {
+    if check_version(&parsed.format, TRANSCRIPT_FORMAT).is_err() {
         return Err(Flaw::new(
             FlawKind::UnknownVersion,
             "format",

@@ -20,7 +20,7 @@ pub enum FlawKind {
     UnknownVersion,
     /// An entry names a blob that is not there.
     MissingBlob,
-    /// Less is here than somebody noted earlier: an older state was put back, or the end was removed.
+    /// Less is here than an earlier record states: an older state was put back, or the end was removed.
     Rollback,
     /// Two heads that were noted cannot both be of one history.
     SplitView,

@@ -4,7 +4,7 @@ use super::{PublicKey, SecretKey};
 
 const ROTATION: &str = "monolith/rotation";
 
-/// The public keys that somebody trusts, with what they were replaced by.
+/// The public keys that a verifier trusts, with their rotations.
 ///
 /// In text, one of these after the other: a public key; a rotation record, which is a note signed by the old key; the
 /// word `revoked` and a public key. Lines that begin with `#` say nothing.

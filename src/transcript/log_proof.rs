@@ -87,14 +87,14 @@ impl LogProof {
 
     /// Checks the proof against the head that it brings along, and that against keys and heads from elsewhere.
     #[must_use]
-    pub(crate) fn judge(&self, trust: &Trust) -> ProofReport {
+    pub(crate) fn verify(&self, trust: &Trust) -> ProofReport {
         let mut report = ProofReport {
             proven: String::new(),
             checks: Vec::new(),
             not_checked: Vec::new(),
             kind: None,
         };
-        if let Err((name, flaw)) = self.judge_into(trust, &mut report) {
+        if let Err((name, flaw)) = self.check_into(trust, &mut report) {
             let detail = format!(
                 "{}: expected {}, got {}",
                 flaw.field, flaw.expected, flaw.actual
@@ -106,7 +106,7 @@ impl LogProof {
         report
     }
 
-    fn judge_into(
+    fn check_into(
         &self,
         trust: &Trust,
         report: &mut ProofReport,
@@ -121,7 +121,7 @@ impl LogProof {
         };
         let root = hash("root", root).map_err(|flaw| ("proof", flaw))?;
         let (detail, old) = self
-            .judge_hashes(size, &root)
+            .check_hashes(size, &root)
             .map_err(|flaw| ("proof", flaw))?;
         report.proven.clone_from(&detail);
         passed(report, "proof", detail);
@@ -146,7 +146,7 @@ impl LogProof {
             report.not_checked.push(why.to_owned());
         }
         let pins = self
-            .judge_pins(trust, &head, old)
+            .check_pins(trust, &head, old)
             .map_err(|flaw| ("pins", flaw))?;
         if pins > 0 {
             passed(report, "pins", format!("heads noted earlier: {pins}"));
@@ -167,7 +167,7 @@ impl LogProof {
     }
 
     /// What the hashes prove, and the old size with its root where there is one.
-    fn judge_hashes(
+    fn check_hashes(
         &self,
         size: u64,
         root: &TreeHash,
@@ -198,13 +198,13 @@ impl LogProof {
     }
 
     /// Holds the heads of the proof against those that were noted; returns how many said something.
-    fn judge_pins(
+    fn check_pins(
         &self,
         trust: &Trust,
         head: &TreeHead,
         old: Option<(u64, TreeHash)>,
     ) -> Result<usize, Flaw> {
-        trust.judge_pins()?;
+        trust.check_pins()?;
         let mut count = 0_usize;
         for pin in &trust.pins {
             match pin {

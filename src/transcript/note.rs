@@ -31,7 +31,7 @@ pub struct NoteSignature {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What a note is worth to whoever trusts one key.
+/// The result of checking a note against one trusted key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed {
     /// There is no signature by that key.
@@ -81,7 +81,7 @@ impl Note {
 }
 
 impl Note {
-    /// When a witness has cosigned the text, in seconds since 1970-01-01 UTC by its clock; none where that key gives no time.
+    /// When a witness has cosigned the text, in seconds since 1970-01-01 UTC by its clock; none if that key gives no time.
     #[must_use]
     pub fn cosigned_at(&self, key: &PublicKey) -> Option<u64> {
         let signatures = self.signatures.iter();

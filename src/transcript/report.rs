@@ -19,7 +19,7 @@ pub struct VerifyReport {
     /// How many entries hold.
     #[serde(skip)]
     pub entries: u64,
-    /// The hash of the last entry that holds; none where not even the header does.
+    /// The hash of the last entry that holds; none if not even the header does.
     #[serde(skip)]
     pub head: Option<Digest>,
 }
@@ -59,7 +59,7 @@ pub struct FirstBad {
 
 /// Where a record was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Location {
     /// A line of a file, from 1.
     Line(u64),
     /// A row of this table of a store.

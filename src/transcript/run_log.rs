@@ -92,7 +92,7 @@ impl TreeHead {
         key.sign(self.text())
     }
 
-    /// What a note states; none where it is not that of a tree head.
+    /// What a note states; none if it is not that of a tree head.
     #[must_use]
     pub fn read(note: &Note) -> Option<Self> {
         let (origin, size, root) = log_lines(note.text())?;

@@ -60,7 +60,7 @@ impl SecretKey {
         self.key.as_bytes()
     }
 
-    /// Signs a text of somebody else's, as a witness does.
+    /// Signs a text that another party wrote, as a witness does.
     ///
     /// # Errors
     /// [`NoteError`] where the text is none for a note.

@@ -21,7 +21,7 @@ use crate::message::{Digest, RunId};
 /// for line in std::fs::read("replay/v1/core.valid_call.jsonl")?.split_inclusive(|byte| *byte == b'\n') {
 ///     verifier.line(line);
 /// }
-/// assert!(!verifier.finish().holds()); // nobody has signed it
+/// assert!(!verifier.finish().holds()); // it is not signed
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub struct Trust {
 /// use monolith::{Digest, Pin, RunId};
 ///
 /// let run_id = RunId::try_from("r-1".to_owned())?;
-/// let line = Pin::line_of(&run_id, 24, Digest::of(b"the last entry")); // kept where nobody can change it
+/// let line = Pin::line_of(&run_id, 24, Digest::of(b"the last entry")); // kept where it cannot be changed
 /// let pins = Pin::read_all(&line)?;
 /// assert!(matches!(pins.first(), Some(Pin::Run { entries: 24, .. })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -76,7 +76,7 @@ impl Trust {
     ///
     /// # Errors
     /// [`Flaw`]: a split view, where two of them cannot both be of one run or one log.
-    pub fn judge_pins(&self) -> Result<(), Flaw> {
+    pub fn check_pins(&self) -> Result<(), Flaw> {
         for (at, one) in self.pins.iter().enumerate() {
             for other in self.pins.iter().skip(at.saturating_add(1)) {
                 one.agrees(other)?;

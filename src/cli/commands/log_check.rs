@@ -16,7 +16,7 @@ pub(super) fn check(home: &Home, args: &LogCheckArgs) -> Result<Exit, CliError> 
         path: args.proof.clone(),
         flaw,
     })?;
-    let report = proof.judge(&trust);
+    let report = proof.verify(&trust);
     if args.json {
         home.screen.out_json(&report)?;
     } else {

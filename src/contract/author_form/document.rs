@@ -20,17 +20,17 @@ impl Document {
         let Some((last, way)) = path.split_last() else {
             return;
         };
-        let mut slot = &mut self.members;
+        let mut section = &mut self.members;
         for key in way {
-            let below = slot
+            let below = section
                 .entry(*key)
                 .or_insert_with(|| Value::Object(Map::new()));
             let Value::Object(below) = below else {
                 return;
             };
-            slot = below;
+            section = below;
         }
-        slot.insert((*last).to_owned(), value);
+        section.insert((*last).to_owned(), value);
     }
 
     /// States a key of one of `targets`.

@@ -1,5 +1,5 @@
 use super::error::ChangedError;
-use super::servers::KnownOffers;
+use super::servers::RecordedOffers;
 use super::settle::{Settled, settled};
 use crate::contract::{ContractFactory, ContractSpec, ExecutionContract, TargetCapability};
 use crate::message::TokenCounters;
@@ -53,7 +53,7 @@ impl<'r> AuthorForm<'r> {
         let spec = ContractSpec::parse(&self.name, &self.text, sets)?;
         let mut draft = ContractFactory::draft(&spec, &self.found_for(&spec))?;
         draft.decide(spec.task.as_deref())?;
-        let offers = KnownOffers::of(&draft.servers, self.recorded);
+        let offers = RecordedOffers::of(&draft.servers, self.recorded);
         let parent = self.recorded.parent_contract_hash;
         let contract = draft.complete(&offers.offered, parent, tokenizers)?;
         Ok(Changed {

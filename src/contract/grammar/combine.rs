@@ -28,9 +28,9 @@ pub(super) fn resolve<'v, 'r>(root: &'v Value, target: &'r str) -> Option<(&'v V
 fn followed<'v>(root: &'v Value, mut schema: &'v Value) -> &'v Value {
     for _ in 0..MAX_STEPS {
         let Some(map) = schema.as_object() else { break };
-        let says = |key: &&str| map.contains_key(*key);
-        let alone =
-            !STRUCTURE.iter().any(says) && !["type", "allOf", "anyOf", "oneOf"].iter().any(says);
+        let has_key = |key: &&str| map.contains_key(*key);
+        let alone = !STRUCTURE.iter().any(has_key)
+            && !["type", "allOf", "anyOf", "oneOf"].iter().any(has_key);
         let target = map.get("$ref").and_then(Value::as_str).filter(|_| alone);
         match target.and_then(|target| resolve(root, target)) {
             Some((found, _)) => schema = found,
@@ -59,14 +59,14 @@ pub(super) fn merge(
     if speaks(base) && speaks(other) {
         return Err("two schemas of one object's members cannot be made one".to_owned());
     }
-    for (key, said) in other {
+    for (key, value) in other {
         match (merged.get_mut(key), key.as_str()) {
             (None, _) => {
-                merged.insert(key.clone(), said.clone());
+                merged.insert(key.clone(), value.clone());
             }
-            (Some(before), _) if before == said => {}
+            (Some(before), _) if before == value => {}
             (Some(Value::Array(before)), "required") => {
-                let more = said.as_array().into_iter().flatten();
+                let more = value.as_array().into_iter().flatten();
                 before.extend(more.cloned());
             }
             (Some(_), key) if is_annotation(key) => {}

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::combine::{disjoint, merge, resolve};
-use super::expr::{Closing, Expr};
+use super::expr::{ClosingCost, Expr};
 use super::keywords::{COMBINING, REFUSED, STRUCTURE, fault, is, says_nothing, span, types_of};
 use super::numbers::numbers;
 use super::pattern::pattern;
@@ -34,7 +34,7 @@ pub(super) struct Compiler<'s> {
     /// References that are being followed.
     open: Vec<String>,
     root: &'s Value,
-    pub(super) closings: Vec<Closing>,
+    pub(super) closings: Vec<ClosingCost>,
     pub(super) rules: Vec<Expr>,
     steps: usize,
 }
@@ -45,7 +45,7 @@ impl<'s> Compiler<'s> {
         root: &'s Value,
         limits: Limits,
         rules: Vec<Expr>,
-        closings: Vec<Closing>,
+        closings: Vec<ClosingCost>,
     ) -> Self {
         Self {
             depth: 0,

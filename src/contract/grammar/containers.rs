@@ -103,12 +103,15 @@ impl Compiler<'_> {
         let mut later = Expr::literal("}");
         let mut first = Expr::literal("}");
         for (needed, member) in members.into_iter().rev() {
-            let begun = Expr::seq(vec![member.clone(), later.clone()]);
+            let started = Expr::seq(vec![member.clone(), later.clone()]);
             let more = Expr::seq(vec![Expr::literal(","), member, later.clone()]);
             (first, later) = if needed {
-                (begun, more)
+                (started, more)
             } else {
-                (Expr::Alt(vec![begun, first]), Expr::Alt(vec![more, later]))
+                (
+                    Expr::Alt(vec![started, first]),
+                    Expr::Alt(vec![more, later]),
+                )
             };
             first = self.rule(first, at)?;
             later = self.rule(later, at)?;

@@ -3,7 +3,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::compiler::{Compiler, Limits};
-use super::expr::{Closing, Expr};
+use super::expr::{ClosingCost, Expr};
 use super::language::GrammarLanguage;
 use super::print::{self, prose};
 use crate::contract::schema_bounds::SchemaFault;
@@ -89,7 +89,7 @@ impl GateGrammar {
     }
 
     /// The grammar of a closing turn that offers the final report and nothing else: that report, in its format, with neither
-    /// metadata nor an encoding. None where these terms offer something else.
+    /// metadata nor an encoding. None if these terms offer something else.
     ///
     /// # Errors
     /// The report's schema cannot be compiled.
@@ -119,7 +119,7 @@ impl GateGrammar {
         language: GrammarLanguage,
     ) -> Result<Self, Vec<GrammarFault>> {
         let mut rules = Vec::new();
-        let mut closings: Vec<Closing> = Vec::new();
+        let mut closings: Vec<ClosingCost> = Vec::new();
         let mut calls = Vec::new();
         let mut faults = Vec::new();
         for (name, schema) in tools {

@@ -63,7 +63,7 @@ pub(super) fn says_nothing(key: &str, schema: &Map<String, Value>) -> bool {
     }
 }
 
-/// The types that a schema names, or that its keywords are about; None where it names none.
+/// The types that a schema names, or that its keywords are about; None if it names none.
 pub(super) fn types_of(schema: &Map<String, Value>) -> Option<Vec<&str>> {
     match schema.get("type") {
         Some(Value::String(kind)) => return Some(vec![kind]),

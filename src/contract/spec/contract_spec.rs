@@ -105,7 +105,7 @@ impl ContractSpec {
         own.or_else(|| ModelProfile::by_id(id))
     }
 
-    /// The profile of a target: the one that is named, else the first that describes its model; none where there is no such
+    /// The profile of a target: the one that is named, else the first that describes its model; none if there is no such
     /// profile, or no such provider.
     #[must_use]
     pub(in crate::contract) fn profile_for(&self, target: &TargetSpec) -> Option<&ModelProfile> {
@@ -118,7 +118,7 @@ impl ContractSpec {
     }
 
     /// The tokenizer of the contract to be, as the contract will name it: the file's, else that of the first target's model at its
-    /// provider, else its profile's; none also where the first that says something says null. What nobody knows stays as it is written, and PRECHECK refuses it.
+    /// provider, else its profile's; none also where the first that says something says null. An unknown name stays as it is written, and PRECHECK refuses it.
     #[must_use]
     pub(crate) fn tokenizer_id(&self) -> Option<String> {
         let first = self.targets.first();
@@ -220,7 +220,7 @@ pub struct ModelSpec {
 pub struct ReasoningMap(pub [Option<ReasoningValue>; 4]);
 
 impl ReasoningMap {
-    /// What a level is; None where it is off.
+    /// What a level is; None if it is off.
     #[must_use]
     pub fn of(&self, level: &str) -> Option<&ReasoningValue> {
         let Self([minimal, low, medium, high]) = self;

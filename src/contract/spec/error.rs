@@ -43,14 +43,15 @@ impl SpecErrors {
     #[must_use]
     pub fn render(&self) -> String {
         let mut out = String::new();
-        let mut said = BTreeSet::new();
+        let mut shown_helps = BTreeSet::new();
         for (n, error) in self.errors.iter().enumerate() {
             if n > 0 {
                 out.push('\n');
             }
             let help = error.help.as_deref();
             // A long list is read once.
-            let again = help.is_some_and(|help| help.len() > LONG_HELP && !said.insert(help));
+            let again =
+                help.is_some_and(|help| help.len() > LONG_HELP && !shown_helps.insert(help));
             let help = if again { Some("as above") } else { help };
             self.render_one(error, help, &mut out);
         }
@@ -134,7 +135,7 @@ pub(super) enum Origin {
 
 /// A range of bytes in the file or in an override.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct SourceRange {
     /// None for the file, else the index of the override.
     set: Option<usize>,
     pub(super) offset: usize,
@@ -142,12 +143,12 @@ pub(super) struct Place {
 }
 
 impl Origin {
-    pub(super) fn place(self, offset: usize, len: usize) -> Place {
+    pub(super) fn place(self, offset: usize, len: usize) -> SourceRange {
         let (set, base) = match self {
             Self::File => (None, 0),
             Self::Set { index, base } => (Some(index), base),
         };
-        Place {
+        SourceRange {
             set,
             offset: base + offset,
             len,
@@ -155,7 +156,7 @@ impl Origin {
     }
 }
 
-impl Place {
+impl SourceRange {
     /// Whether it lies in an override of the command line.
     pub(super) const fn is_override(&self) -> bool {
         self.set.is_some()
@@ -184,7 +185,7 @@ fn is_at(known: &str, path: &str) -> bool {
 const MAX_ERRORS: usize = 100;
 
 /// Place, path, rule, help.
-type Finding = (Place, String, String, Option<String>);
+type Finding = (SourceRange, String, String, Option<String>);
 
 /// Collects what is wrong while the file is read.
 pub(super) struct Findings<'a> {
@@ -210,7 +211,7 @@ impl<'a> Findings<'a> {
 
     pub(super) fn add(
         &self,
-        place: &Place,
+        place: &SourceRange,
         path: &str,
         rule: impl Into<String>,
         help: Option<String>,
@@ -241,7 +242,7 @@ impl<'a> Findings<'a> {
     }
 
     /// A place in words: `on line 3`, `in --set max_turns=6`.
-    pub(super) fn locate(&self, place: &Place) -> String {
+    pub(super) fn locate(&self, place: &SourceRange) -> String {
         match place.set.and_then(|index| self.sets.get(index)) {
             Some(set) => format!("in --set {set}"),
             None => format!("on line {}", position(self.text, place.offset).0),

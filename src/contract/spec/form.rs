@@ -5,13 +5,13 @@ use std::marker::PhantomData;
 
 use serde_json::{Map, Value, json};
 
-use super::out::Out;
+use super::reporter::Reporter;
 use super::tree::Node;
 use crate::contract::ProviderType;
 
-/// A type that is read from one node; None where a finding says why not.
+/// A type that is read from one node; None if a finding says why not.
 pub(super) trait Read: Sized {
-    fn read(node: &Node, out: &Out<'_>) -> Option<Self>;
+    fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self>;
 
     /// JSON Schema of what is read.
     fn schema(definitions: &mut Schemas) -> Value;
@@ -49,16 +49,16 @@ pub(super) enum Need {
 
 /// What holds where a key is left out, in words: it depends on something else.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::contract) struct Said(pub(super) &'static str);
+pub(in crate::contract) struct DefaultText(pub(super) &'static str);
 
 /// What a key that cannot be left out has in the place of a default.
-pub(super) const NEEDED: Said = Said("needed");
+pub(super) const NEEDED: DefaultText = DefaultText("needed");
 
 /// A key of a mapping: the type of its value, and that of what holds where it is left out.
 pub(in crate::contract) struct Key<T, U> {
     pub(in crate::contract) name: &'static str,
     /// What holds where it is left out.
-    pub(in crate::contract) usual: U,
+    pub(in crate::contract) default_value: U,
     facts: Facts,
     read: PhantomData<fn() -> T>,
 }
@@ -75,10 +75,10 @@ struct Facts {
 }
 
 impl<T, U> Key<T, U> {
-    pub(super) const fn new(name: &'static str, usual: U, meaning: &'static str) -> Self {
+    pub(super) const fn new(name: &'static str, default_value: U, meaning: &'static str) -> Self {
         Self {
             name,
-            usual,
+            default_value,
             facts: Facts {
                 at_least_one: false,
                 meaning,
@@ -156,7 +156,7 @@ impl<T, U> Key<T, U> {
 }
 
 /// What a key says, and the table of the documentation that it stands in.
-pub(super) fn row<T: Read, U: Usual>(key: &Key<T, U>, table: &'static str) -> Row {
+pub(super) fn row<T: Read, U: DefaultValue>(key: &Key<T, U>, table: &'static str) -> Row {
     let Facts {
         at_least_one,
         meaning,
@@ -177,7 +177,7 @@ pub(super) fn row<T: Read, U: Usual>(key: &Key<T, U>, table: &'static str) -> Ro
         only_for,
         schema: T::schema,
         table,
-        usual: key.usual.shown(),
+        default_value: key.default_value.shown(),
     }
 }
 
@@ -198,12 +198,12 @@ pub(super) struct Row {
         expect(dead_code, reason = "a test writes the documentation")
     )]
     pub(super) table: &'static str,
-    pub(super) usual: Shown,
+    pub(super) default_value: DefaultShown,
 }
 
 /// What holds where a key is left out, as it is shown.
-pub(super) enum Shown {
-    Said(
+pub(super) enum DefaultShown {
+    Text(
         #[cfg_attr(
             not(test),
             expect(dead_code, reason = "a test writes the documentation")
@@ -214,50 +214,50 @@ pub(super) enum Shown {
 }
 
 /// What may hold where a key is left out.
-pub(super) trait Usual {
-    fn shown(&self) -> Shown;
+pub(super) trait DefaultValue {
+    fn shown(&self) -> DefaultShown;
 }
 
-impl Usual for Said {
-    fn shown(&self) -> Shown {
-        Shown::Said(self.0)
+impl DefaultValue for DefaultText {
+    fn shown(&self) -> DefaultShown {
+        DefaultShown::Text(self.0)
     }
 }
 
-impl Usual for bool {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for bool {
+    fn shown(&self) -> DefaultShown {
+        DefaultShown::Value(json!(self))
     }
 }
 
-impl Usual for u32 {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for u32 {
+    fn shown(&self) -> DefaultShown {
+        DefaultShown::Value(json!(self))
     }
 }
 
-impl Usual for u64 {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for u64 {
+    fn shown(&self) -> DefaultShown {
+        DefaultShown::Value(json!(self))
     }
 }
 
-impl Usual for f64 {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for f64 {
+    fn shown(&self) -> DefaultShown {
+        DefaultShown::Value(json!(self))
     }
 }
 
-impl Usual for &str {
-    fn shown(&self) -> Shown {
-        Shown::Value(json!(self))
+impl DefaultValue for &str {
+    fn shown(&self) -> DefaultShown {
+        DefaultShown::Value(json!(self))
     }
 }
 
-impl<T: Choice + PartialEq> Usual for T {
-    fn shown(&self) -> Shown {
+impl<T: Choice + PartialEq> DefaultValue for T {
+    fn shown(&self) -> DefaultShown {
         let word = T::WORDS.iter().find(|(_, value)| value == self);
-        Shown::Value(json!(word.map(|(word, _)| word)))
+        DefaultShown::Value(json!(word.map(|(word, _)| word)))
     }
 }
 
@@ -287,14 +287,14 @@ macro_rules! form {
         $form:ident: $keys:ident, $id:literal, $title:literal;
         $($table:literal: {
             $(
-                $field:ident $(as $name:literal)?: $value:ty, $usual:ty = $default:expr,
+                $field:ident $(as $name:literal)?: $value:ty, $default_value:ty = $default:expr,
                 $meaning:expr $(=> $($fact:ident $(($argument:expr))?),+)?;
             )+
         })+
     ) => {
         $(#[$doc])*
         pub(in crate::contract) struct $keys {
-            $($(pub(in crate::contract) $field: $crate::contract::spec::form::Key<$value, $usual>,)+)+
+            $($(pub(in crate::contract) $field: $crate::contract::spec::form::Key<$value, $default_value>,)+)+
         }
 
         $(#[$doc])*

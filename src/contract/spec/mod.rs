@@ -17,7 +17,6 @@ mod form;
 mod keys;
 mod names;
 mod origin;
-mod out;
 mod overrides;
 #[cfg(test)]
 mod page;
@@ -26,6 +25,7 @@ mod prices;
 mod profiles;
 mod reach;
 mod reader;
+mod reporter;
 mod sampling;
 mod schema;
 mod secrets;
@@ -47,7 +47,7 @@ pub(crate) use contract_spec::{
     TargetSpec,
 };
 pub use error::SpecErrors;
-pub(crate) use fill::{Definition, Definitions, Wanted};
+pub(crate) use fill::{Definition, DefinitionKind, Definitions};
 pub(in crate::contract) use keys::{
     CONTEXT_BUDGET, FILE, FINAL_REPORT, FileKeys, MODEL, PRICE, PRICES, PROFILE, PROVIDER,
     SAMPLING, SERVER, SamplingKeys, TARGET, TOOL_OUTPUT_BUDGET, TOOLS,

@@ -34,7 +34,7 @@ impl ValueOrigin {
         matches!(self, Self::Expanded { .. })
     }
 
-    /// The variable of that name beside the value; none where there is none, and for a value whose placeholders are replaced.
+    /// The variable of that name beside the value; none if there is none, and for a value whose placeholders are replaced.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         match self {
             Self::Deferred { variables, .. } => variables.get(name).map(String::as_str),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::form::{Choice, Row, Shown};
+use super::form::{Choice, DefaultShown, Row};
 use super::keys::FORMS;
 use crate::contract::ProviderType;
 
@@ -37,17 +37,18 @@ fn rendered(rows: &[Row]) -> String {
         } else {
             String::new()
         };
-        let (name, usual, meaning) = (row.name, usual(&row.usual), row.meaning);
-        writeln!(out, "| `{name}` |{types} {usual} | {meaning} |").unwrap();
+        let (name, default_value, meaning) =
+            (row.name, default_value(&row.default_value), row.meaning);
+        writeln!(out, "| `{name}` |{types} {default_value} | {meaning} |").unwrap();
     }
     out
 }
 
-fn usual(shown: &Shown) -> String {
+fn default_value(shown: &DefaultShown) -> String {
     match shown {
-        Shown::Said(words) => (*words).to_owned(),
-        Shown::Value(serde_json::Value::String(word)) => format!("`{word}`"),
-        Shown::Value(value) => value.to_string(),
+        DefaultShown::Text(words) => (*words).to_owned(),
+        DefaultShown::Value(serde_json::Value::String(word)) => format!("`{word}`"),
+        DefaultShown::Value(value) => value.to_string(),
     }
 }
 

@@ -1,8 +1,8 @@
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SpecErrors};
 use super::file::read_file;
-use super::fill::{Definitions, Nothing, fill};
-use super::out::Out;
+use super::fill::{Definitions, NoDefinitions, fill};
+use super::reporter::Reporter;
 use super::{overrides, secrets, tree};
 
 /// The largest contract file in bytes.
@@ -14,7 +14,7 @@ impl ContractSpec {
     /// # Errors
     /// Every fault of the file at once, except that a fault of syntax hides what stands after it.
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self, SpecErrors> {
-        Self::parse_with(file, text, sets, &Nothing)
+        Self::parse_with(file, text, sets, &NoDefinitions)
     }
 
     /// As [`Self::parse`], where `known` has the definitions of what the file names and does not define.
@@ -46,11 +46,11 @@ impl ContractSpec {
         let origins = root.as_mut().map(|root| fill(root, known, &findings));
         let origins = origins.unwrap_or_default();
         let spec = root.as_ref().and_then(|root| {
-            let out = Out {
+            let reporter = Reporter {
                 findings: &findings,
                 path: String::new(),
             };
-            read_file(root, &out)
+            read_file(root, &reporter)
         });
         match spec {
             Some(spec) if findings.is_empty() => Ok(Self { origins, ..spec }),

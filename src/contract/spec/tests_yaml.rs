@@ -5,11 +5,11 @@ use super::tests::{parse, small};
 fn the_oddities_of_yaml_are_named_where_they_stand() {
     let check = |text: &str, expect: &[&str]| {
         let errors = parse(text).unwrap_err().errors;
-        let told: Vec<String> = errors
+        let reported: Vec<String> = errors
             .iter()
             .map(|e| format!("{}:{} {}", e.line, e.column, e.rule))
             .collect();
-        assert_eq!(told, expect, "{text:?}");
+        assert_eq!(reported, expect, "{text:?}");
     };
     check("task: a\n\ttools: b\n", &["2:1 a tab cannot indent"]);
     check("task: |\n\ta\n", &["2:1 a tab cannot indent"]);

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
-use super::error::{Findings, Origin, Place};
+use super::error::{Findings, Origin, SourceRange};
 
 /// How deeply a contract file may nest.
 pub(super) const MAX_DEPTH: usize = 32;
@@ -14,10 +14,10 @@ const MAX_KEYS: usize = 4096;
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) kind: Kind,
-    pub(super) place: Place,
+    pub(super) place: SourceRange,
 }
 
-/// What stands at a place. Scalars stay text: their type is decided by whoever reads them.
+/// The value of a node. A scalar stays text: the type that reads it decides what it is.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// `plain` is false for quoted and block scalars, which are always text.
@@ -33,12 +33,12 @@ pub(super) enum Kind {
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) text: String,
-    pub(super) place: Place,
+    pub(super) place: SourceRange,
 }
 
 impl Node {
     /// The null that stands at `place`.
-    pub(super) fn null(place: Place) -> Self {
+    pub(super) fn null(place: SourceRange) -> Self {
         let kind = Kind::Scalar {
             text: String::new(),
             plain: true,
@@ -79,7 +79,7 @@ struct Open {
     /// The key whose value comes next; mappings only.
     key: Option<Key>,
     /// Where each key stands so far; mappings only.
-    keys: HashMap<String, Place>,
+    keys: HashMap<String, SourceRange>,
     /// Whether it has as many as it may and more came.
     full: bool,
 }
@@ -92,7 +92,7 @@ pub(super) fn parse(text: &str, origin: Origin, findings: &Findings<'_>) -> Opti
     let mut stack: Vec<Open> = Vec::new();
     let mut root: Option<Node> = None;
     let mut documents = 0;
-    let place_of = |span: &Span| -> Place {
+    let place_of = |span: &Span| -> SourceRange {
         let range = span.byte_range().unwrap_or(0..0);
         origin.place(range.start, range.len())
     };

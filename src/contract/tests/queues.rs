@@ -50,11 +50,11 @@ fn a_queue_that_is_not_there_is_refused_by_name() {
         let faults = ContractSpec::parse("c.yaml", DEMO, &sets)
             .unwrap_err()
             .errors;
-        let told: Vec<String> = faults
+        let reported: Vec<String> = faults
             .iter()
             .map(|e| format!("{}: {}", e.path, e.rule))
             .collect();
-        assert_eq!(told, expect);
+        assert_eq!(reported, expect);
     };
     check(
         &[

@@ -143,12 +143,12 @@ fn a_level_is_what_the_provider_or_the_model_makes_of_it() {
         let (levels, values) = level(name);
         assert_eq!(values, [first.clone(), second, null.clone()], "{name}");
         // A level that the mapping switches off is not asked for.
-        let asked = if first.is_null() {
+        let expected = if first.is_null() {
             null.clone()
         } else {
             json!(name)
         };
-        assert_eq!(levels, [asked, json!(name), json!(name)]);
+        assert_eq!(levels, [expected, json!(name), json!(name)]);
     };
     check("minimal", null.clone(), json!(9000));
     check("low", json!("light"), json!(9000));
@@ -162,8 +162,8 @@ fn a_level_is_what_the_provider_or_the_model_makes_of_it() {
 #[test]
 fn a_faulty_layer_is_refused_with_its_place() {
     let check = |set: &str, expect: &str| {
-        let said = made(FILE, &[set]).unwrap_err();
-        assert!(said.contains(expect), "{set}: {said}");
+        let message = made(FILE, &[set]).unwrap_err();
+        assert!(message.contains(expect), "{set}: {message}");
     };
     check(
         "providers.a.overrides={temprature: 1}",
@@ -219,8 +219,8 @@ fn options_of_a_provider_stay_as_they_are_written() {
     );
     let refused = |written: &str, expect: &str| {
         let set = format!("providers.b.provider_options={written}");
-        let said = made(FILE, &[&set]).unwrap_err();
-        assert!(said.contains(expect), "{written}: {said}");
+        let message = made(FILE, &[&set]).unwrap_err();
+        assert!(message.contains(expect), "{written}: {message}");
     };
     for owned in [
         "model",

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use crate::kernel::{Outcome, State};
 use crate::message::{Digest, RunId};
-use crate::transcript::{Chain, IndexClaims, Place, Presence};
+use crate::transcript::{Chain, IndexClaims, Location, Presence};
 
 /// What the header has said, and the chain from there on.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Header {
     pub(super) contract_hash: Digest,
     /// The first rule of a contract's structure that this one breaks.
     pub(super) faulty: Option<String>,
-    pub(super) place: Place,
+    pub(super) location: Location,
     pub(super) run_id: RunId,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct EntryBook {
     pub(super) next_seq: u64,
     /// The outcome that the last entry states.
     pub(super) outcome: Option<Outcome>,
-    pub(super) place: Option<Place>,
+    pub(super) location: Option<Location>,
     /// How many answers had a secret taken out, so that their bytes were not kept.
     pub(super) redacted: usize,
     pub(super) sealed: bool,
@@ -38,15 +38,15 @@ pub(super) struct EntryBook {
 pub(super) struct BlobBook {
     pub(super) last: Option<Digest>,
     pub(super) present: u64,
-    pub(super) wanted: BTreeMap<Digest, Wanted>,
+    pub(super) referenced: BTreeMap<Digest, ReferencedBlob>,
 }
 
 /// A blob that was named and has not been seen yet, has been, or was erased.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct ReferencedBlob {
     pub(super) erased: bool,
     pub(super) field: &'static str,
-    pub(super) place: Place,
+    pub(super) location: Location,
     pub(super) seen: bool,
     pub(super) seq: u64,
     pub(super) presence: Presence,

@@ -1,4 +1,4 @@
-use crate::transcript::{Flaw, Place};
+use crate::transcript::{Flaw, Location};
 
 /// What became of judging one record.
 pub(super) type Verdict = Result<(), Box<Finding>>;
@@ -7,7 +7,7 @@ pub(super) type Verdict = Result<(), Box<Finding>>;
 pub(super) struct Finding {
     pub(super) check: &'static str,
     pub(super) flaw: Flaw,
-    pub(super) place: Option<Place>,
+    pub(super) location: Option<Location>,
     pub(super) seq: Option<u64>,
 }
 
@@ -16,13 +16,13 @@ impl Finding {
         Box::new(Self {
             check,
             flaw,
-            place: None,
+            location: None,
             seq: None,
         })
     }
 
-    pub(super) fn at(mut self: Box<Self>, place: Place) -> Box<Self> {
-        self.place = Some(place);
+    pub(super) fn at(mut self: Box<Self>, location: Location) -> Box<Self> {
+        self.location = Some(location);
         self
     }
 

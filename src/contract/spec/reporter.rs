@@ -4,12 +4,12 @@ use super::tree::{Kind, Node};
 
 /// Where findings go, and the path of the value that is being read.
 #[derive(Clone)]
-pub(super) struct Out<'f> {
+pub(super) struct Reporter<'f> {
     pub(super) findings: &'f Findings<'f>,
     pub(super) path: String,
 }
 
-impl Out<'_> {
+impl Reporter<'_> {
     /// Reports a broken rule of `node`.
     pub(super) fn refuse(&self, node: &Node, rule: impl Into<String>, help: Option<String>) {
         self.findings.add(&node.place, &self.path, rule, help);
