@@ -84,7 +84,7 @@ fn answered_by(
     Ok(answered)
 }
 
-/// The point at which another run began from that one; none where the store does not have it so.
+/// The point at which another run began from that one; none if the store does not have it so.
 fn point_of(reader: &mut StoreReader, from: &ParentRun) -> Result<Option<ForkPoint>, DriverError> {
     let stored = match reader.read_run(&from.run_id) {
         Err(StoreError::NoSuchRun { .. } | StoreError::Erased { .. }) => return Ok(None),

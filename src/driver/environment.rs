@@ -76,7 +76,7 @@ impl Environment {
         &self.withheld
     }
 
-    /// The same, where somebody is told how far the reading of large files has come.
+    /// The same, with a report of how far the reading of large files has come.
     #[must_use]
     pub(crate) fn with_file_watch(
         self,
@@ -129,7 +129,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable, empty or not; none where it is not set.
+    /// The value of a variable, empty or not; none if it is not set.
     pub(crate) fn raw(&self, name: &str) -> Option<String> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = seen.get(name) {
@@ -140,7 +140,7 @@ impl Environment {
         value
     }
 
-    /// The value of a variable as it is at that place of a file, empty or not; none where it is not set.
+    /// The value of a variable as it is at that place of a file, empty or not; none if it is not set.
     fn raw_at(&self, name: &str, place: &str) -> Option<String> {
         let beside = self
             .origins
@@ -149,7 +149,7 @@ impl Environment {
         beside.map(str::to_owned).or_else(|| self.raw(name))
     }
 
-    /// The value of a variable as it is at that place of a file; none where it is not set or empty.
+    /// The value of a variable as it is at that place of a file; none if it is not set or empty.
     pub(super) fn get_at(&self, name: &str, place: &str) -> Option<String> {
         self.raw_at(name, place).filter(|value| !value.is_empty())
     }
@@ -162,7 +162,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable; none where it is not set or empty.
+    /// The value of a variable; none if it is not set or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<String> {
         self.raw(name).filter(|value| !value.is_empty())

@@ -129,7 +129,7 @@ pub enum DriverError {
         /// The run.
         run_id: RunId,
     },
-    /// Whoever changed the transcript, or monolith: the recorded events do not give the recorded entries.
+    /// The transcript was changed, or monolith was: the recorded events do not give the recorded entries.
     #[error(
         "resume run {run_id}: its transcript does not replay: {}",
         first(report)

@@ -43,7 +43,7 @@ pub(crate) enum KeyFileError {
         /// Its permission bits.
         mode: u32,
     },
-    /// Whoever changed the file: it holds no key.
+    /// The file holds no key: it was changed.
     #[error("use the key file {}: {fault}", path.display())]
     Broken {
         /// The file.
@@ -51,7 +51,7 @@ pub(crate) enum KeyFileError {
         /// The rule that it breaks.
         fault: KeyError,
     },
-    /// Whoever changed the file: it holds no public keys and rotations.
+    /// The file holds no public keys and rotations: it was changed.
     #[error("use the key file {}: {fault}", path.display())]
     BrokenRing {
         /// The file.
@@ -166,7 +166,7 @@ impl KeyFolder {
         let new = random_key(name)?;
         let record = old.rotated_to(&new);
         let partial = write_secret(&files.secret, &new)?;
-        // The record first: a key that nobody is told of must not sign.
+        // The record first: a key that is not published must not sign.
         append(&files.public, &record.to_string())?;
         fs::rename(&partial, &files.secret).map_err(|fault| refuse(&files.secret, &fault))?;
         Ok((new.public(), record))
@@ -286,7 +286,7 @@ fn write_secret(path: &Path, key: &SecretKey) -> Result<PathBuf, KeyFileError> {
     write_beside(path, &tag, &format!("{}\n", key.secret_text()))
 }
 
-/// Writes a text beside a file, readable by its owner alone, under a name that nobody else writes to; returns where.
+/// Writes a text beside a file, readable by its owner alone, under a name that no other process writes to; returns where.
 pub(super) fn write_beside(path: &Path, tag: &str, text: &str) -> Result<PathBuf, KeyFileError> {
     let partial = path.with_extension(format!("{tag}.partial"));
     let mut options = private_file();
@@ -318,7 +318,7 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Reads a secret, once it is sure that nobody else may.
+/// Reads a secret after checking that no other user may.
 pub(super) fn read_secret(path: &Path) -> Result<String, KeyFileError> {
     let file = match File::open(path) {
         Ok(file) => file,

@@ -53,8 +53,8 @@ impl<'s> Recorder<'s> {
         match &mut self.destination {
             Destination::New(new) => {
                 let new = NewRun::clone(new);
-                let begun = self.store.begin_run(new, entries, checkpoint);
-                self.destination = Destination::Stored(begun.await?);
+                let stored = self.store.begin_run(new, entries, checkpoint);
+                self.destination = Destination::Stored(stored.await?);
             }
             Destination::Stored(handle) => {
                 let mut blobs = std::mem::take(&mut self.blobs);

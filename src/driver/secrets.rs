@@ -31,10 +31,10 @@ const TELLING: [&str; 9] = [
 
 /// The values that must not be recorded, and where each comes from.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Secrets(Vec<Known>);
+pub(crate) struct Secrets(Vec<KnownSecret>);
 
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownSecret {
     /// Where it comes from, as a dotted path of the file.
     place: String,
     /// Whether it is secret for sure. What the author wrote out under a name that tells nothing may be anything.
@@ -106,7 +106,7 @@ impl Secrets {
             let place = format!("{place}.{name}");
             let mut variables = placeholders(text).peekable();
             let written_out = variables.peek().is_none();
-            let mut secret = written_out && tells(name);
+            let mut secret = written_out && names_a_secret(name);
             for variable in variables.filter(|name| !OPEN_VARIABLES.contains(name)) {
                 secret = true;
                 self.take_variable(variable, &place, environment);
@@ -135,7 +135,7 @@ impl Secrets {
 
     fn take_url(&mut self, url: &str, place: &str) {
         for (name, value) in url_secrets(url) {
-            self.take(place, name.is_none_or(tells), &value);
+            self.take(place, name.is_none_or(names_a_secret), &value);
         }
     }
 
@@ -151,7 +151,7 @@ impl Secrets {
             known.sure |= sure;
             return;
         }
-        self.0.push(Known {
+        self.0.push(KnownSecret {
             place: place.to_owned(),
             sure,
             value: Secret::new(value),
@@ -214,7 +214,7 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
     ];
     sections.into_iter().find_map(|(section, key, place)| {
         let all = document.get(section)?.as_object()?;
-        let shown = all.iter().find(|(_, terms)| {
+        let visible = all.iter().find(|(_, terms)| {
             let address = terms.get(key).and_then(Value::as_str);
             // The name of a host may look like anything, and is no secret.
             let path = address
@@ -222,7 +222,7 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
                 .map(|(_, path)| path);
             path.is_some_and(|path| finder.text(path) != path)
         });
-        let (name, _) = shown?;
+        let (name, _) = visible?;
         let step = name.replace('~', "~0").replace('/', "~1");
         Some((
             format!("/{section}/{step}/{key}"),
@@ -232,7 +232,7 @@ fn key_in_an_address(document: &Value) -> Option<(String, String)> {
 }
 
 /// Whether a header, variable or parameter of that name is secret by its name.
-fn tells(name: &str) -> bool {
+fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     TELLING.iter().any(|part| name.contains(part))
 }

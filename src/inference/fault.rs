@@ -3,7 +3,7 @@ use crate::message::{ProviderFault, ProviderFaultClass};
 /// How a transport failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportFaultKind {
-    /// Nobody listens there.
+    /// No server listens there.
     Refused,
     /// The connection ended before the answer did.
     Reset,

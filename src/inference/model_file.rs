@@ -88,7 +88,7 @@ impl ModelFile {
     }
 
     /// When the system last noted a change of the file, its name or its rights included: seconds and nanoseconds since 1970. Unlike
-    /// the time of its bytes, nobody can set it back.
+    /// the time of its bytes, it cannot be set back.
     pub(super) const fn touched(&self) -> (i64, i64) {
         self.touched
     }

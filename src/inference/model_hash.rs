@@ -27,8 +27,8 @@ impl ModelHash {
         reading: &mut Reading<'_>,
     ) -> io::Result<Self> {
         let kept = cache.map(|cache| cache.join(key(file).to_string()));
-        if let Some(known) = kept.as_deref().and_then(known) {
-            return Ok(Self(known));
+        if let Some(stored) = kept.as_deref().and_then(stored) {
+            return Ok(Self(stored));
         }
         let mut hasher = blake3::Hasher::new();
         let mut piece = vec![0; PIECE];
@@ -48,7 +48,7 @@ impl ModelHash {
         let hash = Digest::from_bytes(*hasher.finalize().as_bytes());
         file.unchanged().map_err(io::Error::other)?;
         if let (Some(kept), Some(cache)) = (kept, cache) {
-            // Written beside and renamed: nobody ever reads half a hash.
+            // Written beside and renamed: a reader never sees half a hash.
             let beside = kept.with_extension(std::process::id().to_string());
             let _ = fs::create_dir_all(cache)
                 .and_then(|()| fs::write(&beside, hash.to_string()))
@@ -58,7 +58,7 @@ impl ModelHash {
     }
 }
 
-fn known(kept: &Path) -> Option<Digest> {
+fn stored(kept: &Path) -> Option<Digest> {
     let mut text = String::new();
     File::open(kept)
         .ok()?
@@ -125,13 +125,13 @@ mod tests {
         let (path, cache) = (folder.path().join("m.gguf"), folder.path().join("cache"));
         fs::write(&path, vec![7; 3 * PIECE + 1]).unwrap();
         let file = ModelFile::open(&path).unwrap();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let ended = ModelHash::of(&file, Some(&cache), &mut |have| {
-            told.push(have);
+            reported.push(have);
             have < 2 * PIECE as u64
         });
         assert!(ended.is_err() && !cache.exists(), "{ended:?}");
-        assert_eq!(told, [0, 1 << 20, 2 << 20]);
+        assert_eq!(reported, [0, 1 << 20, 2 << 20]);
         let mut last = 0;
         ModelHash::of(&file, None, &mut |have| {
             last = have;

@@ -312,12 +312,12 @@ mod tests {
     }
 
     /// Each pair as a letter: alone on the left in brackets, on the right in braces.
-    fn told(left: &str, right: &str) -> String {
+    fn rendered(left: &str, right: &str) -> String {
         let pairs = align(&shapes(left), &shapes(right));
-        told_of(&pairs, left, right)
+        rendered_pairs(&pairs, left, right)
     }
 
-    fn told_of(pairs: &[Pairing], left: &str, right: &str) -> String {
+    fn rendered_pairs(pairs: &[Pairing], left: &str, right: &str) -> String {
         let letter = |text: &str, at| text.chars().nth(at).unwrap();
         let each = |pair: &Pairing| match *pair {
             Pairing::Both(l, r) => {
@@ -332,7 +332,8 @@ mod tests {
 
     #[test]
     fn runs_are_aligned_by_what_they_share() {
-        let check = |left: &str, right: &str, expect: &str| assert_eq!(told(left, right), expect);
+        let check =
+            |left: &str, right: &str, expect: &str| assert_eq!(rendered(left, right), expect);
         check("", "", "");
         check("abc", "abc", "abc");
         check("abc", "", "[a][b][c]");
@@ -347,7 +348,7 @@ mod tests {
         let number = |text: &str| -> Vec<usize> { text.bytes().map(usize::from).collect() };
         let check = |left: &str, right: &str, expect: &str| {
             let pairs = near(&number(left), &number(right));
-            assert_eq!(told_of(&pairs, left, right), expect);
+            assert_eq!(rendered_pairs(&pairs, left, right), expect);
         };
         check("abcd", "abxd", "ab[c]{x}d");
         check("axbycz", "abc", "a[x]b[y]c[z]");

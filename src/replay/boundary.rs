@@ -6,7 +6,7 @@ use super::{Attribution, BlobSource};
 use crate::adapter::{Adapter, ResponseMeta};
 use crate::kernel::{Event, EventKind, InferenceFailed, InferenceReturned};
 use crate::message::{AgentMessage, Digest, InferenceSeq};
-use crate::session::Judged;
+use crate::session::DecodedEvent;
 use crate::transcript::{SealedEntry, blob_references};
 
 const INFERENCE: &str = "/event/event/value/inference";
@@ -156,7 +156,7 @@ impl Replayer {
             self.differ_at(entry, pointer, version, &actual, cause);
             return;
         }
-        let Some(judged) = self.judged_again(returned.inference, 200, &raw) else {
+        let Some(decoded) = self.decode_again(returned.inference, 200, &raw) else {
             if self.issued.contains(&returned.inference) {
                 let seq = entry.seq;
                 self.not_compared.push(format!(
@@ -165,50 +165,61 @@ impl Replayer {
             }
             return;
         };
-        match judged.event {
-            EventKind::InferenceReturned(again) => self.compare_returned(entry, returned, &again),
-            EventKind::InferenceFailed(again) => {
-                let (recorded, again) = (text_of(recorded), text_of(&again.fault));
+        match decoded.event {
+            EventKind::InferenceReturned(reissue) => {
+                self.compare_returned(entry, returned, &reissue)
+            }
+            EventKind::InferenceFailed(reissue) => {
+                let (recorded, reissue) = (text_of(recorded), text_of(&reissue.fault));
                 let pointer = "/event/event/value/result";
-                self.compare_at(entry, pointer, &recorded, &again, Attribution::Adapter);
+                self.compare_at(entry, pointer, &recorded, &reissue, Attribution::Adapter);
             }
             _ => {}
         }
     }
 
     /// The event that the recorded bytes are, to this build.
-    fn judged_again(&self, inference: InferenceSeq, status: u16, raw: &[u8]) -> Option<Judged> {
+    fn decode_again(
+        &self,
+        inference: InferenceSeq,
+        status: u16,
+        raw: &[u8],
+    ) -> Option<DecodedEvent> {
         let meta = ResponseMeta {
             status,
             ..ResponseMeta::default()
         };
-        self.session.judge_bytes(inference, meta, raw)
+        self.session.decode_bytes(inference, meta, raw)
     }
 
     fn compare_returned(
         &mut self,
         entry: &SealedEntry,
         recorded: &InferenceReturned,
-        again: &InferenceReturned,
+        reissue: &InferenceReturned,
     ) {
         let flags = [
-            ("gated", recorded.gated, again.gated),
-            ("gate_breached", recorded.gate_breached, again.gate_breached),
+            ("gated", recorded.gated, reissue.gated),
+            (
+                "gate_breached",
+                recorded.gate_breached,
+                reissue.gate_breached,
+            ),
         ];
-        for (flag, recorded, again) in flags {
-            if recorded != again {
+        for (flag, recorded, reissue) in flags {
+            if recorded != reissue {
                 let pointer = format!("/event/event/value/{flag}");
-                let (recorded, again) = (recorded.to_string(), again.to_string());
-                self.differ_at(entry, &pointer, &recorded, &again, Attribution::Kernel);
+                let (recorded, reissue) = (recorded.to_string(), reissue.to_string());
+                self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Kernel);
             }
         }
-        let result = (text_of(&recorded.result), text_of(&again.result));
+        let result = (text_of(&recorded.result), text_of(&reissue.result));
         let pointer = "/event/event/value/result";
         self.compare_at(entry, pointer, &result.0, &result.1, Attribution::Adapter);
-        if again.usage.estimated && self.counts().is_none() {
+        if reissue.usage.estimated && self.counts().is_none() {
             return;
         }
-        let usage = (text_of(&recorded.usage), text_of(&again.usage));
+        let usage = (text_of(&recorded.usage), text_of(&reissue.usage));
         let pointer = "/event/event/value/usage";
         self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
     }
@@ -218,10 +229,10 @@ impl Replayer {
         entry: &SealedEntry,
         pointer: &str,
         recorded: &str,
-        again: &str,
+        reissue: &str,
         cause: Attribution,
     ) {
-        let found = first_difference(pointer, recorded, again);
+        let found = first_difference(pointer, recorded, reissue);
         if let Some((pointer, expected, actual)) = found {
             self.differ_at(entry, &pointer, &expected, &actual, cause);
         }
@@ -235,22 +246,22 @@ impl Replayer {
         let is_message = returned.result.canonical_message.is_some();
         let run = self.session.run();
         let asks = run.is_some_and(|run| run.asks(&returned.result));
-        let again = issued.closed && is_message && returned.gated && !asks;
-        if again != returned.gate_breached {
-            let (recorded, again) = (returned.gate_breached.to_string(), again.to_string());
+        let reissue = issued.closed && is_message && returned.gated && !asks;
+        if reissue != returned.gate_breached {
+            let (recorded, reissue) = (returned.gate_breached.to_string(), reissue.to_string());
             let pointer = "/event/event/value/gate_breached";
-            self.differ_at(entry, pointer, &recorded, &again, Attribution::Kernel);
+            self.differ_at(entry, pointer, &recorded, &reissue, Attribution::Kernel);
         }
     }
 
     /// A response whose bytes were not kept, since a secret stood in them in pieces. What is left must agree with the gate.
     fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         self.check_breach(entry, returned);
-        let Some(again) = self.session.admit(returned.result.clone()) else {
+        let Some(reissue) = self.session.admit(returned.result.clone()) else {
             return;
         };
-        if again.gated != returned.gated || again.withheld.is_some() {
-            let (expected, actual) = (returned.gated.to_string(), again.gated.to_string());
+        if reissue.gated != returned.gated || reissue.withheld.is_some() {
+            let (expected, actual) = (returned.gated.to_string(), reissue.gated.to_string());
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
             return;
@@ -272,12 +283,12 @@ impl Replayer {
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         self.check_breach(entry, returned);
-        let Some(again) = self.session.admit(returned.result.clone()) else {
+        let Some(reissue) = self.session.admit(returned.result.clone()) else {
             return;
         };
         let shows = |message: &AgentMessage| !message.content.is_empty();
         let message = returned.result.canonical_message.as_ref();
-        if !again.gated || message.is_some_and(shows) {
+        if !reissue.gated || message.is_some_and(shows) {
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, "true", "false", Attribution::Kernel);
             return;
@@ -302,10 +313,10 @@ impl Replayer {
         let Some(counter) = self.counts_if(is_estimate) else {
             return;
         };
-        let again = returned
+        let reissue = returned
             .result
             .usage_or_estimate(expected_tokens, counter.as_ref());
-        let usage = (text_of(&returned.usage), text_of(&again));
+        let usage = (text_of(&returned.usage), text_of(&reissue));
         let pointer = "/event/event/value/usage";
         self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
     }
@@ -320,9 +331,9 @@ impl Replayer {
         let recorded = &failed.fault;
         let gated = recorded.raw_hash.is_some() && self.session.holds_back();
         if gated != failed.gated && self.session.issued(failed.inference).is_some() {
-            let (recorded, again) = (failed.gated.to_string(), gated.to_string());
+            let (recorded, reissue) = (failed.gated.to_string(), gated.to_string());
             let pointer = "/event/event/value/gated";
-            self.differ_at(entry, pointer, &recorded, &again, Attribution::Kernel);
+            self.differ_at(entry, pointer, &recorded, &reissue, Attribution::Kernel);
         }
         if failed.redacted {
             self.not_compared.push(format!(
@@ -359,24 +370,24 @@ impl Replayer {
                 }
             },
         };
-        let judged = recorded
+        let decoded = recorded
             .status
-            .and_then(|status| self.judged_again(failed.inference, status, &raw));
-        let Some(judged) = judged else { return };
-        let again = match judged.event {
-            EventKind::InferenceFailed(again) => {
-                let usage = (text_of(&failed.usage), text_of(&again.usage));
+            .and_then(|status| self.decode_again(failed.inference, status, &raw));
+        let Some(decoded) = decoded else { return };
+        let reissue = match decoded.event {
+            EventKind::InferenceFailed(reissue) => {
+                let usage = (text_of(&failed.usage), text_of(&reissue.usage));
                 let pointer = "/event/event/value/usage";
                 self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
-                let mut fault = again.fault;
+                let mut fault = reissue.fault;
                 // What the headers asked is recorded, the headers are not.
                 fault.retry_after_ms = recorded.retry_after_ms;
                 text_of(&fault)
             }
-            EventKind::InferenceReturned(again) => text_of(&again.result),
+            EventKind::InferenceReturned(reissue) => text_of(&reissue.result),
             _ => return,
         };
         let (pointer, recorded) = ("/event/event/value/fault", text_of(recorded));
-        self.compare_at(entry, pointer, &recorded, &again, Attribution::Adapter);
+        self.compare_at(entry, pointer, &recorded, &reissue, Attribution::Adapter);
     }
 }

@@ -93,14 +93,14 @@ impl Difference {
     #[must_use]
     pub fn of_flaw(flaw: &FirstBad, entries: u64) -> Self {
         let line = flaw.line.map(|line| format!(" (line {line})"));
-        let place = line.or_else(|| flaw.table.map(|table| format!(" (table {table})")));
+        let location = line.or_else(|| flaw.table.map(|table| format!(" (table {table})")));
         Self {
             seq: flaw.seq.unwrap_or(entries),
             state: None,
             step_id: None,
             pointer: format!("/{}", flaw.field.replace('.', "/")),
             expected: flaw.expected.clone(),
-            actual: format!("{}{}", flaw.actual, place.unwrap_or_default()),
+            actual: format!("{}{}", flaw.actual, location.unwrap_or_default()),
             attribution: flaw.kind.into(),
         }
     }

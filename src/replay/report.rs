@@ -29,11 +29,14 @@ impl ReplayReport {
     #[must_use]
     pub fn with_flaw(self, flaw: &FirstBad) -> Self {
         let flaw = Difference::of_flaw(flaw, self.entries);
-        let said = |other: &Difference| {
+        let is_implied = |other: &Difference| {
             (other.seq, other.attribution, other.pointer.as_str())
                 == (flaw.seq, flaw.attribution, flaw.pointer.as_str())
         };
-        let others = self.differences.into_iter().filter(|other| !said(other));
+        let others = self
+            .differences
+            .into_iter()
+            .filter(|other| !is_implied(other));
         let differences: Vec<Difference> = std::iter::once(flaw.clone()).chain(others).collect();
         Self {
             same: false,

@@ -42,11 +42,11 @@ impl Replayer {
 
     /// A size follows from the text that it is the size of.
     fn check_size(&mut self, entry: &SealedEntry, field: &str, recorded: u64, text: usize) {
-        let again = u64::try_from(text).unwrap_or(u64::MAX);
-        if again != recorded {
-            let (recorded, again) = (recorded.to_string(), again.to_string());
+        let reissue = u64::try_from(text).unwrap_or(u64::MAX);
+        if reissue != recorded {
+            let (recorded, reissue) = (recorded.to_string(), reissue.to_string());
             let pointer = format!("{ENVELOPE}/{field}");
-            self.differ_at(entry, &pointer, &recorded, &again, Attribution::Tampered);
+            self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Tampered);
         }
     }
 
@@ -61,7 +61,7 @@ impl Replayer {
         let pointer = format!("{ENVELOPE}/full");
         let hash = full.to_string();
         let Some(bytes) = blobs.blob(full) else {
-            // Whoever looks at all of the event's blobs says so.
+            // The check of all blobs of the event reports it.
             if blobs.erased(full) {
                 return;
             }
@@ -77,9 +77,9 @@ impl Replayer {
         }
         let limit = self.contract.tool_output_budget.max_bytes_per_call;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        for (field, recorded, again) in cut_again(envelope, &bytes, limit) {
+        for (field, recorded, reissue) in cut_again(envelope, &bytes, limit) {
             let pointer = format!("{ENVELOPE}/{field}");
-            self.differ_at(entry, &pointer, &recorded, &again, Attribution::Tampered);
+            self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Tampered);
         }
     }
 
@@ -113,10 +113,10 @@ impl Replayer {
     fn check_tokens(&mut self, entry: &SealedEntry, envelope: &ToolEnvelope) {
         let Some(counter) = self.counts() else { return };
         let budget = &self.contract.tool_output_budget;
-        let again = observation_tokens(envelope, budget, counter.as_ref());
-        if again != envelope.tokens {
+        let reissue = observation_tokens(envelope, budget, counter.as_ref());
+        if reissue != envelope.tokens {
             let pointer = format!("{ENVELOPE}/tokens");
-            let (expected, actual) = (envelope.tokens.to_string(), again.to_string());
+            let (expected, actual) = (envelope.tokens.to_string(), reissue.to_string());
             self.differ_at(entry, &pointer, &expected, &actual, Attribution::Kernel);
         }
     }
@@ -127,27 +127,31 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
     let mut found = Vec::new();
     let size = u64::try_from(whole.len()).unwrap_or(u64::MAX);
     if envelope.bytes_out != size {
-        let (recorded, again) = (envelope.bytes_out.to_string(), size.to_string());
-        found.push(("bytes_out".to_owned(), recorded, again));
+        let (recorded, reissue) = (envelope.bytes_out.to_string(), size.to_string());
+        found.push(("bytes_out".to_owned(), recorded, reissue));
     }
     if whole.len() <= limit {
-        let again = format!("absent: {size} bytes are within {limit}");
-        found.push(("full".to_owned(), "present".to_owned(), again));
+        let reissue = format!("absent: {size} bytes are within {limit}");
+        found.push(("full".to_owned(), "present".to_owned(), reissue));
     }
     // The whole is text by construction; what is not was never written here, and shows as another text.
     let whole = String::from_utf8_lossy(whole);
-    let again = char_prefix(&whole, limit);
-    let is_cut = |text: &str| whole.starts_with(text) && text.len() >= again.len();
+    let reissue = char_prefix(&whole, limit);
+    let is_cut = |text: &str| whole.starts_with(text) && text.len() >= reissue.len();
     match (envelope.content.as_slice(), &envelope.error) {
         ([], Some(error)) => {
             if !is_cut(&error.message) {
-                let (recorded, again) = (error.message.clone(), again.to_owned());
-                found.push(("error/message".to_owned(), recorded, again));
+                let (recorded, reissue) = (error.message.clone(), reissue.to_owned());
+                found.push(("error/message".to_owned(), recorded, reissue));
             }
         }
         ([ContentBlock::Text(text)], _) => {
             if !is_cut(text) {
-                found.push(("content/0/value".to_owned(), text.clone(), again.to_owned()));
+                found.push((
+                    "content/0/value".to_owned(),
+                    text.clone(),
+                    reissue.to_owned(),
+                ));
             }
         }
         (blocks, _) => {
@@ -159,9 +163,9 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
                 if let Some((_, after)) = rest.split_once(text.as_str()) {
                     rest = after;
                 } else {
-                    let again = "a part of the whole text, in its order";
+                    let reissue = "a part of the whole text, in its order";
                     let field = format!("content/{index}/value");
-                    found.push((field, text.clone(), again.to_owned()));
+                    found.push((field, text.clone(), reissue.to_owned()));
                 }
             }
         }

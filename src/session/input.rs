@@ -83,7 +83,7 @@ pub enum Input {
     },
     /// The moment of the last [`Output::Arm`](super::Output::Arm) has come.
     Timer,
-    /// Somebody outside wants something of the run.
+    /// A control from outside the run.
     Control(Control),
     /// Another process drives the run from now on. What the last one had begun is lost; the session knows what that was.
     Resumed {
@@ -101,7 +101,7 @@ pub enum Input {
     Durable(u64),
 }
 
-/// What somebody outside wants of a run.
+/// A control from outside the run: what it asks for.
 ///
 /// ```
 /// use monolith::{Control, Input};

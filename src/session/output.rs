@@ -48,7 +48,7 @@ pub enum Output {
     },
     /// Ask a person about a call; hand in `Control::Approve` or `Control::Deny`.
     Ask(CallOrder),
-    /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none where it is absent.
+    /// Hand in `Timer` at this moment, in milliseconds since the run began, and at no other; at none if it is absent.
     Arm(Option<u64>),
     /// Text of a response that may be shown: the token gate is open, and secrets are out. The response may still fail.
     Delta {
@@ -110,7 +110,7 @@ pub struct Call {
     pub order: CallOrder,
     /// The most bytes of text that its envelope may hold.
     pub output_limit_bytes: u64,
-    /// The queue of the contract that limits how many calls run at once; none where nothing does.
+    /// The queue of the contract that limits how many calls run at once; none if nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// How long it may take, in milliseconds.

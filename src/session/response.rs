@@ -12,7 +12,7 @@ use crate::message::{
 
 /// A response that arrives.
 #[derive(Debug)]
-pub(crate) struct Arriving {
+pub(crate) struct PartialResponse {
     decoder: ResponseDecoder,
     meta: ResponseMeta,
     raw: Vec<u8>,
@@ -20,7 +20,7 @@ pub(crate) struct Arriving {
 
 /// A response that has arrived, or as much of one as there will be.
 #[derive(Debug)]
-pub(crate) enum Arrived {
+pub(crate) enum ReceivedResponse {
     /// To its end.
     Whole {
         decoded: Decoded,
@@ -33,24 +33,24 @@ pub(crate) enum Arrived {
 
 /// What a response is judged by.
 #[derive(Clone, Copy)]
-pub(super) struct Judge<'s> {
+pub(super) struct EventDecoder<'s> {
     pub(super) contract: &'s ExecutionContract,
     pub(super) counter: &'s dyn TokenCounter,
     pub(super) inference: InferenceSeq,
     pub(super) issued: &'s Issued,
     pub(super) run: &'s Run,
-    /// None where what arrives was scrubbed before.
+    /// None if what arrives was scrubbed before.
     pub(super) scrubber: Option<&'s dyn Scrubber>,
 }
 
 /// The event that a response is, and the bytes that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Judged {
+pub(crate) struct DecodedEvent {
     pub(crate) blobs: Vec<Vec<u8>>,
     pub(crate) event: EventKind,
 }
 
-impl Arrived {
+impl ReceivedResponse {
     /// A response of which nothing arrived.
     pub(crate) const fn broken(fault: ProviderFault) -> Self {
         Self::Broken {
@@ -60,7 +60,7 @@ impl Arrived {
     }
 }
 
-impl Arriving {
+impl PartialResponse {
     pub(super) fn new(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) -> Self {
         Self {
             decoder: decoder(issued, contract, meta.clone()),
@@ -79,22 +79,22 @@ impl Arriving {
         self.decoder.is_settled()
     }
 
-    /// The text of the message as far as it has arrived; none where only the whole response shows what of it is text.
+    /// The text of the message as far as it has arrived; none if only the whole response shows what of it is text.
     pub(super) fn text(&self) -> Option<&str> {
         self.decoder.text()
     }
 
-    pub(crate) fn end(self) -> Arrived {
-        Arrived::Whole {
+    pub(crate) fn end(self) -> ReceivedResponse {
+        ReceivedResponse::Whole {
             decoded: self.decoder.finish(),
             meta: self.meta,
             raw: self.raw,
         }
     }
 
-    pub(crate) fn break_off(self, fault: ProviderFault) -> Arrived {
+    pub(crate) fn break_off(self, fault: ProviderFault) -> ReceivedResponse {
         let raw = self.raw;
-        Arrived::Broken { fault, raw }
+        ReceivedResponse::Broken { fault, raw }
     }
 }
 
@@ -106,9 +106,9 @@ fn decoder(issued: &Issued, contract: &ExecutionContract, meta: ResponseMeta) ->
 
 /// What is kept of a response's bytes.
 struct Evidence {
-    /// The name of the bytes; none where nothing arrived.
+    /// The name of the bytes; none if nothing arrived.
     hash: Option<Digest>,
-    /// The bytes without secrets; none where nothing arrived, or they cannot be kept.
+    /// The bytes without secrets; none if nothing arrived, or they cannot be kept.
     raw: Option<Vec<u8>>,
 }
 
@@ -126,10 +126,10 @@ impl Evidence {
     }
 }
 
-impl Judge<'_> {
-    pub(super) fn judge(&self, arrived: Arrived) -> Judged {
+impl EventDecoder<'_> {
+    pub(super) fn decode(&self, arrived: ReceivedResponse) -> DecodedEvent {
         match arrived {
-            Arrived::Whole { decoded, meta, raw } => {
+            ReceivedResponse::Whole { decoded, meta, raw } => {
                 let arrived = !raw.is_empty();
                 let Scrubbed {
                     decoded,
@@ -149,7 +149,7 @@ impl Judge<'_> {
                     Decoded::Fault { fault, usage } => self.failed(fault, usage, evidence),
                 }
             }
-            Arrived::Broken { mut fault, raw } => {
+            ReceivedResponse::Broken { mut fault, raw } => {
                 let arrived = !raw.is_empty();
                 let (raw, hash) = match self.scrubber {
                     None => {
@@ -166,7 +166,7 @@ impl Judge<'_> {
         }
     }
 
-    fn returned(&self, result: ProtocolAdapterResult, evidence: Evidence) -> Judged {
+    fn returned(&self, result: ProtocolAdapterResult, evidence: Evidence) -> DecodedEvent {
         let asked = (self.issued.target, self.issued.adapter);
         let result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
         // Before anything is held back: an estimate counts what was said, whether or not it may be shown.
@@ -177,7 +177,7 @@ impl Judge<'_> {
         let redacted = evidence.is_redacted();
         let blobs = evidence.raw.into_iter();
         let blobs = blobs.chain(admitted.withheld.map(String::into_bytes));
-        Judged {
+        DecodedEvent {
             blobs: blobs.collect(),
             event: EventKind::InferenceReturned(Box::new(InferenceReturned {
                 // A message that asks for nothing, through a mask that allows nothing but a call.
@@ -192,12 +192,17 @@ impl Judge<'_> {
         }
     }
 
-    fn failed(&self, fault: ProviderFault, usage: Option<Usage>, evidence: Evidence) -> Judged {
+    fn failed(
+        &self,
+        fault: ProviderFault,
+        usage: Option<Usage>,
+        evidence: Evidence,
+    ) -> DecodedEvent {
         let fault = ProviderFault {
             raw_hash: evidence.hash,
             ..fault
         };
-        Judged {
+        DecodedEvent {
             event: EventKind::InferenceFailed(InferenceFailed {
                 gated: self.run.gates(&fault),
                 fault,

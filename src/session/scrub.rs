@@ -13,7 +13,7 @@ use crate::message::{
 pub(super) struct Scrubbed {
     /// The decoded answer, from which the event is made.
     pub(super) decoded: Decoded,
-    /// The bytes to keep; none where they would show what the answer no longer does.
+    /// The bytes to keep; none if they would show what the answer no longer does.
     pub(super) raw: Option<Vec<u8>>,
     /// The name of the bytes: plain BLAKE3 of what is kept, keyed with the run's salt where nothing is.
     pub(super) raw_hash: Digest,

@@ -55,7 +55,7 @@ impl Addresses {
     }
 }
 
-/// What a provider's variable holds now; none where it names none, or one that is not set.
+/// What a provider's variable holds now; none if it names none, or one that is not set.
 pub(super) fn address_of(
     provider: &str,
     given: &ProviderSpec,

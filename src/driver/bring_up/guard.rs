@@ -55,7 +55,7 @@ impl Guard {
         run_id: &RunId,
     ) -> Arc<Redactor> {
         let salt = key.salt(run_id);
-        // Whoever has it can try what a marker stands for.
+        // With the key, trying values shows what a marker stands for.
         let own = key.texts();
         let values = self.secrets.matched().chain(own.iter().map(String::as_str));
         Arc::new(Redactor::salted(values, &spec.redact, salt))

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::found::Found;
 use super::guard::recorded;
 use super::prepared::{GRACE, Prepared, Start};
+use super::read_request::ReadRequest;
 use super::recorded::{Mismatch, check_contract};
 use super::request::RunRequest;
 use super::resume::fault_of;
@@ -120,7 +120,7 @@ enum Beginning {
 }
 
 impl Beginning {
-    /// What the run is to do; none where that is nothing.
+    /// What the run is to do; none if that is nothing.
     fn intent(&self) -> Option<String> {
         let is_blank = |task: &String| task.trim().is_empty();
         let intent = match self {
@@ -154,7 +154,7 @@ impl Beginning {
     /// Holds the file against the contract of the run that this one goes on from, before a server is started.
     async fn check(
         &self,
-        found: &Found<'_>,
+        found: &ReadRequest<'_>,
         cancel: &CancellationToken,
     ) -> Result<(), DriverError> {
         let Self::Continuation(continuation) = self else {
@@ -241,7 +241,7 @@ async fn begin(
     };
     let invocation = request.invocation.take();
     let workspace = Workspace::find(&request.spec, &request.base_dir).await?;
-    let found = Found::read(&request, cancel).await?;
+    let found = ReadRequest::read(&request, cancel).await?;
     let servers = found.servers(ServersToStart::All)?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;

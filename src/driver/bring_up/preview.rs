@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio_util::sync::CancellationToken;
 
-use super::found::Found;
 use super::reach::Reach;
+use super::read_request::ReadRequest;
 use super::request::RunRequest;
 use super::servers::{Offer, ServersToStart, Started};
 use super::tokenizers::Tokenizers;
@@ -86,7 +86,7 @@ async fn made(
 ) -> Result<Preview, DriverError> {
     let spec = &request.spec;
     let workspace = Workspace::find(spec, &request.base_dir).await?;
-    let found = Found::read(request, cancel).await?;
+    let found = ReadRequest::read(request, cancel).await?;
     let draft = found.draft();
     let guard = found.guard(draft.as_ref().ok())?;
     let specs = found.servers(which)?;

@@ -32,7 +32,7 @@ impl Draw {
         }
     }
 
-    /// Draws one of `allowed`, which ascend; None where there is none with a finite logit.
+    /// Draws one of `allowed`, which ascend; None if there is none with a finite logit.
     pub(super) fn token(
         &mut self,
         logits: &[f32],

@@ -53,7 +53,7 @@ impl Gates {
     pub(super) fn new(model: &Arc<LlamaModel>) -> Result<Self, String> {
         let vocab = model.vocab();
         let count = vocab.n_tokens();
-        let mut words = Vec::new();
+        let mut token_bytes = Vec::new();
         let mut ends: Vec<i32> = Vec::new();
         let mut spoken: Vec<i32> = Vec::new();
         for id in 0..count {
@@ -73,14 +73,14 @@ impl Gates {
                 word = vec![CONTROL];
                 word.extend(vocab.token_to_piece(token, true, None));
             }
-            words.push(word);
+            token_bytes.push(word);
         }
         let ids: Vec<TokenId> = ends.iter().map(|id| id.cast_unsigned()).collect();
         let end = *ids
             .first()
             .ok_or("the model has no token that ends a text")?;
         let info = TokRxInfo::new(count.cast_unsigned(), end);
-        let trie = TokTrie::from(&info, &words).with_eos_tokens(&ids);
+        let trie = TokTrie::from(&info, &token_bytes).with_eos_tokens(&ids);
         let vocabulary = Arc::new(Vocabulary {
             model: Arc::clone(model),
             trie,

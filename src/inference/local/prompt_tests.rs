@@ -105,7 +105,7 @@ fn wherever_two_prompts_part_what_they_share_changes_no_byte() {
     }
 }
 
-/// What was written is read again while nobody asks: the next prompt then has little that is new, and nothing comes out otherwise.
+/// The answer is read again while the engine is idle. The next prompt then has little that is new, and its answer is the same.
 #[test]
 fn an_answer_that_is_read_again_in_idle_time_spares_the_next_prompt_and_changes_no_byte() {
     let Some(path) = model_file() else { return };

@@ -30,7 +30,7 @@ use crate::contract::{
     CALL_CLOSE, CapabilityManifest, ContractFactory, ContractSpec, ExecutionContract, GateGrammar,
     GrammarLanguage, ServerCapability, ServerKind, TargetCapability, ToolCapability, Validators,
 };
-use crate::inference::{Backend, ModelFile, Patience};
+use crate::inference::{Backend, ModelFile, Timeouts};
 use crate::kernel::{RunStarted, ToolExposure};
 use crate::message::{ObjectText, StopReason};
 
@@ -399,12 +399,12 @@ pub(super) async fn gated(backend: &Backend, contract: &ExecutionContract) -> De
             tools,
         },
     );
-    let patience = Patience {
+    let timeouts = Timeouts {
         cancel: CancellationToken::new(),
         idle: std::time::Duration::from_secs(600),
     };
     let mut reply = backend
-        .send(&adapter.path(&contract.targets[0]), &[], body, &patience)
+        .send(&adapter.path(&contract.targets[0]), &[], body, &timeouts)
         .await
         .unwrap();
     let meta = ResponseMeta {

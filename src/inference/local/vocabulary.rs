@@ -29,7 +29,7 @@ impl LocalVocabulary {
         }
         file.header().map_err(|fault| fault.to_string())?;
         if let Some(trial) = trial {
-            trial.pass(file, context_window, &end.stop, &end.under_way)?;
+            trial.pass(file, context_window, &end.stop, &end.process)?;
         }
         let name = file.name_here().map_err(|fault| fault.to_string())?;
         let model = load_vocabulary(&name)?;

@@ -5,7 +5,7 @@ use super::PullError;
 /// Bytes that stay free beside a model: the store of runs grows, too.
 const MARGIN: u64 = 64 << 20;
 
-/// How much space the file system of that path has; none where the system does not say.
+/// How much space the file system of that path has; none if the system does not say.
 #[cfg(unix)]
 #[must_use]
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
@@ -13,7 +13,7 @@ pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     space.f_bavail.checked_mul(space.f_frsize)
 }
 
-/// How much space the file system of that path has; none where the system does not say.
+/// How much space the file system of that path has; none if the system does not say.
 #[cfg(not(unix))]
 #[must_use]
 pub fn free_bytes(_: &Path) -> Option<u64> {
@@ -46,10 +46,10 @@ mod tests {
         assert!(check_space(folder.path(), 1).is_ok());
         let refused = check_space(folder.path(), 1 << 62);
         if free_bytes(folder.path()).is_some() {
-            let said = refused.unwrap_err().to_string();
+            let message = refused.unwrap_err().to_string();
             assert!(
-                said.contains(&((1_u64 << 62) + MARGIN).to_string()),
-                "{said}"
+                message.contains(&((1_u64 << 62) + MARGIN).to_string()),
+                "{message}"
             );
         }
     }

@@ -41,7 +41,7 @@ pub(crate) enum ModelStoreError {
         /// What it should be.
         expected: Digest,
     },
-    /// Whoever asked for it does not want it any more.
+    /// The caller cancelled it.
     #[error("{}: its reading was ended, and nothing was changed", path.display())]
     Stopped {
         /// The file that was read.
@@ -108,12 +108,12 @@ pub(crate) enum PullError {
         what: String,
     },
     /// The hub cannot be reached.
-    #[error("{place}: {detail}")]
+    #[error("{location}: {detail}")]
     Unreachable {
         /// What went wrong.
         detail: String,
         /// The address, without a query.
-        place: String,
+        location: String,
     },
     /// A redirect that is not followed.
     #[error("{what}: a redirect is not followed: {rule}")]

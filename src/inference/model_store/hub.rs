@@ -6,11 +6,11 @@ use reqwest::header::{
 use reqwest::{Method, Response, StatusCode, Url};
 use serde::Deserialize;
 
-use super::hub_file::{HubFile, place};
+use super::hub_file::{HubFile, location};
 use super::{HubReference, Partial, PullError};
 use crate::inference::Secret;
 
-/// The hub that references mean where nobody says otherwise.
+/// The default hub of references.
 pub(crate) const USUAL_HUB: &str = "https://huggingface.co";
 /// How long a connection may take to come about.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -95,8 +95,8 @@ impl Hub {
         path.extend(file.split('/'));
         let url = self.at(&path);
         let what = reference.to_string();
-        let asked = self.send(Method::HEAD, url.clone(), &what, None).await?;
-        let headers = asked.headers();
+        let head = self.send(Method::HEAD, url.clone(), &what, None).await?;
+        let headers = head.headers();
         let linked = text(headers, "x-linked-etag");
         let etag = linked.or_else(|| text(headers, ETAG.as_str()));
         let etag = etag.map(bare).unwrap_or_default().to_owned();
@@ -253,12 +253,13 @@ impl Hub {
                 .send()
                 .await
                 .map_err(|fault| PullError::Unreachable {
-                    place: place(&url),
+                    location: location(&url),
                     detail: chain(fault),
                 })?;
             let status = response.status();
-            let says = method == Method::HEAD && response.headers().contains_key("x-linked-etag");
-            if status.is_success() || (status.is_redirection() && says) {
+            let is_linked =
+                method == Method::HEAD && response.headers().contains_key("x-linked-etag");
+            if status.is_success() || (status.is_redirection() && is_linked) {
                 return Ok(response);
             }
             if !status.is_redirection() {
@@ -338,10 +339,10 @@ fn chain(fault: reqwest::Error) -> String {
     let mut text = fault.to_string();
     let mut source = std::error::Error::source(&fault);
     while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.ends_with(&said) {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
             text.push_str(": ");
-            text.push_str(&said);
+            text.push_str(&cause_text);
         }
         source = cause.source();
     }

@@ -98,7 +98,7 @@ impl ModelStore {
         Ok(self.blob(self.note(name)?.blake3))
     }
 
-    /// What is stored under that name; none where nothing is.
+    /// What is stored under that name; none if nothing is.
     ///
     /// # Errors
     /// [`ModelStoreError::Name`] and [`ModelStoreError::Io`].
@@ -220,7 +220,7 @@ impl ModelStore {
         let path = self.note_path(&model.name)?;
         // A note of strings and integers serialises.
         let text = serde_json::to_string_pretty(model).unwrap_or_default();
-        // Written beside and renamed: nobody ever reads half a note.
+        // Written beside and renamed: a reader never sees half a note.
         let beside = path.with_extension("note");
         fs::write(&beside, text)
             .and_then(|()| fs::rename(&beside, &path))
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// A reading that nobody ends.
+    /// A reading that is never cancelled.
     const fn whole(_: u64) -> bool {
         true
     }

@@ -20,7 +20,7 @@ const COMMITMENT_BYTES: usize = 16;
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedactionKey([u8; 32]);
 
-/// The salt of one run: whoever has it can tell which value a marker stands for, by trying values.
+/// The salt of one run. With it, trying values shows which value a marker stands for.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Salt([u8; 32]);
 

@@ -2,7 +2,7 @@ use regex::bytes::{Captures, Regex};
 
 use crate::contract::{RedactionTerms, secret_pattern};
 
-/// Headers whose values are secret whoever quotes them.
+/// Headers whose values are always secret.
 const HEADERS: [&str; 8] = [
     "api-key",
     "authorization",

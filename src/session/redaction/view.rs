@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(super) struct View<'t> {
     source: &'t [u8],
     bytes: Cow<'t, [u8]>,
-    /// None where this is the text as it is.
+    /// None if this is the text as it is.
     escaping: Option<Escaping>,
     /// In order.
     marks: Vec<Mark>,
@@ -30,17 +30,17 @@ pub(super) const DEPTH: usize = 3;
 
 /// A view of a text behind up to [`DEPTH`] escapings.
 #[derive(Debug)]
-pub(super) struct Undone<'u> {
+pub(super) struct UnescapedView<'u> {
     /// The view that this is one of; none of the text itself.
     outer: Option<&'u Self>,
     pub(super) view: View<'u>,
 }
 
-impl Undone<'_> {
+impl UnescapedView<'_> {
     /// Visits the text as it is and every view of it. The first two, the text and what its JSON says, come with their own view behind
     /// JSON's escapes: what is found in them may end within an escape.
-    pub(super) fn each(text: &[u8], visit: &mut dyn FnMut(&Undone<'_>, Option<&View<'_>>)) {
-        let plain = Undone {
+    pub(super) fn each(text: &[u8], visit: &mut dyn FnMut(&UnescapedView<'_>, Option<&View<'_>>)) {
+        let plain = UnescapedView {
             outer: None,
             view: View::plain(text),
         };
@@ -51,7 +51,7 @@ impl Undone<'_> {
     fn descend(
         &self,
         (left, with_inner): (usize, usize),
-        visit: &mut dyn FnMut(&Undone<'_>, Option<&View<'_>>),
+        visit: &mut dyn FnMut(&UnescapedView<'_>, Option<&View<'_>>),
     ) {
         let Some(left) = left.checked_sub(1) else {
             visit(self, None);
@@ -64,7 +64,7 @@ impl Undone<'_> {
         for (view, with_inner) in below {
             let outer = Some(self);
             if let Some(view) = view {
-                Undone { outer, view }.descend((left, with_inner), visit);
+                UnescapedView { outer, view }.descend((left, with_inner), visit);
             }
         }
     }
@@ -90,17 +90,17 @@ pub(super) enum Escaping {
 /// Some bytes that stay as they are, and the escape that follows them; without one where the text ends.
 struct Step<'t> {
     plain: &'t [u8],
-    escape: Option<(usize, Undoing)>,
+    escape: Option<(usize, EscapeValue)>,
 }
 
 /// What an escape stands for, at most four bytes.
 #[derive(Clone, Copy, Default)]
-struct Undoing {
+struct EscapeValue {
     bytes: [u8; 4],
     len: usize,
 }
 
-impl Undoing {
+impl EscapeValue {
     fn of_char(code: u32) -> Self {
         let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
         let mut bytes = [0; 4];
@@ -124,15 +124,15 @@ impl Escaping {
     }
 
     /// The escape that `text` begins with: its length, and what it stands for.
-    fn escape(self, text: &[u8]) -> Option<(usize, Undoing)> {
+    fn escape(self, text: &[u8]) -> Option<(usize, EscapeValue)> {
         match self {
-            Self::Json => json_escape(text).map(|(len, code)| (len, Undoing::of_char(code))),
+            Self::Json => json_escape(text).map(|(len, code)| (len, EscapeValue::of_char(code))),
             Self::Percent => hex(text.get(1..3)?)
                 .and_then(|code| u8::try_from(code).ok())
-                .map(|byte| (3, Undoing::of_byte(byte))),
+                .map(|byte| (3, EscapeValue::of_byte(byte))),
             Self::Lines => {
                 let gap = |byte: &&u8| matches!(byte, b'\r' | b'\n' | b' ' | b'\t');
-                Some((text.iter().take_while(gap).count(), Undoing::default()))
+                Some((text.iter().take_while(gap).count(), EscapeValue::default()))
             }
         }
     }
@@ -172,7 +172,7 @@ impl<'t> View<'t> {
         }
     }
 
-    /// The text with every escape undone; none where there is no escape.
+    /// The text with every escape undone; none if there is no escape.
     pub(super) fn unescaped(source: &'t [u8], escaping: Escaping) -> Option<Self> {
         let mut step = escaping.step(source);
         step.escape?;

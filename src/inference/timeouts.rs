@@ -6,7 +6,7 @@ use super::{TransportFault, TransportFaultKind};
 
 /// How long to wait, and for whom to stop waiting.
 #[derive(Clone, Debug)]
-pub struct Patience {
+pub struct Timeouts {
     /// Ends every wait at once.
     pub cancel: CancellationToken,
     /// The longest time without a byte, in the contract `llm_timeout_ms`; every chunk starts it anew.
@@ -15,18 +15,18 @@ pub struct Patience {
 
 /// Awaits `work` within the caller's patience.
 pub(super) async fn wait<T>(
-    patience: &Patience,
+    timeouts: &Timeouts,
     work: impl Future<Output = Result<T, TransportFault>>,
 ) -> Result<T, TransportFault> {
     tokio::select! {
         biased;
-        () = patience.cancel.cancelled() => {
+        () = timeouts.cancel.cancelled() => {
             Err(TransportFault::new(TransportFaultKind::Cancelled, "cancelled"))
         }
-        done = tokio::time::timeout(patience.idle, work) => done.unwrap_or_else(|_| {
+        done = tokio::time::timeout(timeouts.idle, work) => done.unwrap_or_else(|_| {
             Err(TransportFault::new(
                 TransportFaultKind::Timeout,
-                format!("nothing arrived within {} ms", patience.idle.as_millis()),
+                format!("nothing arrived within {} ms", timeouts.idle.as_millis()),
             ))
         }),
     }
@@ -39,12 +39,12 @@ mod tests {
     /// Each wait has the whole patience, so chunks that come in time may take longer than it together.
     #[tokio::test(start_paused = true)]
     async fn every_chunk_starts_the_patience_anew() {
-        let patience = Patience {
+        let timeouts = Timeouts {
             cancel: CancellationToken::new(),
             idle: Duration::from_millis(400),
         };
         let chunk = |after_ms| {
-            wait(&patience, async move {
+            wait(&timeouts, async move {
                 tokio::time::sleep(Duration::from_millis(after_ms)).await;
                 Ok(())
             })

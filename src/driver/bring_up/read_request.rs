@@ -22,14 +22,14 @@ use crate::inference::Backend;
 use crate::tools::ServerSpec;
 
 /// A request whose files are read. Each station below is called by a purpose at most once.
-pub(super) struct Found<'r> {
+pub(super) struct ReadRequest<'r> {
     /// As the values of the file see it.
     environment: Environment,
     pub(super) sources: Sources,
     pub(super) spec: &'r ContractSpec,
 }
 
-impl<'r> Found<'r> {
+impl<'r> ReadRequest<'r> {
     /// Reads the file of every scripted and embedded provider that a target names.
     pub(super) async fn read(
         request: &'r RunRequest,
