@@ -26,6 +26,8 @@ mod flaw;
 #[cfg(test)]
 mod jcs_tests;
 mod key_ring;
+#[cfg(test)]
+mod key_rows_tests;
 mod log_proof;
 mod merkle;
 mod note;

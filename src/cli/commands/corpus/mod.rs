@@ -1,0 +1,10 @@
+//! `monolith corpus`: conformance cases, recorded responses, and a live endpoint held against them.
+
+mod adapters;
+mod args;
+mod live;
+mod metrics;
+mod run;
+
+pub(in crate::cli) use self::args::CorpusCommand;
+pub(in crate::cli) use self::run::corpus;
