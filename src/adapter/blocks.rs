@@ -1,3 +1,5 @@
+//! The content blocks that Anthropic and Bedrock share. Does not know their events or requests.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ pub(super) struct BlockMessage {
 }
 
 impl BlockMessage {
-    /// A message whose blocks stand at `pointer`.
+    /// A message whose blocks are at `pointer`.
     pub(super) fn at(pointer: &'static str) -> Self {
         Self {
             blocks: Blocks::at(pointer),
@@ -79,9 +81,9 @@ impl BlockMessage {
 #[derive(Debug)]
 pub(super) struct Blocks {
     list: Vec<Block>,
-    /// Where the block stands that is open under an index.
+    /// The position of the block that is open under an index.
     open: BTreeMap<u64, usize>,
-    /// Where they stand: an RFC 6901 pointer.
+    /// Where they are: an RFC 6901 pointer.
     pointer: &'static str,
 }
 
@@ -202,7 +204,7 @@ impl Blocks {
         }
     }
 
-    /// The text so far, where it stands in one block.
+    /// The text so far, if it is in one block.
     pub(super) fn only_text(&self) -> Option<&str> {
         let mut texts = self.list.iter().filter_map(|block| match &block.kind {
             BlockKind::Text(text) => Some(text.as_str()),

@@ -1,3 +1,6 @@
+//! Validates the calls of one message, the same for every protocol. Knows ids, names and argument text; does not know which
+//! tools are offered.
+
 use std::collections::HashSet;
 
 use super::fold::Failure;
@@ -23,7 +26,7 @@ pub(super) struct GatheredCall {
     pub id: String,
     /// Empty where the provider gave none.
     pub name: String,
-    /// Where the call stands: an RFC 6901 pointer.
+    /// Where the call is: an RFC 6901 pointer.
     pub pointer: String,
 }
 
@@ -51,7 +54,7 @@ enum Text {
     Dropped(FailureCode),
 }
 
-/// Judges the calls of a message, the same for every protocol: no id stands twice, every call has a name, and its
+/// Validates the calls of a message, the same for every protocol: no id occurs twice, every call has a name, and its
 /// arguments are the text of exactly one JSON object, after a repair where `rules` allow one, though never of the call at which
 /// the output was cut. A call without id gets one.
 ///
@@ -188,7 +191,7 @@ fn repaired(fault: ObjectFault, text: &str) -> Option<Text> {
     Some(Text::Repaired(repaired.object, repaired.steps))
 }
 
-/// Records what became of the text at `pointer`, as it came and as it was read; those of several calls stand in one record, a
+/// Records what became of the text at `pointer`, as it came and as it was read; several calls share one record, a
 /// line each, and every step names its place.
 fn note(record: &mut Option<Repair>, pointer: &str, texts: (&str, &str), steps: &[&str]) {
     let record = record.get_or_insert_with(|| Repair {

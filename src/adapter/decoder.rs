@@ -1,3 +1,5 @@
+//! Decodes one response body in any framing, within size limits. Does not know any wire shape; a fold does.
+
 use super::documents::Documents;
 use super::error_report::ErrorReport;
 use super::fold::{Failure, Fold, Folded, Form, Framing};

@@ -1,3 +1,5 @@
+//! A message as its parts arrive, for every protocol. Does not know the wire format that the parts came in.
+
 use super::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use super::fold::{Failure, Folded};
 use super::rules::Rules;

@@ -1,3 +1,5 @@
+//! Classifies an error that a provider reports, in whatever shape. Does not decide whether to retry.
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -69,7 +71,7 @@ struct WireMetadata<'a> {
     reasons: Raw<'a>,
 }
 
-/// Codes and types that say what happened, whatever the status. The first row that one of them stands in decides.
+/// Codes and types that decide the class, whatever the status. The first row with one of them decides.
 const BY_CODE: &[(ProviderFaultClass, &[&str])] = &[
     (
         ProviderFaultClass::Quota,
@@ -189,9 +191,9 @@ const AUTH_WORDS: &[&str] = &[
 
 /// Codes that say that there is no such model.
 const UNKNOWN_MODEL_CODES: &[&str] = &["deploymentnotfound", "model_not_found"];
-/// What stands beside a 404 that is about the model; another one may be a wrong path, or a gateway's.
+/// The words of a 404 that is about the model. Another 404 may be a wrong path, or a gateway's.
 const MODEL_WORDS: &[&str] = &["deployment", "endpoints found", "model"];
-/// What stands beside a 400 that is.
+/// The words of a 400 that is about the model.
 const NO_MODEL_WORDS: &[&str] = &["is not a valid model", "model not found"];
 
 impl ErrorReport {

@@ -1,11 +1,11 @@
-//! Where in the text of a document a pointer points: for people and models, who read the text.
+//! The byte of a document's text that a JSON pointer names: for people and models, who read the text. Knows JSON only.
 
 use serde_json::value::RawValue;
 
 use super::json::{Raw, elements, object};
 
-/// The byte at which the value stands that an RFC 6901 pointer names, or the last value on the way to it that is there. In a text that
-/// is no JSON, the byte where it ceases to be.
+/// The byte at which the value begins that an RFC 6901 pointer names. If it is missing, the last value on the way to it. In a
+/// text that is no JSON, the first invalid byte.
 pub(super) fn offset_of_pointer(text: &str, pointer: &str) -> usize {
     let mut at: &RawValue = match serde_json::from_str(text) {
         Ok(whole) => whole,

@@ -1,3 +1,5 @@
+//! The value types of tool parameters, read from their schemas. Does not validate arguments.
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! Messages rendered once and kept for the next request. Does not know the JSON that they are rendered as.
+
 use std::sync::Arc;
 
 use crate::contract::{TargetTerms, Terms};
@@ -7,14 +9,14 @@ use crate::message::{AgentMessage, ReasoningPart, ReasoningTrace, Role};
 #[derive(Debug, Default)]
 pub(super) struct RenderedMessages(Vec<(Arc<AgentMessage>, Chunk)>);
 
-/// A message as it was rendered: elements for its side's turn, joined by commas; empty where there is nothing to say.
+/// A message as it was rendered: elements for its side's turn, joined by commas; empty if the message has no content.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub bytes: Vec<u8>,
     pub side: Side,
 }
 
-/// Who speaks, as protocols know it that have two sides and instructions beside them.
+/// The side of a message in protocols with two sides and separate instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The contract's instructions.
@@ -55,7 +57,7 @@ impl RenderedMessages {
         }
     }
 
-    /// What one request says: the conversation, and the notices that only this request has.
+    /// The messages of one request: the conversation, and the notices that only this request has.
     pub(super) fn request(
         &mut self,
         conversation: &[Arc<AgentMessage>],
@@ -88,7 +90,7 @@ pub(super) fn common<T>(
         .count()
 }
 
-/// What one request says, rendered.
+/// The messages of one request, rendered.
 #[derive(Debug)]
 pub(super) struct RenderedRequest<'k> {
     rendered: &'k RenderedMessages,
@@ -96,7 +98,7 @@ pub(super) struct RenderedRequest<'k> {
 }
 
 impl RenderedRequest<'_> {
-    /// The rendered messages that say something.
+    /// The rendered messages that are not empty.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk> {
         let rendered = self.rendered.0.iter().map(|(_, chunk)| chunk);
         let all = rendered.chain(&self.notices);
@@ -108,7 +110,7 @@ impl RenderedRequest<'_> {
         self.chunks().filter(|chunk| chunk.side == Side::System)
     }
 
-    /// Those of the two sides that talk.
+    /// Those of the user's and the model's side.
     pub(super) fn of_both_sides(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks().filter(|chunk| chunk.side != Side::System)
     }

@@ -98,7 +98,7 @@ impl JsonWriter {
         }
     }
 
-    /// The text inside of a fence of Markdown, where it stands in one.
+    /// The text inside of a Markdown fence, if it has one.
     fn without_fence<'t>(&mut self, text: &'t str) -> &'t str {
         let inside = || {
             let fenced = text.trim().strip_prefix("```")?.strip_suffix("```")?;
@@ -136,7 +136,7 @@ impl JsonWriter {
                     self.out.push(',');
                 }
                 '"' | '\'' => self.string(c, &mut chars)?,
-                // The exponent of a number stands right after its digits.
+                // The exponent of a number follows its digits directly.
                 'e' | 'E' if self.out.ends_with(|c: char| c.is_ascii_digit()) => self.out.push(c),
                 _ if c.is_ascii_alphabetic() || matches!(c, '_' | '$') => {
                     let rest = text.get(at..).unwrap_or_default();
@@ -221,7 +221,7 @@ impl JsonWriter {
         Some(())
     }
 
-    /// A bare word, and what stands after it: a key, a literal of JSON or one of Python.
+    /// A bare word, and what follows it: a key, a literal of JSON or one of Python.
     fn word(&mut self, word: &str, after: &str) -> Option<()> {
         let is_key = self.open.last() == Some(&'}') && self.last != Last::Other;
         if is_key && after.trim_start().starts_with(':') {

@@ -1,3 +1,5 @@
+//! The wait that a provider's headers ask for. Knows header forms; does not decide whether to retry.
+
 use std::time::UNIX_EPOCH;
 
 use crate::message::MAX_EXACT;

@@ -20,7 +20,7 @@ const WRITERS: [(&str, &str); 7] = [
     ("local-hermes/1", "local"),
 ];
 
-/// For each key: a value unlike that of [`base`], and where it stands in the requests of the protocols in the order of
+/// For each key: a value unlike that of [`base`], and its pointer in the requests of the protocols in the order of
 /// [`WRITERS`], as pointer and value. Null: the key is named as not sent.
 fn rows() -> Vec<(&'static str, Value, [Value; 7])> {
     let at = |pointer: &str, value: Value| json!([pointer, value]);

@@ -1,3 +1,5 @@
+//! The parsed file of a scripted provider. Knows its records and faults; does not play them.
+
 use std::str::FromStr;
 
 use serde::Deserialize;

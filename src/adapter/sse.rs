@@ -81,7 +81,7 @@ impl SseSplitter {
         Ok(None)
     }
 
-    /// What stands at the end of the stream without its closing blank line. Servers leave that line out, and a
+    /// The last event of a stream without its closing blank line. Servers leave that line out, and a
     /// connection may have been cut here: the caller tells one from the other by whether the data is whole.
     pub(super) fn tail(mut self) -> Result<Option<SseEvent>, LineTooLong> {
         let last = self.end_line()?;

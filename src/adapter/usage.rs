@@ -1,3 +1,5 @@
+//! Token counts that arrive in several documents. Knows the counters only; does not estimate.
+
 use super::json::{Raw, count};
 use crate::message::{Usage, exact_sum};
 

@@ -1,3 +1,5 @@
+//! Folds Anthropic's messages or events into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::wire::{WireBlock, WireEvent, WireUsage};

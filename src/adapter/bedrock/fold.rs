@@ -1,3 +1,5 @@
+//! Folds Bedrock's documents or frames into one message. Does not know requests: Bedrock is read only.
+
 use serde_json::value::RawValue;
 
 use super::wire::{

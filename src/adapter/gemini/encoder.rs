@@ -1,3 +1,5 @@
+//! Renders request bodies of Gemini's protocol. Does not know how they are sent.
+
 use std::sync::Arc;
 
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! Folds Gemini's documents into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::partial_args::PartialArgs;

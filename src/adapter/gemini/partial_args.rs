@@ -1,3 +1,5 @@
+//! Builds arguments from pieces with JSON paths. Does not know the call that they belong to.
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

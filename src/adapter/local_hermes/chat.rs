@@ -1,3 +1,5 @@
+//! A conversation in the form that chat templates read. Does not know any template.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};

@@ -1,3 +1,5 @@
+//! Lays a conversation out as a prompt for an embedded model. Does not know tokens or llama.cpp.
+
 use std::sync::Arc;
 
 use super::chat::{self, LocalChat};

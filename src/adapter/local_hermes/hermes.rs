@@ -12,7 +12,7 @@ use crate::adapter::rules::Rules;
 use crate::contract::{CALL_CLOSE, CALL_OPEN, Terms};
 use crate::message::{AgentMessage, FailureCode, Members, ObjectFault, ObjectText, Role};
 
-/// A call is named as a whole: what is wrong stands in the text of a model, not in fields of a wire.
+/// A pointer names the whole call: the flaw is in the text of a model, not in fields of a wire format.
 const FIELDS: CallFields = CallFields {
     arguments: "",
     id: "",
@@ -50,7 +50,7 @@ pub(super) fn tools_prompt(terms: &Terms) -> Option<String> {
     })
 }
 
-/// A message's text as it stands in the prompt, after its role and a line feed.
+/// A message's text as the prompt has it, after its role and a line feed.
 pub(super) fn body(message: &AgentMessage) -> String {
     if message.role == Role::Tool {
         return format!("<tool_response>\n{}\n</tool_response>", message.content);

@@ -1,3 +1,5 @@
+//! Tests of the embedded model's prompts, gates and responses.
+
 use std::sync::Arc;
 
 use super::wire::Segment;

@@ -1,3 +1,5 @@
+//! Folds the lines of Ollama's chat protocol into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::wire::{WireCall, WireFunction, WireLine, WireMessage};

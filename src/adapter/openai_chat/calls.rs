@@ -1,3 +1,5 @@
+//! Gathers the pieces of tool calls in OpenAI's chat protocol. Does not validate the calls.
+
 use super::wire::{MESSAGE, WireCall, WireFunction};
 use crate::adapter::calls::{CallFields, GatheredCall, MAX_CALLS, ValidCalls, validate};
 use crate::adapter::fold::Failure;
@@ -31,7 +33,7 @@ struct Parts {
 }
 
 impl Calls {
-    /// Takes one element of `tool_calls`; `whole_call` where it stands in a `message`, so that it is never a
+    /// Takes one element of `tool_calls`; `whole_call` if it is in a `message`, so that it is never a
     /// piece of another.
     pub(super) fn take(&mut self, text: &str, whole_call: bool) -> Result<(), Failure> {
         let piece: WireCall<'_> = object(text)

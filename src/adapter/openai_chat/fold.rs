@@ -1,3 +1,5 @@
+//! Folds the documents of OpenAI's chat protocol into one message. Does not know requests or transport.
+
 use serde_json::value::RawValue;
 
 use super::calls::Calls;

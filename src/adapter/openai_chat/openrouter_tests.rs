@@ -1,4 +1,4 @@
-//! OpenRouter's dialect: its errors, wherever they stand.
+//! Tests of OpenRouter's dialect: errors in every position.
 
 use std::sync::Arc;
 

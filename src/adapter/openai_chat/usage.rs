@@ -1,3 +1,5 @@
+//! Usage and cost as servers of OpenAI's chat protocol report them. Does not estimate.
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -1,3 +1,5 @@
+//! Folds a response object, or its events, into one message. Does not know requests or transport.
+
 use super::items::{FIELDS, Items, OUTPUT};
 use super::wire::{WireDetails, WireEvent, WireUsage};
 use crate::adapter::draft::ResponseOrigin;

@@ -1,3 +1,5 @@
+//! Renders a conversation as messages without calls, each once. Does not know the wire format that carries them.
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -82,7 +84,7 @@ impl Encoder {
         }
     }
 
-    /// Renders the results from `at` on as one message of the user, joined to one that stands already.
+    /// Renders the results from `at` on as one message of the user, joined to a previous one.
     fn results(&mut self, conversation: &[Arc<AgentMessage>], at: usize, count: usize) {
         let joins = self
             .rendered_messages

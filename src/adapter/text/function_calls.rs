@@ -1,3 +1,5 @@
+//! Reads calls of the form `<function=…><parameter=…>`. Knows the form and its repairs; does not know other text profiles.
+
 use std::ops::Range;
 
 use super::flaw::{Fix, Flaw};
@@ -27,11 +29,11 @@ pub(super) struct Function {
 struct Outline<'t> {
     length: usize,
     name: &'t str,
-    /// Each key, and where its value stands.
+    /// Each key, and the range of its value.
     values: Vec<(&'t str, Range<usize>)>,
 }
 
-/// Reads the call that `text` begins with. `base` is where `text` stands in the whole message.
+/// Reads the call that `text` begins with. `base` is the offset of `text` in the whole message.
 ///
 /// A value is bare text. Where the parameter takes strings it is one, letter for letter but for one line break at each end;
 /// where it does not, it is the JSON value that the text is. A text that is neither stays a string, which the tool's schema

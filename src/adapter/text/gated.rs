@@ -1,3 +1,5 @@
+//! Adds the token gate's grammar to the bodies of a text profile. Does not know how the grammar was made.
+
 use std::sync::Arc;
 
 use serde_json::Value;

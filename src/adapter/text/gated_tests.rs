@@ -40,7 +40,7 @@ fn a_closed_gate_sends_calls_only_a_closing_turn_sends_prose_only_and_an_open_on
         assert_eq!(sent(ToolExposure::Withheld), Some(prose));
         assert_eq!(sent(ToolExposure::Auto), None);
         let forced = body(&terms, ToolExposure::Forced);
-        // A server refuses a grammar beside tools: they stand in the prompt alone.
+        // A server refuses a grammar beside tools, so the tools are in the prompt only.
         assert_eq!(
             (forced.get("tools"), forced.get("tool_choice")),
             (None, None)

@@ -1,3 +1,5 @@
+//! Tells prose from code in Markdown and finds tags that begin a line. Does not know what a tag means.
+
 /// The least run of one character that opens a fence.
 const FENCE: usize = 3;
 /// Where a line is indented that far, it is code.
@@ -34,7 +36,7 @@ pub(super) enum LineStart {
     AfterCall,
 }
 
-/// Text that is told from code as Markdown does it: a fenced block is code, and so is a line that is indented by four columns.
+/// Separates prose from code as Markdown does: a fenced block is code, and so is a line that is indented by four columns.
 #[derive(Debug, Default)]
 pub(super) struct ProseScanner {
     /// The character and the length of the fence that is open.

@@ -1,3 +1,5 @@
+//! Reads calls between `<tool_call>` tags. Knows JSON and function payloads; does not know which tools are offered.
+
 use super::flaw::{Fix, Flaw};
 use super::function_calls::{FUNCTION, function, whole_length};
 use super::lines::{LineStart, ProseScanner, first_in_prose, is_line_break};
@@ -8,7 +10,7 @@ use super::tags::{CLOSE, OPEN};
 use crate::adapter::calls::{GatheredCall, MAX_CALLS};
 use crate::message::FailureCode;
 
-/// Reads `<tool_call>` JSON `</tool_call>`, and what stands outside as text. The JSON is read as JSON, so a tag inside a
+/// Reads `<tool_call>` JSON `</tool_call>`, and everything outside as text. The JSON is read as JSON, so a tag inside a
 /// string of it is part of the string. `from` is where the reasoning of the message ends.
 pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result<ParsedText, Flaw> {
     let mut parsed = ParsedText::default();
@@ -62,7 +64,7 @@ pub(super) fn read(text: &str, from: usize, options: &ReadOptions<'_>) -> Result
     }
 }
 
-/// Reads the call that stands at `inside`, and where it ends.
+/// Reads the call at `inside`, and where it ends.
 fn one(
     text: &str,
     inside: usize,
@@ -95,7 +97,7 @@ pub(super) fn is_markup(text: &str, options: &ReadOptions<'_>) -> bool {
     text.contains(OPEN) || options.functions().is_some() && has_function()
 }
 
-/// Where the line begins in which the reasoning has ended at `from`: there itself, where reasoning stands on it.
+/// Where the line begins in which the reasoning has ended at `from`: there itself, if reasoning is on that line.
 fn line_of(text: &str, from: usize) -> usize {
     let before = text.get(..from).unwrap_or_default();
     let indent = before.rsplit(is_line_break).next().unwrap_or_default();
@@ -106,8 +108,8 @@ fn line_of(text: &str, from: usize) -> usize {
     }
 }
 
-/// What is wrong with a function that stands without the tags of a call, or without the first of them: `head` bytes behind
-/// `start`, where `begins` says what stands before that. It can be repaired where it is whole and on a line of its own.
+/// The flaw of a function without the tags of a call, or without the first of them: `head` bytes behind
+/// `start`, where `begins` says what is before that. It can be repaired where it is whole and on a line of its own.
 fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
     let flaw = Flaw::new(FailureCode::CallShape);
     let at = start + head;
@@ -131,7 +133,7 @@ fn unopened(text: &str, start: usize, head: usize, begins: LineStart) -> Flaw {
     })
 }
 
-/// Where the first tag of a call stands, opening or closing.
+/// The offset of the first tag of a call, opening or closing.
 fn first_tag(text: &str) -> Option<usize> {
     let mut from = 0;
     loop {

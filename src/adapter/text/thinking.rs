@@ -1,3 +1,5 @@
+//! Splits the reasoning off the beginning of a text. Knows `<think>` only; does not know calls.
+
 use super::flaw::Flaw;
 use crate::message::FailureCode;
 
@@ -6,8 +8,8 @@ const CLOSE: &str = "</think>";
 
 /// Where the reasoning at the beginning of a message ends: the reasoning, and where the text after it begins.
 ///
-/// Templates of some servers write the opening tag themselves, so a closing tag without one ends a reasoning too, where it
-/// stands before anything that `is_markup` finds.
+/// Templates of some servers write the opening tag themselves, so a closing tag without one ends a reasoning too, if it
+/// comes before anything that `is_markup` finds.
 pub(super) fn split(
     text: &str,
     is_markup: impl Fn(&str) -> bool,

@@ -1,3 +1,5 @@
+//! Finds the tags of one text, whole or in pieces. Knows the turn's slots; does not know which tools exist.
+
 use std::collections::BTreeSet;
 
 use super::reading::{XmlCall, XmlFinalReport, XmlFlaw, XmlIgnored, XmlReading};
@@ -8,7 +10,7 @@ use crate::message::StopReason;
 
 /// The most opening tags of one text that are read.
 const MAX_TAGS: usize = 128;
-/// What of a tag stands before the nonce.
+/// The part of a tag before the nonce.
 const BEFORE_NONCE: &str = "ai-agent-";
 
 /// Reads the tags of a text that is whole; `stop` is why the model ended it.
@@ -19,7 +21,7 @@ pub(crate) fn read_tags(terms: &XmlTerms, text: &str, stop: StopReason) -> XmlRe
     scanner.finish(stop).1
 }
 
-/// Takes a model's text as it arrives, lets through what stands outside of tags, and keeps what stands inside.
+/// Takes a model's text as it arrives, passes on text outside of tags, and keeps the payloads inside.
 ///
 /// What is let through and what is read depend on the whole text only, never on where it was cut.
 #[derive(Debug)]
@@ -60,7 +62,7 @@ enum Purpose {
     Progress,
 }
 
-/// What stands where a tag of ours may begin.
+/// What the scanner finds where one of its tags may begin.
 enum Scan {
     /// Nothing of ours up to this byte; text.
     TextTo(usize),

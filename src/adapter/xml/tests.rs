@@ -1,3 +1,5 @@
+//! Tests of the XML scanner, its tags, slots and prompt texts.
+
 use std::fmt::Write as _;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! The XML transport of one run: renders calls as tags and reads tags as calls. Does not know the wire protocol below it.
+
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -19,14 +21,14 @@ use crate::message::{
     StopReason, ToolInvocation, estimate_tokens,
 };
 
-/// What stands between tags has no places of its own.
+/// A payload between tags has no pointers of its own.
 const FIELDS: CallFields = CallFields {
     arguments: "",
     id: "",
     name: "",
 };
 
-/// One run's conversation as the XML transport tells it: calls as tags, results as messages of the user. Every message is
+/// One run's conversation as the XML transport renders it: calls as tags, results as messages of the user. Every message is
 /// rendered once.
 #[derive(Debug)]
 pub(crate) struct XmlTransport {
@@ -189,7 +191,7 @@ fn role(conversation: &[Arc<AgentMessage>], at: usize) -> Option<Role> {
     conversation.get(at).map(|message| message.role)
 }
 
-/// How many results stand from `at` on, one after the other.
+/// How many results follow each other from `at` on.
 fn results_from(conversation: &[Arc<AgentMessage>], at: usize) -> usize {
     conversation.get(at..).map_or(0, |rest| {
         rest.iter().take_while(|m| m.role == Role::Tool).count()
@@ -247,7 +249,7 @@ fn tag(call: &ToolInvocation) -> String {
     format!("<ai-agent-{id} tool=\"{name}\">{arguments}</ai-agent-{id}>")
 }
 
-/// Reads the tags of an answer to a request that offered them: each becomes a call, and what stands outside of them is the text.
+/// Reads the tags of an answer to a request that offered them: each becomes a call, and the text outside of them is the message's text.
 ///
 /// Pure, over the verdict of `adapter`, that of the target; under the native transport, where nothing is offered, it changes
 /// nothing.
@@ -304,7 +306,7 @@ pub(crate) fn transported(
         }
     };
     if reading.text != message.content {
-        // What stands around tags is white space more often than not.
+        // Text around tags is mostly white space.
         reading.text.trim().clone_into(&mut message.content);
         message.reasoning_trace = None;
     }
