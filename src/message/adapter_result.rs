@@ -1,3 +1,5 @@
+//! The verdict of an adapter over one response (002 §4.2). Plain data; does not know any protocol.
+
 use serde::{Deserialize, Serialize};
 
 use super::{AgentMessage, Digest, FailureCode, TokenCounter, Usage, exact_sum};

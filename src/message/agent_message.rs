@@ -1,3 +1,5 @@
+//! Messages and tool calls of the canonical conversation (002 §4.3). Knows no wire format.
+
 use serde::{Deserialize, Serialize};
 
 use super::{FailureCode, ObjectText, ReasoningTrace, is_blank};

@@ -1,3 +1,5 @@
+//! The result envelope of a tool call. Plain data; does not cut or scrub it.
+
 use serde::{Deserialize, Serialize};
 
 use super::Digest;

@@ -1,3 +1,5 @@
+//! Members, items and levels of a JSON text, counted without building it. Knows no limits.
+
 /// How large a JSON text is, found without building anything from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JsonSize {

@@ -1,3 +1,5 @@
+//! The members of a JSON object in order, with duplicates. Judges nothing.
+
 use std::fmt;
 
 use serde::de::{MapAccess, Visitor};

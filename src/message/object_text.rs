@@ -1,3 +1,5 @@
+//! The text of one JSON object, kept byte for byte. Does not know schemas.
+
 use std::fmt;
 
 use serde::de::Error as _;

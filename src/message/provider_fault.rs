@@ -1,3 +1,5 @@
+//! The closed list of provider faults. Classes only; does not know how a provider reports them.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Digest, char_prefix};

@@ -1,3 +1,5 @@
+//! Signed or encrypted reasoning that a provider wants back. Opaque here.
+
 use serde::{Deserialize, Serialize};
 
 /// What a provider wants to see again of its own reasoning: signed or encrypted blocks, and where in the message they stood.

@@ -1,3 +1,5 @@
+//! JSON text as a value in memory, without duplicate keys. Knows JSON limits; does not know any message.
+
 use std::collections::HashSet;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! Format versions of stored documents. Compares `NAME/NUMBER`; does not know the formats.
+
 /// Why a stored format is not read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum VersionFault {
