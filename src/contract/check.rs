@@ -1,3 +1,5 @@
+//! Checks over a whole contract: terms that contradict each other. Does not change them.
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! The size limits of a stored contract. Does not decode it.
+
 use crate::message::JsonSize;
 
 /// The longest document of a contract in bytes. A line that holds one has a little more.

@@ -1,3 +1,5 @@
+//! Finds numbers whose canonical form is inexact (semantics §8). Changes nothing.
+
 use serde_json::Value;
 
 use super::schema_bounds::join;

@@ -1,3 +1,5 @@
+//! The immutable contract, its id and hash. Does not know how it is performed.
+
 use std::ops::Deref;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! The factory of contracts: author's file and manifest in, contract out. Does no I/O.
+
 use std::collections::BTreeMap;
 
 use super::draft::{Adapters, ContractDraft, FileTerms};

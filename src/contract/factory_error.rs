@@ -1,3 +1,5 @@
+//! Why no contract can be made. Knows no terminal.
+
 use super::{Grounds, ModelProfile, ProviderType, Resolution, TextProfile, ToolPolicy};
 
 /// Why no contract can be made. All are the author's, or of the tool servers the author chose.

@@ -1,3 +1,5 @@
+//! The intent rules: from a task to a tool policy (002 Phase 2b). Deterministic; asks no model.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 

@@ -1,3 +1,5 @@
+//! The tools of a contract, gathered from the offers of its servers and checked. Starts no server.
+
 use std::collections::BTreeMap;
 
 use super::execution_contract::canonical;

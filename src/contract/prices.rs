@@ -1,3 +1,5 @@
+//! Price tables, and the cost of usage at them. Does not know costs that providers report.
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

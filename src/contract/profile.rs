@@ -1,3 +1,5 @@
+//! Model profiles and how models match them. Asks no model.
+
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;

@@ -1,3 +1,5 @@
+//! The queues of a contract and the queue of each server. Queues nothing itself.
+
 use std::collections::BTreeMap;
 
 use super::{ContractSpec, McpSpec, QueueTerms};

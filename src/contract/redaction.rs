@@ -1,3 +1,5 @@
+//! The redaction terms of a contract: patterns, variables, addresses. Does not scrub texts.
+
 use std::collections::BTreeMap;
 
 use regex::bytes::{Regex, RegexBuilder};

@@ -1,3 +1,5 @@
+//! Resolves sampling parameters from the author's layers. Does not know which protocol sends them.
+
 use super::spec::SAMPLING;
 use super::{
     BigCount, ModelSpec, ProviderSpec, Sampling, SamplingDefaults, SamplingSpec, Setting,

@@ -1,3 +1,5 @@
+//! Bounds of an input schema: what checking a value against it may cost. Checks no value.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};

@@ -1,3 +1,5 @@
+//! Providers and targets of a contract. Plain data; reaches nothing.
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;

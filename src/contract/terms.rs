@@ -1,3 +1,5 @@
+//! The terms of a contract. Plain data; the factory decides them.
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

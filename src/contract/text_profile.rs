@@ -1,3 +1,5 @@
+//! The text profiles: how models write calls into text. Names only; adapters read and write the text.
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

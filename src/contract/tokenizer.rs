@@ -1,3 +1,5 @@
+//! The tokenizers that contracts can name. Holds no vocabulary.
+
 use super::Terms;
 
 /// A tokenizer that this version knows, whether or not a build has it.

@@ -1,3 +1,5 @@
+//! Compiled argument schemas. Validates arguments; does not repair them.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

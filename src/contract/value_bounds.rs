@@ -1,3 +1,5 @@
+//! The cost of checking one value, bounded. Does not check it.
+
 use serde_json::Value;
 
 /// The most steps that checking the calls of one message may take together: about half a second on a slow machine.

@@ -1,3 +1,5 @@
+//! A contract file that is being written. Does not know which keys it needs.
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

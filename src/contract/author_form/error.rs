@@ -1,3 +1,5 @@
+//! Why there is no contract with the requested changes. Knows no terminal.
+
 use crate::contract::{FactoryError, SpecErrors};
 
 /// Why there is no contract with those changes.

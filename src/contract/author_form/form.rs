@@ -1,3 +1,5 @@
+//! The file that gives a recorded contract again, with changes. Writes no file.
+
 use super::error::ChangedError;
 use super::servers::RecordedOffers;
 use super::settle::{Settled, settled};

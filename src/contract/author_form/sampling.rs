@@ -1,3 +1,5 @@
+//! The sampling keys that a recorded contract needs in a file. Does not know protocols.
+
 use serde_json::{Value, json};
 
 use super::document::Document;

@@ -1,3 +1,5 @@
+//! What a recorded contract knows of the servers of another one. Starts nothing.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::contract::{

@@ -1,3 +1,5 @@
+//! Compiles a JSON Schema into parts of a grammar. Does not print them.
+
 use serde_json::{Map, Value};
 
 use super::combine::{disjoint, merge, resolve};

@@ -1,3 +1,5 @@
+//! The parts of a grammar. Does not know schemas.
+
 use std::borrow::Cow;
 
 /// A part of a grammar.

@@ -1,3 +1,5 @@
+//! The grammar of the token gate: calls only. Does not know engines.
+
 use std::fmt;
 
 use serde_json::Value;

@@ -1,3 +1,5 @@
+//! Numbers and integers of a schema as grammar. Does not know objects.
+
 use serde_json::{Map, Value};
 
 use super::expr::Expr;

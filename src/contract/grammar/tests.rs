@@ -1,3 +1,5 @@
+//! Tests of gate grammars against sentences, schemas and engines.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

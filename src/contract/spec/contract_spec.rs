@@ -1,3 +1,5 @@
+//! What the author's file states, before defaults. Does not decide anything.
+
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! Faults of a contract file with line, column and excerpt. Does not find them.
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

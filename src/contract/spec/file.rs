@@ -1,3 +1,5 @@
+//! Reads the top level of a contract file. Fills in no default.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Reads the author's provider options: free JSON members of a request. Does not know protocols.
+
 use serde_json::{Value, json};
 
 use super::form::{Read, Schemas};

@@ -1,3 +1,5 @@
+//! Applies `--set` arguments to the tree. Does not know keys.
+
 use super::error::{Findings, Origin, SourceRange};
 use super::tree::{self, Key, Kind, Node};
 

@@ -1,3 +1,5 @@
+//! From the text of a contract file to its spec. Opens no file.
+
 use super::contract_spec::ContractSpec;
 use super::error::{Findings, Origin, SpecErrors};
 use super::file::read_file;

@@ -1,3 +1,5 @@
+//! Reads price tables. Does not compute costs.
+
 use serde_json::Value;
 
 use super::form::{DefaultText, Key, Read, Schemas};

@@ -1,3 +1,5 @@
+//! Reads the author's own model profiles. Does not match them to models.
+
 use serde_json::Value;
 
 use super::form::{Read, Schemas};

@@ -1,3 +1,5 @@
+//! Reads providers and tool servers. Reaches nothing.
+
 use super::contract_spec::{McpSpec, McpTransport, ProviderSpec, ReasoningMap, ToolsSpec};
 use super::foreign::ProviderOptions;
 use super::form::{Form as _, Read, Schemas};

@@ -1,3 +1,5 @@
+//! Reads numbers, texts, lists and choices from nodes. Does not know keys.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Collects findings under the path that is being read. Does not render them.
+
 use super::error::Findings;
 use super::secrets::is_secret_key;
 use super::tree::{Kind, Node};

@@ -1,3 +1,5 @@
+//! Reads sampling parameters. Does not know which protocol sends them.
+
 use serde_json::{Value, json};
 
 use super::contract_spec::{ModelSpec, ReasoningMap, SamplingSpec, Setting};

@@ -1,3 +1,5 @@
+//! Masks secret values of a file in error messages. Does not know whether they are used.
+
 use super::error::SourceRange;
 use super::names::is_env_name;
 use super::tree::{Kind, Node};

@@ -1,3 +1,5 @@
+//! One mapping of the file while its keys are read. Does not know what they mean.
+
 use super::contract_spec::Setting;
 use super::error::SourceRange;
 use super::form::{Form, Key as FormKey, Null, Read};

@@ -1,3 +1,5 @@
+//! Suggestions for unknown keys. Does not report them.
+
 /// Keys that belong in another place, or that other programs call otherwise: (key, where it belongs).
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     (

@@ -1,3 +1,5 @@
+//! Tests of reading contract files: values, faults and their positions.
+
 use super::{ContractSpec, McpTransport, Setting, SpecErrors};
 use crate::contract::{Page, ProviderType, ToolPolicy};
 

@@ -1,3 +1,5 @@
+//! Tests of the oddities of YAML that are refused.
+
 use super::tests::{parse, small};
 
 /// Each fault as `line:column rule`; where the file gives no tree, one is all there is.

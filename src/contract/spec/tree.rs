@@ -1,3 +1,5 @@
+//! The file as a tree with positions. Knows YAML; does not know keys.
+
 use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle, ScanError, Span};

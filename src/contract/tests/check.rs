@@ -1,3 +1,5 @@
+//! Tests of the checks over a whole contract.
+
 use serde_json::{Value, json};
 
 use super::{make, manifest, spec, tool, tool_faults};

@@ -1,3 +1,5 @@
+//! Tests of the factory: refusals, hashes and pins.
+
 use serde_json::{Value, json};
 
 use super::{make, manifest, spec, tool, tool_faults};

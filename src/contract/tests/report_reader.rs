@@ -1,3 +1,5 @@
+//! Tests of reading final reports.
+
 use serde_json::{Value, json};
 
 use crate::contract::{FinalReportTerms, ReportFormat, Validators};

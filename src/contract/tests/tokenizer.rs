@@ -1,3 +1,5 @@
+//! Tests of contracts that name a tokenizer.
+
 use std::sync::Arc;
 
 use super::fixture::{make, manifest, spec};

@@ -1,3 +1,5 @@
+//! The keys of the file itself, with types, defaults and meanings. Data only.
+
 use std::collections::BTreeMap;
 
 use crate::contract::spec::contract_spec::{

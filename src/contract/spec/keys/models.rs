@@ -1,3 +1,5 @@
+//! The keys of providers, targets and sampling, with types, defaults and meanings. Data only.
+
 use std::collections::BTreeMap;
 
 use crate::contract::prices::PriceUnit;

@@ -1,3 +1,5 @@
+//! The keys of tools, servers and queues, with types, defaults and meanings. Data only.
+
 use std::collections::BTreeMap;
 
 use crate::contract::spec::form::{DefaultText, NEEDED, form};
