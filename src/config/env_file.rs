@@ -1,3 +1,5 @@
+//! Parses a file of variables. Does not know which variables are read.
+
 use std::collections::BTreeMap;
 
 /// Reads a file of variables (001 §7): `NAME=value` lines, with or without `export`; quotes around a value go; `#` begins a

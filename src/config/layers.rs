@@ -1,3 +1,5 @@
+//! Reads the layers of a caller and gives a contract the definitions that it names. Does not know what a definition means.
+
 use std::cell::OnceCell;
 use std::fs;
 use std::path::PathBuf;

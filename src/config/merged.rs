@@ -1,3 +1,5 @@
+//! Layers laid over each other, each value with its layer. Does not know what a key means.
+
 use serde_json::{Map, Value};
 
 /// The one name of a key that may be written in several ways.

@@ -1,3 +1,5 @@
+//! Tests of the layers: files, variables, placeholders and origins.
+
 use std::path::Path;
 
 use serde_json::{Value, json};
