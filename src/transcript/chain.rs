@@ -1,3 +1,5 @@
+//! The hash chain of one run. Hashes texts; does not know what they say.
+
 use super::{SealedEntry, canonical};
 use crate::kernel::EntryDraft;
 use crate::message::{Digest, RunId, framed, genesis};

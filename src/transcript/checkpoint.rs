@@ -1,3 +1,5 @@
+//! The signed text over a run's entries. Does not know when one is due.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 

@@ -1,3 +1,5 @@
+//! The signed record of a deleted run. Does not delete anything.
+
 use super::{MAX_REASON_BYTES, Note, SecretKey, canonical};
 use crate::message::{Digest, MAX_EXACT, RunId};
 

@@ -1,3 +1,5 @@
+//! One sealed entry as stored. Does not verify itself.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Flaw, canonical};

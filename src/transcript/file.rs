@@ -1,3 +1,5 @@
+//! The lines of a transcript file. Writes and reads single lines; does not know disks.
+
 use std::borrow::Cow;
 use std::fmt;
 

@@ -1,3 +1,5 @@
+//! One flaw in stored evidence and what it amounts to. Does not search for flaws.
+
 use std::fmt;
 
 use serde::Serialize;

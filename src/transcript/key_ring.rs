@@ -1,3 +1,5 @@
+//! The trusted public keys and their rotations. Reads texts; opens no file.
+
 use super::blocks::{Block, BlockError, blocks};
 use super::note::{Note, Signed};
 use super::{PublicKey, SecretKey};

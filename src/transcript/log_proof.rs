@@ -1,3 +1,5 @@
+//! Printed proofs about a log of runs: inclusion and growth. Does not know the store.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! Signed notes: a text and signature lines. Does not know what the text says.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! A public key, its id and its text form. Does not decide whom to trust.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! One piece of a stored transcript, from a line or a row. Decodes it; does not verify it.
+
 use super::checkpoint::CheckpointHead;
 use super::{Flaw, FlawKind, Note, SealedEntry, canonical};
 use crate::contract::{CONTRACT_FORMAT, ExecutionContract, check_document_size, structure_faults};

@@ -1,3 +1,5 @@
+//! The report of a verification. Plain data.
+
 use serde::Serialize;
 
 use super::FlawKind;

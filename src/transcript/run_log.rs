@@ -1,3 +1,5 @@
+//! Leaves and tree heads of the log of runs. Does not store them.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::{Deserialize, Serialize};

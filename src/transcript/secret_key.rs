@@ -1,3 +1,5 @@
+//! A signing key and its text form. Does not know where keys are kept.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! Tests of verification: changed, cut, swapped and forged transcripts.
+
 use super::sample::{SampleRun, action};
 use super::sample_values::{every_event, full_action};
 use super::*;

@@ -1,3 +1,5 @@
+//! The signed record of erased blobs. Does not erase anything.
+
 use super::{Note, SecretKey, canonical};
 use crate::message::{Digest, MAX_EXACT, RunId};
 

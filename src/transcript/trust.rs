@@ -1,3 +1,5 @@
+//! What a verification trusts: keys, pins and witnesses. Reads no file.
+
 use std::fmt;
 
 use base64::Engine as _;

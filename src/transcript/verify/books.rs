@@ -1,3 +1,5 @@
+//! What a verification remembers of the header, the entries and the blobs. Judges nothing.
+
 use std::collections::BTreeMap;
 
 use crate::kernel::{Outcome, State};

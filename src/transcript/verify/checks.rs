@@ -1,3 +1,5 @@
+//! Checks of single entries against the header, the chain and their neighbours. Keeps no state of its own.
+
 use super::books::{EntryBook, Header};
 use super::finding::{Finding, Verdict};
 use crate::kernel::{EntryKind, EventKind, Outcome, State};

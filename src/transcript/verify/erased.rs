@@ -1,3 +1,5 @@
+//! Checks tombstones against the blobs that are missing. Does not know how blobs are stored.
+
 use super::Verifier;
 use super::checks::no_header;
 use super::finding::{Finding, Verdict};

@@ -1,3 +1,5 @@
+//! A flaw together with the check that found it. Plain data.
+
 use crate::transcript::{Flaw, Location};
 
 /// What became of judging one record.

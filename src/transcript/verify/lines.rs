@@ -1,3 +1,5 @@
+//! Verifies a transcript file line by line. Does not open the file.
+
 use std::sync::Arc;
 
 use super::{Verifier, VerifyOptions};

@@ -1,3 +1,5 @@
+//! Checks what a fork names as its parent. Does not look the parent up.
+
 use super::Verifier;
 use super::finding::Finding;
 use crate::kernel::{EventKind, ParentRun};

@@ -1,3 +1,5 @@
+//! Checks signatures, pins, witnesses and the log. Does not know where they are stored.
+
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 

@@ -1,3 +1,5 @@
+//! Turns what a verification found into its report. Checks nothing itself.
+
 use super::Verifier;
 use crate::transcript::{Pin, Presence, VerifyCheck, VerifyReport};
 

@@ -1,3 +1,5 @@
+//! The verifier: takes records in order and stops at the first flaw. Does not read files or stores.
+
 use std::sync::Arc;
 
 use super::books::{BlobBook, EntryBook, Header, ReferencedBlob};
