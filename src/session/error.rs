@@ -1,3 +1,5 @@
+//! Why a session refuses an input. Faults inside a run are outcomes, not errors.
+
 use crate::message::{Digest, InferenceSeq};
 
 /// What a host did that no session can go on from. The session stays as it was.

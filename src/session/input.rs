@@ -1,3 +1,5 @@
+//! What a host hands to a session, with the moment. Plain data.
+
 use serde::{Deserialize, Serialize};
 
 use super::base64;

@@ -1,3 +1,5 @@
+//! What must be known of a request to decode its response. Does not hold the body.
+
 use crate::adapter::Adapter;
 use crate::kernel::XmlOffer;
 use crate::message::Digest;

@@ -1,3 +1,5 @@
+//! What a session asks of its host. Plain data; performs nothing.
+
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};

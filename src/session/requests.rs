@@ -1,3 +1,5 @@
+//! Encodes requests and tracks which are in flight. Does not send them.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

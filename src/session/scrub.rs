@@ -1,3 +1,5 @@
+//! Scrubs a response before it is recorded. Does not know which values are secret.
+
 use std::borrow::Cow;
 
 use super::pieces::joined;

@@ -1,3 +1,5 @@
+//! The session: inputs in, outputs out. Has no clock, I/O or randomness.
+
 use std::sync::Arc;
 
 use super::deltas::Deltas;

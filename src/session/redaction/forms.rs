@@ -1,3 +1,5 @@
+//! The encoded forms in which a value may appear. Does not search texts.
+
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
 /// The shortest value that is looked for: a shorter one would eat ordinary text.

@@ -1,3 +1,5 @@
+//! Finds secrets in texts and bytes and replaces them by markers. Does not know where values come from.
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;

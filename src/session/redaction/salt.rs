@@ -1,3 +1,5 @@
+//! The salt of a run and the commitments under it. Does not know which values are secret.
+
 use std::fmt;
 
 use super::forms::key_texts;

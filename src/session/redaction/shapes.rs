@@ -1,3 +1,5 @@
+//! Headers and shapes that give credentials away. Does not know configured values.
+
 use regex::bytes::{Captures, Regex};
 
 use crate::contract::{RedactionTerms, secret_pattern};

@@ -1,3 +1,5 @@
+//! A text without its escapes, with the origin of each byte. Does not know secrets.
+
 use std::borrow::Cow;
 use std::ops::Range;
 
