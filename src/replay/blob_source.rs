@@ -1,3 +1,5 @@
+//! The trait that finds recorded bytes by hash. Does not know where they are stored.
+
 use std::collections::BTreeMap;
 
 use crate::message::Digest;

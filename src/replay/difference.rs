@@ -1,3 +1,5 @@
+//! One difference between a recording and its replay, and what to blame for it.
+
 use std::fmt;
 
 use serde::Serialize;

@@ -1,3 +1,5 @@
+//! Finds the entry at which a fork begins, deciding each entry again. Does not start the new run.
+
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

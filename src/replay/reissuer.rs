@@ -1,3 +1,5 @@
+//! Finds requests and calls of a recorded run to make again, and compares the results. Sends nothing itself.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Replays a transcript entry by entry and compares decisions. Does not know stores or displays.
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 

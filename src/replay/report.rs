@@ -1,3 +1,5 @@
+//! The report of a replay. Plain data.
+
 use serde::Serialize;
 
 use super::Difference;

@@ -1,3 +1,5 @@
+//! The state of a run without an end, after replay. Plain data.
+
 use crate::message::Digest;
 use crate::session::Session;
 

@@ -1,3 +1,5 @@
+//! Feeds recorded events to a machine under another contract. Asks no model or tool.
+
 use std::sync::Arc;
 
 use super::decision::{decision, effect_in_words, in_words, same_effect};

@@ -1,3 +1,5 @@
+//! The report of a what-if. Plain data.
+
 use serde::Serialize;
 
 use crate::kernel::{Outcome, State};
