@@ -1,3 +1,5 @@
+//! One call and its executions. Plain data; the fold is in `calls`.
+
 use super::ApprovalEnd;
 use crate::kernel::DroppedResult;
 use crate::message::{EnvelopeError, EnvelopeStatus, InferenceSeq, ToolOutcome};

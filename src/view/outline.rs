@@ -1,3 +1,5 @@
+//! The outline of a run for lists, from its first and last entries. Reads nothing between them.
+
 use super::run_start::RunStart;
 use super::{DecodedEntry, Entry};
 use crate::contract::ExecutionContract;

@@ -1,3 +1,5 @@
+//! The calls of the last message until they start. Does not know their results.
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

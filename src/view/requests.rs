@@ -1,3 +1,5 @@
+//! Folds entries into the requests of a run. Does not know how they are displayed.
+
 use std::collections::BTreeMap;
 
 use super::activity::{Activities, Activity};

@@ -1,3 +1,5 @@
+//! The whole run, folded once from its entries. Knows entries; does not know displays or stores.
+
 use std::sync::Arc;
 
 use super::activity::Activities;

@@ -1,3 +1,5 @@
+//! Tests of the view over golden transcripts.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
