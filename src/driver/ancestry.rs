@@ -1,3 +1,5 @@
+//! How many requests the ancestors of a run had answered, read from the store. Plays no script itself.
+
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 

@@ -1,3 +1,5 @@
+//! The monotonic clock of one run. Orders nothing by wall-clock time.
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;

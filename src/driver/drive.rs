@@ -1,3 +1,5 @@
+//! The loop of a run: outputs of the session become tasks, and their results become inputs. Decides nothing.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Variables, folders and the program of the process. Does not know which of them a run needs.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,3 +1,5 @@
+//! Why a run cannot begin or go on. Faults inside a run are outcomes, not errors.
+
 use std::path::PathBuf;
 
 use crate::adapter::{AdapterError, ScriptError};

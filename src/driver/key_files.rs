@@ -1,3 +1,5 @@
+//! The files of signing keys: made once, rotated, readable by their owner. Does not know what is signed.
+
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};

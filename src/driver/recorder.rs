@@ -1,3 +1,5 @@
+//! Makes entries durable and signs checkpoints. Does not know what an entry decides.
+
 use super::DriverError;
 use crate::kernel::State;
 use crate::session::Append;

@@ -1,3 +1,5 @@
+//! The secret values that a contract file names, and their origin. Does not search texts for them.
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;

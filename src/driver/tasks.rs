@@ -1,3 +1,5 @@
+//! The tasks that perform effects. Does not know what an effect does.
+
 use std::collections::{BTreeSet, HashMap};
 use std::future::Future;
 
