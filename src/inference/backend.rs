@@ -1,3 +1,5 @@
+//! A backend of any kind: probe and send. Does not know protocols.
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;

@@ -1,3 +1,5 @@
+//! How a transport failed. Does not classify provider errors.
+
 use crate::message::{ProviderFault, ProviderFaultClass};
 
 /// How a transport failed.

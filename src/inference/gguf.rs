@@ -1,3 +1,5 @@
+//! Reads the header of a GGUF file within bounds. Does not read weights.
+
 use std::io::{BufRead, Read};
 
 /// The most of anything that a header may count: metadata, tensors.

@@ -1,3 +1,5 @@
+//! The HTTP backend of one target. Carries bytes; does not know protocols.
+
 use std::error::Error as _;
 use std::io;
 use std::time::Duration;

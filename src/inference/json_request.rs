@@ -1,3 +1,5 @@
+//! One JSON request to a server outside of a run. Knows no key, redirect or proxy.
+
 use std::time::Duration;
 
 use reqwest::Url;

@@ -1,3 +1,5 @@
+//! An open model file: header, hash and weights from the same bytes. Does not run the model.
+
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek as _};
 use std::path::{Path, PathBuf};

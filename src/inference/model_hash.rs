@@ -1,3 +1,5 @@
+//! The hash of a model file, computed once and stored. Does not know the model.
+
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::Path;

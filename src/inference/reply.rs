@@ -1,3 +1,5 @@
+//! The body of a response as it arrives, within size and time. Does not decode it.
+
 use super::TransportFault;
 use super::http::HttpReply;
 #[cfg(feature = "local")]

@@ -1,3 +1,5 @@
+//! The backend that plays a script. Does not know which run it serves.
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! How long a backend waits, and its cancellation. Does not retry.
+
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;

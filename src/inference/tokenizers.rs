@@ -1,3 +1,5 @@
+//! The token encoders of this build. Does not know which contract names one.
+
 use std::sync::Arc;
 
 use crate::contract::Tokenizer;

@@ -1,3 +1,5 @@
+//! Tests of the GGUF header reader on small and damaged files.
+
 use std::path::Path;
 
 use super::*;

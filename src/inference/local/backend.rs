@@ -1,3 +1,5 @@
+//! The thread that owns an embedded model, and the backend that queues jobs for it. Does not know prompts.
+
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

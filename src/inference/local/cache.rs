@@ -1,3 +1,5 @@
+//! The key-value cache of one context. Does not know prompts.
+
 use std::num::NonZeroU32;
 use std::sync::{Arc, PoisonError, TryLockError};
 

@@ -1,3 +1,5 @@
+//! One loaded model: prompt, generation, mask. Does not know threads or queues.
+
 use std::sync::Arc;
 use std::time::Instant;
 

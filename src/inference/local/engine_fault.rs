@@ -1,3 +1,5 @@
+//! Why an answer of the embedded engine failed. Plain data.
+
 /// Why an answer did not come about.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum EngineFault {

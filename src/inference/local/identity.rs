@@ -1,3 +1,5 @@
+//! The identity of the embedded engine. Constants of the build.
+
 use super::llama::TILE;
 use crate::inference::{engine_features, lacking_features};
 

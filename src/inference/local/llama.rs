@@ -1,3 +1,5 @@
+//! Initialises llama.cpp and loads models, one at a time. Does not generate.
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

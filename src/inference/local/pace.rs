@@ -1,3 +1,5 @@
+//! Adapts the number of threads to the processors that are free. Does not decode.
+
 use std::time::{Duration, Instant};
 
 /// How much decoding is looked at before anything is said of it.

@@ -1,3 +1,5 @@
+//! Turns requests into tokens of one model. Does not generate.
+
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::token::LlamaToken;
 use llama_cpp_2::token_type::LlamaTokenAttr;

@@ -1,3 +1,5 @@
+//! The process that tries a model file within limits. Does not keep the result.
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;

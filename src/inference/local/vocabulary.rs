@@ -1,3 +1,5 @@
+//! Counts tokens with a model file's own vocabulary. Does not load weights.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Whether a file fits the disk. Does not write it.
+
 use std::path::Path;
 
 use super::PullError;

@@ -1,3 +1,5 @@
+//! Why the model store or a download failed. Knows no exit codes.
+
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -1,3 +1,5 @@
+//! The HTTP client of a hub. Does not know the store.
+
 use std::time::Duration;
 
 use reqwest::header::{

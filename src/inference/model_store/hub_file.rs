@@ -1,3 +1,5 @@
+//! What a hub reports of a file. Does not download it.
+
 use reqwest::Url;
 
 use super::HubReference;

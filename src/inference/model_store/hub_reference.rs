@@ -1,3 +1,5 @@
+//! References to files on a hub. Parses text; asks no server.
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -1,3 +1,5 @@
+//! A download that can be resumed. Does not know the hub's protocol.
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};

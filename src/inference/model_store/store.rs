@@ -1,3 +1,5 @@
+//! The folder of models: files by hash, notes by name. Does not run models.
+
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};

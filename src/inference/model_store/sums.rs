@@ -1,3 +1,5 @@
+//! Copies a file and hashes it on the way. Does not know models.
+
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
