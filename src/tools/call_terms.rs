@@ -1,3 +1,5 @@
+//! The terms of one call beside its order. Plain data.
+
 use tokio_util::sync::CancellationToken;
 
 use super::{BlobSink, Clock};

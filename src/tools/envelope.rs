@@ -1,3 +1,5 @@
+//! Makes the result envelope of a call: scrubbed, cut, with blobs. Does not know transports.
+
 use super::CallTerms;
 use crate::kernel::CallOrder;
 use crate::message::{

@@ -1,3 +1,5 @@
+//! Why a tool server did not come up or list its tools. Faults of calls are outcomes.
+
 /// Why a tool server did not come up, or could not be asked again.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolServerError {

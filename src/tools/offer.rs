@@ -1,3 +1,5 @@
+//! The tools that one server offers, checked. Does not know the contract's policy.
+
 use serde_json::{Value, json};
 
 use crate::contract::{ToolCapability, ToolPin, inexact_integer_at};

@@ -1,3 +1,5 @@
+//! The tool servers of a run: starts, calls and closes them. Does not decide which calls are made.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

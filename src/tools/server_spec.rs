@@ -1,3 +1,5 @@
+//! How a tool server is reached, with resolved values. Does not start it.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;

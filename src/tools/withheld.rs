@@ -1,3 +1,5 @@
+//! Files and folders that no built-in tool opens. Does not know why.
+
 use std::path::PathBuf;
 
 /// Files and folders of the host that no built-in tool reads, wherever a workspace or a link leads: its state, and its store.

@@ -1,3 +1,5 @@
+//! Opens files below a folder, never through a link to the outside. Does not know tools.
+
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

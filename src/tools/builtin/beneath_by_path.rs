@@ -1,3 +1,5 @@
+//! `Beneath` by path, for systems where a folder cannot be held open. Does not know tools.
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;

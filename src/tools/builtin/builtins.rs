@@ -1,3 +1,5 @@
+//! The list of built-in tools and their calls. Does not know other servers.
+
 use std::path::PathBuf;
 
 use serde::Deserialize;

@@ -1,3 +1,5 @@
+//! The folder that built-in tools see. Does not know which tools there are.
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;

@@ -1,3 +1,5 @@
+//! Connects to an MCP server over HTTP. Does not know its tools.
+
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Reads the result of a call. Does not cut it to a budget.
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;

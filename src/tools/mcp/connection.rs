@@ -1,3 +1,5 @@
+//! One initialised connection: sends requests and waits for responses. Does not know tools.
+
 use std::sync::Arc;
 use std::time::Duration;
 

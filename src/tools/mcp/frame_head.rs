@@ -1,3 +1,5 @@
+//! Finds the id and kind of a JSON-RPC frame as it arrives. Does not build the frame.
+
 /// Longest token that is kept: `jsonrpc` with every letter as `\u006a` has 42 bytes, and an id that rmcp gives at most 19 digits.
 const TOKEN_BYTES: usize = 48;
 

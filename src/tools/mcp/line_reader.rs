@@ -1,3 +1,5 @@
+//! Reads lines of bounded size. Does not know JSON-RPC.
+
 use std::io;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};

@@ -1,3 +1,5 @@
+//! The transport to a child process: one JSON-RPC frame a line. Does not know calls.
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The client's side of a connection: who it is, and how often the server's tools changed. Offers servers nothing.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

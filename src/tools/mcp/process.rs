@@ -1,3 +1,5 @@
+//! The child process of a server and its group. Does not know MCP.
+
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::ffi::OsString;

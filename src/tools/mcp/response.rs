@@ -1,3 +1,5 @@
+//! The response to one request, byte for byte. Does not know what the result means.
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::ServerResult;

@@ -1,3 +1,5 @@
+//! One connected MCP server: lists and calls its tools. Does not know the contract.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

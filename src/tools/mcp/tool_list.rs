@@ -1,3 +1,5 @@
+//! Reads pages of a server's tool list within bounds. Does not call tools.
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,3 +1,5 @@
+//! Tests of the built-in tools and their workspace.
+
 use std::fs;
 use std::path::Path;
 

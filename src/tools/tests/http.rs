@@ -1,3 +1,5 @@
+//! Tests of MCP servers over HTTP, against a mock server.
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Tests of MCP servers that are child processes, against a scripted server.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
