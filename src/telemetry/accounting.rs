@@ -1,3 +1,5 @@
+//! Accounting lines (000 §4), one for each request and call. Reads a view; writes no file.
+
 use serde::Serialize;
 
 use crate::message::{RunId, StopReason, Usage};

@@ -1,3 +1,5 @@
+//! The billing file: accounting lines of all runs, appended under a lock. Does not compute a line.
+
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};

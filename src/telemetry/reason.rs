@@ -1,3 +1,5 @@
+//! The sentence that says why a run ended. Reads a view; decides no outcome.
+
 use super::failures;
 use crate::contract::ExecutionContract;
 use crate::kernel::{AgentOutcome, Check, CheckName, OutcomeCode, ProbedTarget};

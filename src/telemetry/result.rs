@@ -1,3 +1,5 @@
+//! The result document of a run. A function of its view; does not know the terminal.
+
 use serde::Serialize;
 use serde_json::json;
 use serde_json::value::RawValue;

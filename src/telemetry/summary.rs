@@ -1,3 +1,5 @@
+//! Sums by model and tool server for the summary. Reads a result document only.
+
 use std::collections::BTreeMap;
 
 use super::{AccountingLine, AccountingStatus, AgentResult};

@@ -1,3 +1,5 @@
+//! Tests of accounting, results and trajectories over a view that is fed by hand.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};
