@@ -37,7 +37,7 @@ mod tests {
     use super::is_blank;
 
     #[test]
-    fn what_nobody_sees_is_blank_and_a_single_visible_character_is_not() {
+    fn invisible_text_is_blank_and_a_single_visible_character_is_not() {
         let check = |text: &str, expect: bool| assert_eq!(is_blank(text), expect, "{text:?}");
         check("", true);
         check(" \t\r\n\u{a0}\u{3000}\u{2028}", true);

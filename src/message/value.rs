@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_what_its_text_says_whatever_its_keys_are() {
+    fn a_value_is_read_exactly_with_any_keys() {
         let check = |text: &str, expect: Result<&str, ObjectFault>| {
             let got = exact_value(text).map(|value| value.to_string());
             assert_eq!(got, expect.map(str::to_owned), "{text}");
