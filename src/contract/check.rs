@@ -294,8 +294,8 @@ pub(crate) fn profile_faults(terms: &Terms) -> Vec<String> {
         };
         if let Some(grammar) = &terms.grammar_profile {
             let embedded = grammar == GrammarLanguage::Lark.profile();
-            // An embedded model decodes under our own engine, whatever the model; remote ones beside it have no use for it.
-            // A server that reads grammars does so for every model, where calls stand in the text.
+            // An embedded model always decodes under our own engine. Remote targets beside it do not use it.
+            // A server that reads grammars does so for every model whose calls are in the text.
             let sent = grammar == GrammarLanguage::Gbnf.profile();
             let text = TextProfile::of_version(&target.adapter_version);
             let tagged = text.is_some_and(|(_, text)| text.is_tagged());

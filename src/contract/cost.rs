@@ -27,8 +27,7 @@ impl Terms {
         price.map_or(0, |price| price.least_micro_usd(prompt_tokens))
     }
 
-    /// Whether a request to that target can cost anything that only a price table tells: embedded and scripted models charge
-    /// nobody.
+    /// Whether only a price table shows what a request to that target costs. Embedded and scripted models cost nothing.
     pub(super) fn needs_price(&self, target: usize) -> bool {
         let provider = self.targets.get(target).map(|target| &target.provider);
         let provider = provider.and_then(|name| self.providers.get(name));

@@ -6,7 +6,7 @@ use crate::message::JsonSize;
 const MAX_BYTES: usize = (32 << 20) - 1024;
 /// The most members of objects and items of lists in it: each takes far more memory than its text.
 const MAX_VALUES: u64 = (1 << 18) - 16;
-/// How deeply they may stand within each other.
+/// How deeply they may nest.
 const MAX_DEPTH: u64 = 127;
 
 /// Holds the document of a contract to its limits, before anything is built from it; the error says which it passes.

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::message::{Digest, TokenCounters};
 
-/// A contract that lacks what its tool servers offer. It goes two steps: [`Self::decide`] fixes the policy by the task,
-/// [`Self::complete`] adds the tools and seals it. Until then its servers stand as unavailable.
+/// A contract without the offers of its tool servers. It takes two steps: [`Self::decide`] fixes the policy by the task,
+/// [`Self::complete`] adds the tools and seals it. Until then its servers count as unavailable.
 #[derive(Clone, Debug)]
 pub(crate) struct ContractDraft {
     /// One for each target.

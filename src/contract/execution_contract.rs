@@ -93,7 +93,7 @@ impl ExecutionContract {
         Self::seal(terms)
     }
 
-    /// Reads a contract back from its stored form. The hash in it is taken as it stands: PRECHECK judges it.
+    /// Reads a contract back from its stored form. The hash in it is not checked here: PRECHECK does that.
     ///
     /// # Errors
     /// [`ContractDecodeError`] where the text is not of the contract's shape.

@@ -123,7 +123,7 @@ fn explain(resolution: &Resolution) -> String {
             "page: code makes it {policy}, because no word of the task names a file, a command or \
              the workspace (intent rules {version}); leave one of the two out, such as the page (--set page=null)"
         ),
-        // Without a page the file's own policy stands, so there is nothing to disagree with.
+        // Without a page the file's own policy holds, so there is nothing to disagree with.
         Grounds::Given | Grounds::Default => format!("the rules make it {policy}"),
     }
 }

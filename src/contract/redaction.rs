@@ -12,7 +12,7 @@ const MAX_PATTERN_BYTES: usize = 1 << 20;
 pub(super) const MAX_PATTERNS: usize = 100;
 /// The longest pattern.
 const MAX_PATTERN_TEXT: usize = 4_096;
-/// What stands in a contract where a secret stood.
+/// The text that replaces a secret in a contract.
 pub(crate) const SECRET_MARKER: &str = "[SECRET]";
 
 /// What is taken out of everything that is recorded, beside what is taken out anyway: names and patterns, never values.
@@ -79,7 +79,7 @@ pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     parts.filter_map(|part| part.split_once('}').map(|(name, _)| name))
 }
 
-/// An address as it may stand in a contract: no user, no password, no fragment, and of a query the names alone.
+/// An address as a contract may hold it: no user, no password, no fragment, and of a query the names alone.
 #[must_use]
 pub(crate) fn recorded_url(url: &str) -> String {
     let url = url.split_once('#').map_or(url, |(before, _)| before);

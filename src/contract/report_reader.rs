@@ -112,7 +112,7 @@ impl FinalReportTerms {
         })
     }
 
-    /// Reads text that stands in the place of a report: only in a closing turn (000 §5).
+    /// Reads text in place of a report: only in a closing turn (000 §5).
     ///
     /// # Errors
     /// The first rule of the format that it breaks.

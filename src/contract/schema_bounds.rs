@@ -29,7 +29,7 @@ const MAX_PATTERN_BYTES: usize = 64 * 1024;
 /// How many bytes that a value is compared with count for one look more.
 const BYTES_PER_LOOK: usize = 32;
 
-/// What is said of a ladder of alternatives.
+/// The rule that a ladder of alternatives breaks.
 pub(super) const MULTIPLY: &str = "its alternatives multiply: one value would be checked too often";
 
 /// Keywords that hold data, not schemas.
@@ -74,7 +74,7 @@ pub(super) fn bounds(schema: &Value) -> Result<ValueBounds, SchemaFault> {
     VisitCounts::of(schema, &visitor)
 }
 
-/// Finds the schemas of a document, and what is refused whatever it costs.
+/// Finds the schemas of a document, and what is refused in any case.
 #[derive(Default)]
 struct SchemaVisitor<'s> {
     nodes: BTreeMap<String, &'s Map<String, Value>>,
@@ -148,7 +148,7 @@ impl<'s> SchemaVisitor<'s> {
 }
 
 impl SchemaVisitor<'_> {
-    /// Takes a regular expression of the schema that stands at `node`.
+    /// Takes a regular expression of the schema at `node`.
     fn expression(&mut self, node: &str, at: &str, pattern: &str) -> Result<(), SchemaFault> {
         let fault = |rule: String| SchemaFault {
             pointer: char_prefix(at, 200).to_owned(),
@@ -177,19 +177,19 @@ pub(super) fn join(at: &str, key: &str) -> String {
     format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 
-/// What the schemas at one place ask of the places below it.
+/// The schemas that one schema applies to the values below its own.
 #[derive(Default)]
 struct SchemasBelow<'s> {
-    /// Schemas that look at the same place, with how often each does.
+    /// Schemas that apply to the same value, with how often each does.
     same: BTreeMap<usize, u64>,
     items: Vec<(usize, u64)>,
     every: Vec<(usize, u64)>,
     named: BTreeMap<&'s str, Vec<(usize, u64)>>,
 }
 
-/// How often one place is looked at, for arguments of growing depth.
+/// How often one value is visited, for arguments of growing depth.
 struct VisitCounts<'s> {
-    /// Schemas by index, with the pointers they stand at.
+    /// Schemas by index, with their pointers.
     nodes: Vec<(&'s str, &'s Map<String, Value>)>,
     index: BTreeMap<&'s str, usize>,
     anchors: BTreeMap<&'s str, usize>,

@@ -47,7 +47,7 @@ impl TextProfile {
         }
     }
 
-    /// Whether calls stand between `<tool_call>` tags: the form that the token gate's grammar writes.
+    /// Whether calls are between `<tool_call>` tags: the form that the token gate's grammar writes.
     #[must_use]
     pub const fn is_tagged(self) -> bool {
         matches!(self, Self::Hermes | Self::Qwen)

@@ -14,7 +14,7 @@ use crate::message::{Digest, ObjectText};
 
 /// Bytes of one compiled regular expression.
 const MAX_REGEX_BYTES: usize = 1 << 20;
-/// Bytes of a rule's text; it is told to the model.
+/// Bytes of a rule's text; the model reads it.
 const MAX_RULE_BYTES: usize = 200;
 
 /// The compiled input schemas of the tools a contract exposes, by exposed name.
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_broken_rule_is_told_with_its_place_and_without_the_value() {
+    fn the_first_broken_rule_is_reported_with_its_pointer_and_without_the_value() {
         let schema = json!({
             "type": "object",
             "required": ["path"],

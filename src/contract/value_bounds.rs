@@ -28,8 +28,8 @@ pub(super) struct ValueBounds {
 }
 
 impl ValueBounds {
-    /// Judges the size of a value before it is checked, and takes its steps from what is left: the steps that the schema may take over
-    /// it are bounded, whatever the value is. A clock would make another decision at every replay.
+    /// Checks the size of a value before the value itself, and takes its steps from what is left. The steps that the schema may
+    /// take over a value are bounded for every value. A clock would make another decision at every replay.
     pub(super) fn check(&self, value: &Value, left: &mut StepsLeft) -> Result<(), String> {
         let mut size = Size::default();
         size.add(value, 0);

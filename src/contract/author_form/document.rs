@@ -54,7 +54,7 @@ impl Document {
         self.options.insert(provider.to_owned(), text.to_owned());
     }
 
-    /// What stands at that path.
+    /// The value at that path.
     pub(super) fn get(&self, path: &[&str]) -> Option<&Value> {
         let (first, rest) = path.split_first()?;
         let first = self.members.get(*first)?;
@@ -105,7 +105,7 @@ fn readable(json: &str) -> String {
         if plain {
             text.push(c);
         } else {
-            // Outside ASCII nothing stands but in a string.
+            // Characters outside ASCII occur in strings only.
             let _ = write!(text, "\\u{:04x}", u32::from(c));
         }
     }

@@ -19,7 +19,7 @@ pub(crate) struct AuthorForm<'r> {
 #[derive(Debug)]
 pub(crate) struct Changed {
     pub(crate) contract: ExecutionContract,
-    /// Servers that the recorded contract does not have so; sorted. They stand as unavailable.
+    /// Servers that the recorded contract does not have so; sorted. They count as unavailable.
     pub(crate) unknown_servers: Vec<String>,
 }
 

@@ -24,7 +24,7 @@ pub(super) fn resolve<'v, 'r>(root: &'v Value, target: &'r str) -> Option<(&'v V
     root.pointer(pointer).map(|found| (found, pointer))
 }
 
-/// Follows references that stand alone.
+/// Follows references without other keywords beside them.
 fn followed<'v>(root: &'v Value, mut schema: &'v Value) -> &'v Value {
     for _ in 0..MAX_STEPS {
         let Some(map) = schema.as_object() else { break };
@@ -171,7 +171,7 @@ fn values_of(schema: &Map<String, Value>) -> Option<Vec<&Value>> {
     }
 }
 
-/// Whether two values may be equal as JSON Schema counts: 1 and 1.0 are the same number, wherever they stand.
+/// Whether two values may be equal as JSON Schema counts: 1 and 1.0 are the same number at any depth.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),

@@ -15,7 +15,7 @@ const MAX_PARTS: usize = 20_000;
 const MAX_STEPS: usize = 20_000;
 /// How deeply schemas may lie in one another once references are followed.
 const MAX_DEPTH: usize = 96;
-/// How often a reference may stand inside itself; deeper, only values without it are offered.
+/// How often a reference may occur inside itself; deeper, only values without it are offered.
 const MAX_RECURSION: usize = 2;
 
 /// What holds where the schema itself is wider.
@@ -27,7 +27,7 @@ pub(super) struct Limits {
     pub(super) string_characters: u32,
 }
 
-/// Turns schemas into parts of one grammar. None stands for a schema that no value fits.
+/// Turns schemas into parts of one grammar. None means a schema that no value fits.
 #[derive(Debug)]
 pub(super) struct Compiler<'s> {
     depth: usize,

@@ -15,7 +15,7 @@ pub(super) enum Expr {
     Literal(String),
     /// At least so many, at most so many.
     Repeat(Box<Expr>, u32, u32),
-    /// The rule of that index; it stands before every rule that names it.
+    /// The rule of that index; it comes before every rule that names it.
     Rule(usize),
     /// One after the other.
     Seq(Vec<Expr>),
@@ -23,7 +23,7 @@ pub(super) enum Expr {
 
 /// A character of a JSON string that is not escaped.
 pub(super) const PLAIN: &str = r#"^"\\\x00-\x1F\x7F"#;
-/// What may stand behind a backslash; `\u` is left out: every character but the controls can be written as it is.
+/// What may follow a backslash; `\u` is left out: every character but the controls can be written as it is.
 const ESCAPED: &str = r#""\\bfnrt"#;
 
 /// The most bytes of one character of a class.

@@ -222,12 +222,12 @@ impl Reader {
         Ok(match (negated, ascii) {
             (false, _) => set,
             (true, false) => set.complement(),
-            // What a shorthand stands for beyond ASCII is not the same everywhere.
+            // Engines disagree on what a shorthand means beyond ASCII.
             (true, true) => set.complement().ascii(),
         })
     }
 
-    /// What stands behind a backslash: its characters, and the one that it is where it is one.
+    /// What follows a backslash: its characters, and the single one if it is one.
     fn escape(&mut self) -> Result<(Set, Option<char>), Refusal> {
         let digits: &[(u32, u32)] = &[(48, 57)];
         let words: &[(u32, u32)] = &[(48, 57), (65, 90), (95, 95), (97, 122)];
@@ -306,7 +306,7 @@ impl Set {
             .any(|(low, high)| (*low..=*high).contains(&sign))
     }
 
-    /// One character of the set as it stands in a JSON string.
+    /// One character of the set as a JSON string writes it.
     fn part(&self) -> Result<Part, Refusal> {
         // Controls, quote, backslash, and what is no character.
         let plain = self.without(&[(0, 31), (34, 34), (92, 92), (127, 127), (0xD800, 0xDFFF)]);

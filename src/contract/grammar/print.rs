@@ -67,7 +67,7 @@ fn class_text(sign: char) -> String {
     }
 }
 
-/// Where a part stands: it decides whether it needs brackets.
+/// The position of a part: it decides whether the part needs brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Rule,

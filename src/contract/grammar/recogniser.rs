@@ -1,4 +1,4 @@
-//! Reads GBNF text as a llama-server does, and tells whether a text is a sentence of it; also makes sentences.
+//! Reads GBNF text as a llama-server does, and decides whether a text is a sentence of it; also makes sentences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,7 +77,7 @@ impl Recogniser {
     }
 
     /// A sentence, made of `choices` as long as there are any and of last alternatives and least counts then; and how many of
-    /// its bytes stood when the last choice was made.
+    /// its bytes were written when the last choice was made.
     pub(super) fn sentence(&self, choices: &[u8]) -> (String, usize) {
         let mut writer = SentenceWriter {
             choices: choices.iter().copied(),

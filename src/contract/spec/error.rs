@@ -13,7 +13,7 @@ const LONG_HELP: usize = 200;
 pub struct SpecErrors {
     /// The file's name as the caller gave it.
     pub file: String,
-    /// The file's text; values of headers and of environment variables stand as asterisks.
+    /// The file's text; values of headers and of environment variables are asterisks.
     pub text: String,
     /// At least one.
     pub errors: Vec<SpecError>,
@@ -36,7 +36,7 @@ pub struct SpecError {
     pub rule: String,
     /// What to write instead, where it can be said.
     pub help: Option<String>,
-    /// The override it stands in, `key=value`; then the place is one in this text, not in the file.
+    /// The override with the fault, `key=value`; the position is then in this text, not in the file.
     pub set: Option<String>,
 }
 
@@ -126,7 +126,7 @@ impl Excerpt {
     }
 }
 
-/// Which text a place is in.
+/// The text that a range is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     /// The file.
@@ -227,18 +227,18 @@ impl<'a> Findings<'a> {
         self.list.borrow_mut().push(finding);
     }
 
-    /// What is said of that path from now on is said of a value that stands in another file.
+    /// From now on, findings at that path are about a value from another file.
     pub(super) fn defined_outside(&self, path: &str, origin: &str) {
         let mut outside = self.outside.borrow_mut();
         outside.push((path.to_owned(), origin.to_owned()));
     }
 
-    /// What stands at that path, or below it, is not shown from now on.
+    /// From now on, values at that path or below it are not shown.
     pub(super) fn hide(&self, path: &str) {
         self.hidden.borrow_mut().push(path.to_owned());
     }
 
-    /// Whether what stands at that path is never shown.
+    /// Whether the value at that path is never shown.
     pub(super) fn is_hidden(&self, path: &str) -> bool {
         self.hidden.borrow().iter().any(|known| is_at(known, path))
     }
@@ -251,7 +251,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Whether one more finding has a chance to be shown: what is said of the others may stay short.
+    /// Whether one more finding can still be shown. The others may be reported briefly.
     pub(super) fn matter(&self) -> bool {
         self.list.borrow().len() < MAX_ERRORS
     }

@@ -20,7 +20,7 @@ use super::tree::{Kind, Node};
 use super::words::TextForm;
 use crate::contract::{CallLimits, ContractMetadata, CycleException, QueueTerms};
 
-/// Reads the whole file; None if it is no mapping. Whatever is wrong stands in the findings.
+/// Reads the whole file; None if it is no mapping. Every fault is in the findings.
 pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<ContractSpec> {
     Section::read(root, reporter, &FILE, |file| {
         // Those of faulty providers, too, so that a target is not blamed for them.
@@ -93,7 +93,7 @@ pub(super) fn read_file(root: &Node, reporter: &Reporter<'_>) -> Option<Contract
     })
 }
 
-/// The names of what stands in the mapping of that name.
+/// The names of the entries of the mapping of that name.
 fn names_below(file: &Section<'_, '_>, name: &str) -> Vec<String> {
     match file.peek(name).map(|node| &node.kind) {
         Some(Kind::Map(entries)) => entries.iter().map(|(key, _)| key.text.clone()).collect(),
@@ -101,7 +101,7 @@ fn names_below(file: &Section<'_, '_>, name: &str) -> Vec<String> {
     }
 }
 
-/// What stands at that name in a mapping.
+/// The value of that name in a mapping.
 fn child<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     match &node.kind {
         Kind::Map(entries) => {

@@ -46,7 +46,7 @@ pub(crate) trait Definitions {
     /// Why the definition that there is cannot be used: where, and which rule.
     fn find(&self, wanted: DefinitionKind, name: &str) -> Result<Option<Definition>, String>;
 
-    /// What stands where the file says nothing: keys of the file's own form. `uses_layers` is whether the file took a definition from
+    /// Defaults for what the file leaves out: keys of the file's own form. `uses_layers` is whether the file took a definition from
     /// here; none if nothing is to be filled in.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Filler<'_> {
         let mut found = match self.known.find(wanted, name) {
             Ok(Some(found)) => found,
             Ok(None) => {
-                // What it lacks is said of it as of any other server.
+                // A key that it lacks is reported as for any other server.
                 if wanted == DefinitionKind::Server
                     && let Some(target) = target(root, &path, place)
                 {
@@ -154,7 +154,7 @@ impl Filler<'_> {
 }
 
 impl Filler<'_> {
-    /// Fills in what the file says nothing of. Whatever stands in the file counts, also where it is null: that switches a
+    /// Fills in what the file leaves out. A value of the file always counts, null too: it switches a
     /// parameter off.
     fn defaults(&mut self, root: &mut Node) {
         let place = Origin::File.place(0, 0);
@@ -237,7 +237,7 @@ fn node_of(value: Value, place: &SourceRange, depth: usize) -> Option<Node> {
     })
 }
 
-/// Lays a definition under what the file says: mappings key by key, and else the file's value stands.
+/// Lays a definition under the file's own values: mappings are merged key by key, any other value of the file stays.
 fn lay_under(over: &mut Node, under: Node) {
     if over.is_null() {
         *over = under;
@@ -299,7 +299,7 @@ fn word(node: &Node) -> Option<&str> {
     }
 }
 
-/// Providers that targets name, or that stand in the file, without a `type`; each once, with where the file names it.
+/// Providers that targets name, or that the file defines, without a `type`; each once, with where the file names it.
 fn named_providers(root: &Node) -> Vec<(String, SourceRange)> {
     let defined = child(root, FILE.providers.name);
     let is_whole = |name: &str| {
@@ -328,7 +328,7 @@ fn named_providers(root: &Node) -> Vec<(String, SourceRange)> {
     once(all.filter(|(name, _)| !is_whole(name)))
 }
 
-/// Whether nothing, or a mapping, stands there.
+/// Whether the value there is missing or a mapping.
 fn can_be_filled(node: &Node) -> bool {
     node.is_null() || matches!(node.kind, Kind::Map(_))
 }

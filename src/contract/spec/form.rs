@@ -1,4 +1,4 @@
-//! What the table of keys is made of: a [`Key`] is a name, the type that stands there, what holds where it is left out, and what it
+//! The elements of the table of keys: a [`Key`] is a name, the type of its value, its default, and what it
 //! means. Reading, the JSON Schema and the tables of the documentation come from it.
 
 use std::marker::PhantomData;
@@ -47,17 +47,17 @@ pub(super) enum Need {
     Somewhere,
 }
 
-/// What holds where a key is left out, in words: it depends on something else.
+/// The default of a key in words: it depends on something else.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::contract) struct DefaultText(pub(super) &'static str);
 
-/// What a key that cannot be left out has in the place of a default.
+/// Takes the place of a default if a key cannot be left out.
 pub(super) const NEEDED: DefaultText = DefaultText("needed");
 
 /// A key of a mapping: the type of its value, and that of what holds where it is left out.
 pub(in crate::contract) struct Key<T, U> {
     pub(in crate::contract) name: &'static str,
-    /// What holds where it is left out.
+    /// Its default.
     pub(in crate::contract) default_value: U,
     facts: Facts,
     read: PhantomData<fn() -> T>,
@@ -116,7 +116,7 @@ impl<T, U> Key<T, U> {
         self
     }
 
-    /// It does not stand beside that key.
+    /// It excludes that key.
     pub(super) const fn not_with(mut self, others: &'static [&'static str]) -> Self {
         self.facts.not_with = others;
         self
@@ -155,7 +155,7 @@ impl<T, U> Key<T, U> {
     }
 }
 
-/// What a key says, and the table of the documentation that it stands in.
+/// A key's documentation, and its table there.
 pub(super) fn row<T: Read, U: DefaultValue>(key: &Key<T, U>, table: &'static str) -> Row {
     let Facts {
         at_least_one,
@@ -181,7 +181,7 @@ pub(super) fn row<T: Read, U: DefaultValue>(key: &Key<T, U>, table: &'static str
     }
 }
 
-/// What a [`Key`] says, whatever its types.
+/// The documentation of a [`Key`] of any type.
 pub(super) struct Row {
     pub(super) at_least_one: bool,
     pub(super) meaning: &'static str,
@@ -192,7 +192,7 @@ pub(super) struct Row {
     pub(super) null: Null,
     pub(super) only_for: &'static [ProviderType],
     pub(super) schema: fn(&mut Schemas) -> Value,
-    /// The table of the documentation that it stands in.
+    /// Its table in the documentation.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "a test writes the documentation")
@@ -201,7 +201,7 @@ pub(super) struct Row {
     pub(super) default_value: DefaultShown,
 }
 
-/// What holds where a key is left out, as it is shown.
+/// The default of a key as the documentation shows it.
 pub(super) enum DefaultShown {
     Text(
         #[cfg_attr(
@@ -213,7 +213,7 @@ pub(super) enum DefaultShown {
     Value(Value),
 }
 
-/// What may hold where a key is left out.
+/// A type that can be the default of a key.
 pub(super) trait DefaultValue {
     fn shown(&self) -> DefaultShown;
 }

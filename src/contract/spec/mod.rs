@@ -1,6 +1,6 @@
 //! The author's file: YAML or JSON text and `--set` overrides in, a [`ContractSpec`] or every fault at once out.
 //!
-//! Knows the file's keys and types, where in the text each value stands, and which words look like which. It fills in
+//! Knows the file's keys and types, the position of each value in the text, and which words look like which. It fills in
 //! no default and knows no tool server: that is the factory's. The text is bounded (1 MiB, 32 levels, no aliases).
 //!
 //! ```text

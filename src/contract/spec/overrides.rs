@@ -3,7 +3,7 @@
 use super::error::{Findings, Origin, SourceRange};
 use super::tree::{self, Key, Kind, Node};
 
-/// Applies `--set` arguments, each `a.b=value`, in their order: the value replaces what stands at the dotted key, and
+/// Applies `--set` arguments, each `a.b=value`, in their order: the value replaces the one at the dotted key, and
 /// mappings on the way are made where there are none. A number is the index of a list.
 ///
 /// A value that begins with `[`, `{` or a quote is YAML; any other is one scalar, taken whole.

@@ -14,7 +14,7 @@ impl ContractSpec {
     /// Reads the author's file. `file` is its name for messages; `sets` are `--set` arguments, each `a.b=value`.
     ///
     /// # Errors
-    /// Every fault of the file at once, except that a fault of syntax hides what stands after it.
+    /// Every fault of the file at once, except that a fault of syntax hides everything after it.
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self, SpecErrors> {
         Self::parse_with(file, text, sets, &NoDefinitions)
     }
@@ -22,7 +22,7 @@ impl ContractSpec {
     /// As [`Self::parse`], where `known` has the definitions of what the file names and does not define.
     ///
     /// # Errors
-    /// As [`Self::parse`]; a fault of a definition is told where the file names it.
+    /// As [`Self::parse`]; a fault of a definition is reported where the file names it.
     pub(crate) fn parse_with(
         file: &str,
         text: &str,
@@ -42,7 +42,7 @@ impl ContractSpec {
         let mut secret = root.as_ref().map(secrets::places).unwrap_or_default();
         if let Some(root) = &mut root {
             overrides::apply(root, sets, &findings);
-            // What an override replaced stands in the file still.
+            // The file still holds what an override replaced.
             secret.extend(secrets::places(root));
         }
         let origins = root.as_mut().map(|root| fill(root, known, &findings));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_of_the_authors_own_comes_first_and_stands_whole_in_the_contract() {
+    fn the_authors_own_profile_comes_first_and_is_whole_in_the_contract() {
         let own = |description: &str| {
             contract(&format!(
                 "model_profiles: [{{id: our, description: {description}, match: [{{providers: [openai], models: [\"our-*\"]}}], \

@@ -23,7 +23,7 @@ impl Reporter<'_> {
         self.refuse(node, rule, None);
     }
 
-    /// What stands there, unless it may be a secret.
+    /// Describes the value of a node, unless it may be a secret.
     pub(super) fn describe(&self, node: &Node) -> String {
         match node.kind {
             Kind::Scalar { .. } if self.path.split('.').any(is_secret_key) => "text".to_owned(),

@@ -17,7 +17,7 @@ use crate::contract::ReasoningValue;
 const MAX_WORD: usize = 64;
 
 impl Read for SamplingSpec {
-    /// What overrides of the command line say is kept apart: it comes before whatever any part of the file says.
+    /// Overrides of the command line are kept apart: they come before every part of the file.
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
         let Kind::Map(entries) = &node.kind else {
             reporter.expected(node, "a mapping");

@@ -1,6 +1,6 @@
 //! JSON Schema of the author's file, for editors: made from the table of keys, so it knows what the reader knows.
 //!
-//! It sees the form of a file. What takes more than one place (a provider that nothing defines, a key that stands twice) is the
+//! It sees the form of a file. What takes more than one place (a provider that nothing defines, a key that occurs twice) is the
 //! reader's alone.
 
 use serde_json::{Map, Value, json};
@@ -137,7 +137,7 @@ fn without_links(text: &str) -> String {
     out + rest
 }
 
-/// What stands before the first link, its words, and what stands behind it.
+/// The text before the first link, the link's text, and the text behind it.
 fn link_in(text: &str) -> Option<(&str, &str, &str)> {
     let (head, target) = text.split_once("](")?;
     let (before, words) = head.rsplit_once('[')?;

@@ -4,8 +4,8 @@ use super::error::SourceRange;
 use super::names::is_env_name;
 use super::tree::{Kind, Node};
 
-/// Where a tree holds values of headers and environment variables, or something else where the name of a key's
-/// variable should stand.
+/// Where a tree holds values of headers and environment variables, or something else in place of the name of a key's
+/// variable.
 pub(super) fn places(root: &Node) -> Vec<SourceRange> {
     let mut places = Vec::new();
     collect(root, false, &mut places);
@@ -28,7 +28,7 @@ pub(super) fn masked(places: &[SourceRange], text: &str, sets: &[String]) -> (St
     (text, sets)
 }
 
-/// As [`masked`], for a text that has no tree: what stands behind or below a secret key, as far as indentation tells.
+/// As [`masked`], for a text that has no tree: masks everything behind or below a secret key, as far as indentation tells.
 pub(super) fn masked_blindly(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut above: Option<usize> = None;

@@ -52,7 +52,7 @@ impl<'n, 'f> Section<'n, 'f> {
         found.map(|(_, node)| node)
     }
 
-    /// Whether a key of that name stands in the file.
+    /// Whether the file has a key of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.peek(name).is_some()
     }

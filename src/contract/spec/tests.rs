@@ -310,7 +310,7 @@ fn sampling_is_clamped_or_switched_off() {
 }
 
 #[test]
-fn an_override_lands_where_its_key_says() {
+fn an_override_sets_the_value_at_its_key() {
     let set = |sets: &[&str]| with_sets(DEMO, sets).unwrap();
     assert_eq!(set(&["max_turns=3"]).max_turns, Some(3));
     assert_eq!(set(&["max_turns=3", "max_turns=4"]).max_turns, Some(4));

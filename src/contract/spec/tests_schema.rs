@@ -293,7 +293,7 @@ fn every_form_is_described_once_and_refuses_what_it_does_not_know() {
     }
 }
 
-/// Where the keys of a form stand, as an override names it.
+/// The path of a form's keys, as an override names it.
 fn dotted(form: &dyn Form) -> Option<&'static str> {
     Some(match form.id() {
         "file" => "",

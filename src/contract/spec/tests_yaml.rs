@@ -4,7 +4,7 @@ use super::tests::{parse, small};
 
 /// Each fault as `line:column rule`; where the file gives no tree, one is all there is.
 #[test]
-fn the_oddities_of_yaml_are_named_where_they_stand() {
+fn the_oddities_of_yaml_are_reported_at_their_positions() {
     let check = |text: &str, expect: &[&str]| {
         let errors = parse(text).unwrap_err().errors;
         let reported: Vec<String> = errors

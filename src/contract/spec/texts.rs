@@ -16,7 +16,7 @@ use crate::contract::{check_server_name, secret_pattern};
 const MAX_STOPS: usize = 4;
 const MAX_STOP_CHARS: usize = 256;
 
-/// The name of a variable, with what to say where the value itself stands there.
+/// The name of a variable, with a message for a file that has the value itself there.
 fn env_name(node: &Node, reporter: &Reporter<'_>, help: &str) -> Option<String> {
     let name = String::read(node, reporter)?;
     if is_env_name(&name) {

@@ -77,7 +77,7 @@ fn the_command_line_comes_before_every_part_of_the_file() {
 }
 
 #[test]
-fn what_nobody_says_is_the_built_in_default() {
+fn an_unset_value_is_the_built_in_default() {
     let text = "targets: [{provider: p, model: m, context_window: 9000}]\nproviders: {p: {type: openai}}\n";
     let contract = made(text, &[]).unwrap();
     assert_eq!(

@@ -72,7 +72,7 @@ fn alternatives_that_multiply_are_refused_before_they_cost_anything() {
 }
 
 #[test]
-fn a_bomb_that_nothing_sets_off_is_refused_where_it_stands() {
+fn an_unused_alias_bomb_is_refused_at_its_position() {
     let twice = |next: String| json!({"anyOf": [{"$ref": next}, {"$ref": next}]});
     let mut unused = ladder(40, twice);
     unused["$ref"] = json!("#/$defs/d40");

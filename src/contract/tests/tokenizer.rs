@@ -6,7 +6,7 @@ use super::fixture::{make, manifest, spec};
 use crate::contract::*;
 use crate::message::{TokenCounter, TokenCounters};
 
-/// Counts bytes, so that what was counted can be told from an estimate.
+/// Counts bytes, so that a count differs from an estimate.
 #[derive(Debug)]
 struct Bytes;
 
@@ -98,7 +98,7 @@ fn definitions_are_counted_by_the_tokenizer_where_it_is_there() {
     );
 }
 
-/// A resumed run must come to the contract that it was begun with, though its servers tell the keys of a schema in another order.
+/// A resumed run must come to the contract that it was begun with, even if its servers send the keys of a schema in another order.
 #[test]
 fn what_a_contract_recorded_is_counted_as_what_the_server_offered() {
     let here = Only("o200k_base/1");
