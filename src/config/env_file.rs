@@ -56,7 +56,7 @@ mod tests {
     use super::read;
 
     #[test]
-    fn variables_are_read_as_the_guide_says() {
+    fn variables_are_read_as_documented() {
         let check = |text: &str, expect: Result<&[(&str, &str)], &str>| {
             let found = read(text);
             let found = found.as_ref().map(|all| {

@@ -301,7 +301,7 @@ fn defaults_stand_where_a_contract_that_takes_from_layers_says_nothing() {
 }
 
 #[test]
-fn a_higher_layer_counts_by_whatever_name_it_says_it() {
+fn a_higher_layer_counts_under_any_name_of_a_key() {
     let check = |high: Value, low: Value, expect: u32| {
         let fixture = Fixture::new();
         fixture.write("me/.ai-agent/ai-agent.json", &json!({"defaults": low}));
@@ -368,7 +368,7 @@ fn a_higher_layer_counts_by_whatever_name_it_says_it() {
 }
 
 #[test]
-fn a_default_that_cannot_stand_in_a_contract_is_refused_by_its_name() {
+fn a_default_that_no_contract_allows_is_refused_by_its_name() {
     let check = |defaults: Value, expect: &str| {
         let fixture = Fixture::new();
         let config = json!({"providers": {"cloud": {"type": "openai"}}, "defaults": defaults});
