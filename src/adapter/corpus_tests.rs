@@ -328,7 +328,7 @@ fn summary(decoded: &Decoded) -> Value {
 }
 
 #[test]
-fn a_recorded_body_and_the_stream_that_says_the_same_give_the_same_message() {
+fn a_recorded_body_and_its_stream_give_the_same_message() {
     let mut twins = BTreeMap::new();
     for record in records() {
         if record.stream || record.status != 200 {

@@ -118,7 +118,7 @@ fn what_is_an_object_passes_bit_for_bit_and_what_was_cut_is_refused_in_both_mode
 }
 
 #[test]
-fn the_repairs_of_several_calls_stand_in_one_record() {
+fn the_repairs_of_several_calls_are_in_one_record() {
     let call = |text: &str| json!({"function": {"name": "f", "arguments": text}});
     let calls = [call("{a:1}"), call("{\"a\":2}"), call("{\"a\":3}}")];
     let body =

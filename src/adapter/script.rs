@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recorded_line_is_played_as_it_stands() {
+    fn a_recorded_line_is_played_byte_for_byte() {
         let text = concat!(
             "\u{feff}\n",
             r#"{"id":"x","proto":"openai-chat","stream":true,"status":429,"finish":["stop"],"#,

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_end_of_the_stream_counts() {
+    fn everything_before_the_end_of_the_stream_counts() {
         check("data: a", &[("a", false)]);
         check("data: a\n", &[("a", false)]);
         check("data: a\nevent: err", &[("a", false)]);

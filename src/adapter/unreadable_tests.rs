@@ -197,7 +197,7 @@ fn the_last_call_of_a_cut_output_is_the_only_one_that_is_lost() {
 }
 
 #[test]
-fn null_in_the_place_of_arguments_is_no_object_unless_the_protocol_says_that_it_is_none() {
+fn null_arguments_are_no_object_unless_the_protocol_reads_them_as_none() {
     let check = |name: &str, body: Value, expect: &str| {
         let body = body.to_string();
         for strict in [true, false] {
@@ -242,7 +242,7 @@ fn null_in_the_place_of_arguments_is_no_object_unless_the_protocol_says_that_it_
 }
 
 #[test]
-fn a_null_that_begins_a_stream_stands_for_what_comes_after_it() {
+fn a_null_at_the_start_of_a_stream_is_replaced_by_what_follows() {
     let stream = |pieces: &str| {
         events(&[
             r#"{"type":"message_start","message":{"content":[]}}"#,

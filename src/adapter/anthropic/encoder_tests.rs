@@ -40,7 +40,7 @@ fn a_body_is_these_bytes() {
 }
 
 #[test]
-fn tools_are_offered_as_the_shape_says() {
+fn tools_are_offered_as_the_shape_requires() {
     let check = |talk: &[Arc<AgentMessage>], exposure, expect: Value| {
         let got = body(&terms(&json!({})), talk, exposure);
         assert_eq!(got["tool_choice"], expect);

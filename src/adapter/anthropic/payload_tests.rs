@@ -142,7 +142,7 @@ fn a_call_at_the_end_of_a_cut_output_is_cut() {
 }
 
 #[test]
-fn ids_and_names_are_judged_as_everywhere() {
+fn ids_and_names_are_validated_as_in_every_protocol() {
     let call = |id: &str, name: &str| {
         format!(r#"{{"type":"tool_use","id":"{id}","name":"{name}","input":{{}}}}"#)
     };

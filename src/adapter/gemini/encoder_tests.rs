@@ -59,7 +59,7 @@ fn parameters_are_sent_as_the_protocol_takes_them() {
 }
 
 #[test]
-fn signatures_go_back_on_the_parts_they_stood_on() {
+fn signatures_go_back_on_their_own_parts() {
     let response = r#"{"candidates":[{"content":{"parts":[{"text":"why","thought":true},{"text":"a"},{"text":"b","thoughtSignature":"s1"},{"functionCall":{"name":"read","args":{"a":1}},"thoughtSignature":"s2"},{"functionCall":{"name":"read","args":{}}}]},"finishReason":"STOP"}]}"#;
     let talk = [
         text_message(Role::User, "x"),
@@ -80,7 +80,7 @@ fn signatures_go_back_on_the_parts_they_stood_on() {
 }
 
 #[test]
-fn the_model_and_the_manner_of_the_answer_stand_in_the_path() {
+fn the_path_names_the_model_and_whether_it_streams() {
     let path = |model: &str, stream: bool| {
         let mut terms = terms_of(VERSION, &json!({"stream": stream}));
         model.clone_into(&mut terms.targets[0].model);

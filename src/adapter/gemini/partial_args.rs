@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_where_their_paths_lead() {
+    fn values_are_placed_by_their_paths() {
         check(&[], Some("{}"));
         check(
             &[

@@ -50,7 +50,7 @@ fn a_body_is_one_line_and_a_stream_is_many() {
 }
 
 #[test]
-fn the_end_is_a_line_that_says_so() {
+fn the_end_is_a_line_of_its_own() {
     check(&line(r#"{"content":"hi"}"#), "STREAM_INCOMPLETE /done");
     check(
         &(line(r#"{"content":"hi"}"#) + "\n{\"mo"),

@@ -38,7 +38,7 @@ fn what_follows_done_is_no_part_of_the_message_however_long_its_line_is() {
 }
 
 #[test]
-fn a_fault_before_the_bound_stands_however_the_bytes_beyond_it_arrive() {
+fn a_fault_before_the_bound_is_kept_however_later_bytes_arrive() {
     let body = "data: 1\n\n: more\n: more\n";
     let check = |body_bytes: usize, expect: &str| {
         let whole = within(body_bytes, 200, [body.as_bytes()]);

@@ -54,7 +54,7 @@ fn fields(terms: &Terms, tools: ToolExposure) -> Value {
 }
 
 #[test]
-fn tools_are_offered_as_the_shape_says() {
+fn tools_are_offered_as_the_shape_requires() {
     let check = |change: fn(&mut Value), tools: ToolExposure, expect: Value| {
         let mut got = fields(&terms(change), tools);
         let map = got.as_object_mut().unwrap();

@@ -31,7 +31,7 @@ fn results_carry_the_version_of_the_dialect() {
 }
 
 #[test]
-fn an_error_is_a_fault_wherever_it_stands() {
+fn an_error_is_a_fault_at_any_position() {
     let error = |code: u16, more: &str| {
         format!(r#"{{"code":{code},"message":"Provider returned error"{more}}}"#)
     };
@@ -83,7 +83,7 @@ fn an_error_is_a_fault_wherever_it_stands() {
 
 /// Recorded there: arguments that were cut, under a finish reason that says they are whole.
 #[test]
-fn a_cut_call_is_rejected_whatever_the_finish_reason_says() {
+fn a_cut_call_is_rejected_with_any_finish_reason() {
     for finish in ["tool_calls", "stop", "length"] {
         let cut = CALL.replace(r#""{}""#, r#""{\"path\":\"a""#);
         let body = choice(&format!(

@@ -107,7 +107,7 @@ fn arguments_are_the_text_of_one_object_or_the_message_is_rejected() {
 }
 
 #[test]
-fn a_call_that_nobody_offered_is_named_and_what_the_provider_ran_is_not() {
+fn a_call_of_an_unoffered_tool_is_named_and_one_that_the_provider_ran_is_not() {
     for kind in [
         "custom_tool_call",
         "mcp_approval_request",
@@ -125,7 +125,7 @@ fn a_call_that_nobody_offered_is_named_and_what_the_provider_ran_is_not() {
 }
 
 #[test]
-fn the_status_says_how_it_ended() {
+fn the_status_shows_how_it_ended() {
     let length = r#"{"reason":"max_output_tokens"}"#;
     check(&ended("incomplete", length, TEXT), "Length: hi");
     let filter = r#"{"reason":"content_filter"}"#;

@@ -83,7 +83,7 @@ const SHAPE: &str = "CALL_SHAPE /choices/0/message/content";
 const CUT: &str = "ARGS_INVALID_JSON /choices/0/message/content";
 
 #[test]
-fn a_value_is_what_the_schema_says_that_it_is() {
+fn a_value_has_the_type_of_its_schema() {
     for (key, value, expect) in [
         ("text", "5", "\"5\""),
         ("text", "true", "\"true\""),
@@ -117,7 +117,7 @@ fn a_value_is_what_the_schema_says_that_it_is() {
 }
 
 #[test]
-fn calls_stand_between_text_and_beside_calls_of_the_other_form() {
+fn calls_may_be_between_text_and_beside_calls_of_the_other_form() {
     check(&written(&[]), "End:  [call_1 f {}]");
     check(
         &written(&[("count", "1"), ("text", "a")]),

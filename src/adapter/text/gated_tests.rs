@@ -58,7 +58,7 @@ fn a_grammar_for_another_engine_is_not_sent() {
 }
 
 #[test]
-fn a_call_as_the_grammar_writes_it_is_read_as_it_stands() {
+fn a_call_of_the_grammar_is_read_byte_for_byte() {
     let terms = gated(TextProfile::Hermes, GrammarLanguage::Gbnf);
     let text = "<tool_call>\n{\"name\":\"read\",\"arguments\":{\"path\":\"a\"}}\n</tool_call>";
     let message = serde_json::json!({"role": "assistant", "content": text});

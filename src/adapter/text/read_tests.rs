@@ -255,7 +255,7 @@ fn reasoning_is_split_off_and_never_holds_a_call() {
 }
 
 #[test]
-fn what_is_repaired_is_named_and_still_judged() {
+fn a_repair_is_named_and_still_validated() {
     use TextProfile::{Hermes, Llama3};
     check(
         Hermes,
@@ -309,7 +309,7 @@ fn a_repair_records_what_came_and_what_was_read() {
 }
 
 #[test]
-fn what_the_provider_says_of_a_refusal_is_neither_call_nor_markup() {
+fn the_text_of_a_refusal_is_neither_call_nor_markup() {
     let text = "<tool_call>";
     check_ended(
         TextProfile::Hermes,

@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics_and_a_repair_stands_on_its_own(text in marked_text()) {
+    fn no_text_panics_and_a_repaired_text_needs_no_repair(text in marked_text()) {
         for profile in TextProfile::ALL {
             let Ok(reading) = read_as(profile, &text) else { continue };
             if let Some(repair) = reading.repair {

@@ -186,7 +186,7 @@ fn conversation() -> Vec<Arc<AgentMessage>> {
 }
 
 #[test]
-fn a_conversation_is_told_in_tags_and_each_turns_results_in_one_message() {
+fn a_conversation_is_rendered_as_tags_and_each_turns_results_as_one_message() {
     let of = |transport: &str| XmlTransport::of(&reporting(transport)).unwrap();
     let lines = |plain: &[Arc<AgentMessage>]| -> String {
         let line = |m: &Arc<AgentMessage>| {
@@ -202,7 +202,7 @@ fn a_conversation_is_told_in_tags_and_each_turns_results_in_one_message() {
 }
 
 #[test]
-fn what_was_told_before_changes_nothing() {
+fn earlier_renderings_change_nothing() {
     let whole = conversation();
     for transport in ["xml", "xml-final"] {
         let fresh = |end: usize| {
