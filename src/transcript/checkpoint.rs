@@ -76,7 +76,7 @@ impl EarlierCheckpoints {
         self.hash = framed(EARLIER_CONTEXT, &[self.hash.as_bytes(), text.as_bytes()]);
     }
 
-    /// The text to sign of a checkpoint that is due: at the seal with its last line, before it as it stands.
+    /// The text to sign of a checkpoint that is due: at the seal with its last line, before it unchanged.
     #[must_use]
     pub fn complete(&self, due: &str) -> String {
         if due.ends_with("\noutcome open\n") {

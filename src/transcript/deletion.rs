@@ -6,7 +6,7 @@ use crate::message::{Digest, MAX_EXACT, RunId};
 /// The first line of every note of a deletion.
 const TITLE: &str = "monolith deletion v1";
 
-/// What stays of a run that was deleted by design: who deleted it says so, and signs. The leaf of a sealed run stays in the log.
+/// The record of a run that was deleted by design, signed by the operator who deleted it. The leaf of a sealed run stays in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Deletion {
     /// The run.

@@ -24,7 +24,7 @@ pub(crate) const MAX_LINE_BYTES: usize = 128 << 20;
 const MAX_HEADER_BYTES: usize = 32 << 20;
 /// The most members of objects and items of lists in a line: each takes far more memory than its text.
 const MAX_LINE_VALUES: u64 = 1 << 18;
-/// How deeply they stand within each other.
+/// How deeply they may nest.
 const MAX_LINE_DEPTH: u64 = 128;
 
 /// The first line of a file. `contract` is the contract's canonical document.
@@ -236,7 +236,7 @@ fn read_line<'a>(line: &'a [u8], blob: &'a mut Vec<u8>) -> Result<Record<'a>, Fl
     let line = std::str::from_utf8(line)
         .map_err(|fault| Flaw::tampered("line", "UTF-8 throughout", fault))?;
     check_size(line)?;
-    // RFC 8785 sorts keys, so the first key tells the kind of the line.
+    // RFC 8785 sorts keys, so the first key gives the kind of the line.
     if line.starts_with("{\"action\":") {
         entry(line)
     } else if line.starts_with("{\"blob\":") {

@@ -14,7 +14,7 @@ pub enum FlawKind {
     Tampered,
     /// The end is missing.
     Truncated,
-    /// Something stands where nothing may follow, or that no entry speaks of.
+    /// Something follows where nothing may, or no entry names it.
     Extended,
     /// There is no seal: the run is in progress, was abandoned, or its end is missing.
     Incomplete,
@@ -40,7 +40,7 @@ pub struct Flaw {
     pub field: String,
     /// What would have been right; at most 400 bytes.
     pub expected: String,
-    /// What stands there; at most 400 bytes.
+    /// The value there; at most 400 bytes.
     pub actual: String,
 }
 

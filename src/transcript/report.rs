@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::FlawKind;
 use crate::message::Digest;
 
-/// What a verification found: what was checked, what was not, and the first flaw.
+/// The report of a verification: what was checked, what was not, and the first flaw.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
     /// What the evidence is worth: `none` where a flaw was found, `L0` for a whole chain, `L1` where a known key has signed
@@ -53,7 +53,7 @@ pub struct FirstBad {
     pub field: String,
     /// What would have been right.
     pub expected: String,
-    /// What stands there.
+    /// The value there.
     pub actual: String,
     /// What it amounts to.
     pub kind: FlawKind,

@@ -11,7 +11,7 @@ use super::{Flaw, Note, SecretKey};
 use crate::kernel::Outcome;
 use crate::message::{Digest, RunId};
 
-/// What the first line of every tree head begins with.
+/// The prefix of the first line of every tree head.
 const ORIGIN: &str = "monolith/log/";
 
 /// What the log of runs keeps of a sealed run: a leaf of its Merkle tree.

@@ -182,7 +182,7 @@ fn every_cut_of_the_tail_is_found() {
         let report = verify(&lines[..kept]);
         let expect = match kept {
             0 => Some(FlawKind::Truncated),
-            // TERMINATE stands, its seal does not.
+            // TERMINATE is there, its seal is not.
             n if n == entries => Some(FlawKind::Truncated),
             n if n < entries => Some(FlawKind::Incomplete),
             n if lines[n..].iter().any(|l| needed.contains(l)) => Some(FlawKind::MissingBlob),
@@ -420,7 +420,7 @@ fn a_missing_blob_is_found_at_the_entry_that_names_it() {
             assert_eq!(found.kind, FlawKind::MissingBlob);
             assert_eq!(found.expected, Digest::of(blob).to_string());
         }
-        // An export leaves out what stands behind the token gate, and says so; requests can be made again.
+        // An export leaves out what the token gate holds back, and reports it; requests can be made again.
         let report = verify(&without.lines());
         let text = |what| report.not_checked.iter().any(|n| n.starts_with(what));
         let gated = at == 1 || at == 2;

@@ -6,7 +6,7 @@ use crate::kernel::{Outcome, State};
 use crate::message::{Digest, RunId};
 use crate::transcript::{Chain, IndexClaims, Location, Presence};
 
-/// What the header has said, and the chain from there on.
+/// The header, and the chain from there on.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) chain: Chain,
@@ -18,7 +18,7 @@ pub(super) struct Header {
     pub(super) run_id: RunId,
 }
 
-/// What the entries have said so far.
+/// What is known so far of the entries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EntryBook {
     pub(super) ended: bool,

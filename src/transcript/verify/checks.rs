@@ -5,7 +5,7 @@ use super::finding::{Finding, Verdict};
 use crate::kernel::{EntryKind, EventKind, Outcome, State};
 use crate::transcript::{Chain, EntryRecord, Flaw, FlawKind, IndexClaims, Link};
 
-/// Something stands before the header.
+/// The finding of a line before the header.
 pub(super) fn no_header() -> Box<Finding> {
     let flaw = Flaw::tampered("contract", "a header first", "another line");
     Finding::new("header", flaw)
@@ -40,7 +40,7 @@ pub(super) fn check_hash(header: &mut Header, entry: &EntryRecord<'_>) -> Verdic
     Err(Finding::new("chain", Flaw::tampered("hash", computed, entry.hash)).seq(entry.seq))
 }
 
-/// What an action says of its place among its neighbours.
+/// Checks an action against its neighbours.
 pub(super) fn check_action(book: &EntryBook, entry: &EntryRecord<'_>) -> Result<(), Flaw> {
     let action = &entry.decoded_action;
     if action.seq != entry.seq {

@@ -7,7 +7,7 @@ use super::signed::signers;
 use crate::message::Digest;
 use crate::transcript::{Flaw, FlawKind, Note, Tombstone, TombstoneRecord};
 
-/// What tombstones have said so far.
+/// What is known so far of tombstones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ErasedBook {
     /// How many there were.

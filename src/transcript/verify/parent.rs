@@ -16,7 +16,7 @@ pub enum ParentFound {
     NotHere,
 }
 
-/// What an entry 0 says of a parent, and what was found of it.
+/// The parent that entry 0 names, and what was found of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ParentBook {
     pub(super) found: Option<ParentFound>,
@@ -24,7 +24,7 @@ pub(super) struct ParentBook {
 }
 
 impl ParentBook {
-    /// Notes what entry 0 says.
+    /// Notes the parent that entry 0 names.
     pub(super) fn note(&mut self, entry: &EntryRecord<'_>) {
         if let Some(EventKind::RunStarted(started)) =
             entry.decoded_event.as_ref().map(|event| &event.event)

@@ -15,7 +15,7 @@ use crate::transcript::{
     PublicKey, TreeHash, TreeHead, merkle,
 };
 
-/// What signatures, pins and the log have said so far.
+/// What is known so far of signatures, pins and the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SignedBook {
     /// The head after each number of entries, `H_0` first.
@@ -34,13 +34,13 @@ pub(super) struct SignedBook {
     pub(super) pinned: bool,
     /// What the log was found to say, where there is one.
     pub(super) log: Option<String>,
-    /// The keys whose signature stands first under a checkpoint.
+    /// The keys whose signature is the first under a checkpoint.
     pub(super) own: BTreeSet<String>,
     /// Witnesses that vouch for every entry.
     pub(super) witnesses: Vec<String>,
 }
 
-/// What a store's log of runs says, for one run.
+/// The evidence of a store's log of runs for one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LogEvidence<'a> {
     /// The name of the log; none if the store keeps none.
@@ -98,7 +98,7 @@ impl Verifier {
         self.check_witnesses(&note, stated.entries)
     }
 
-    /// What is signed stands behind the entries, and there is a header before them.
+    /// Signed records follow the entries, and a header precedes them.
     pub(super) fn after_entries(&mut self) -> Verdict {
         if self.header.is_none() {
             return Err(no_header());
@@ -326,7 +326,7 @@ pub(crate) fn signers(keys: &[PublicKey], note: &Note, field: &str) -> Result<Ve
 /// Holds a log of runs against a head of it that was noted earlier.
 ///
 /// # Errors
-/// [`Flaw`]: a rollback where leaves are missing, tampering where others stand in their place or the log is another.
+/// [`Flaw`]: a rollback where leaves are missing, tampering where other leaves replace them or it is another log.
 pub(crate) fn check_tree(
     pinned: &TreeHead,
     log: Option<&str>,
@@ -353,7 +353,7 @@ pub(crate) fn check_tree(
     Err(Flaw::tampered("pin", expected, "another root"))
 }
 
-/// What to say where the seal's checkpoint counts others than those that stand before it.
+/// The reason if the seal's checkpoint counts other checkpoints than those before it.
 fn other_number(right: &str, wrong: &str) -> Option<Flaw> {
     let (here, counted) = (counted_earlier(right)?, counted_earlier(wrong)?);
     let kind = match counted.cmp(&here) {

@@ -42,7 +42,7 @@ const CLOCK_SKEW_MS: u64 = 60_000;
 /// Verifies a stored run record by record: recomputes every hash from the stored bytes.
 ///
 /// Holds the hashes of the blobs that are named and the heads of the chain, and nothing else of what it has seen. It stops at the first
-/// flaw: what stands behind it has no ground to be judged on.
+/// flaw, because nothing after it can be checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Verifier {
     pub(super) bad: Option<(&'static str, FirstBad)>,
