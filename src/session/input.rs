@@ -7,7 +7,7 @@ use crate::adapter::ResponseMeta;
 use crate::kernel::{Approval, EventKind, LostEffect, Probed, ProviderAddress, RunStarted};
 use crate::message::{CallSeq, Digest, InferenceSeq, ProviderFault, ToolOutcome};
 
-/// What a host tells a [`Session`](super::Session), each with the moment at which it became known.
+/// An input of a [`Session`](super::Session). A host hands it in with the moment at which it became known.
 ///
 /// As JSON, for a host in another process:
 ///
@@ -97,7 +97,7 @@ pub enum Input {
     },
     /// A task of the host itself failed: its effect has no result and gets none.
     Lost(LostEffect),
-    /// An event that was recorded. It is taken as it stands.
+    /// A recorded event. It is taken unchanged.
     Recorded(Box<EventKind>),
     /// All entries up to this number are durable.
     Durable(u64),

@@ -4,7 +4,7 @@ use crate::adapter::Adapter;
 use crate::kernel::XmlOffer;
 use crate::message::Digest;
 
-/// What a response is judged by of the request that it answers.
+/// The part of a request that decoding its response needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Issued {
     /// By whose rules.

@@ -9,7 +9,7 @@ use crate::kernel::{CallOrder, EntryDraft, InferRequest, Outcome};
 use crate::message::{Digest, InferenceSeq};
 use crate::transcript::SealedEntry;
 
-/// What a [`Session`](super::Session) asks of its host, in the order in which it must be done.
+/// An effect that a [`Session`](super::Session) requests of its host, in the order in which it must be performed.
 ///
 /// After an [`Output::Append`] nothing comes until the host has said [`Input::Durable`](super::Input::Durable) of its entries.
 ///
@@ -106,7 +106,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// The same for every attempt at the same call of the same run; for tools that can tell a repetition.
+    /// The same for every attempt at the same call of the same run; for tools that recognise a repetition.
     pub idempotency_key: String,
     /// The call itself.
     pub order: CallOrder,

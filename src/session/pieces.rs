@@ -184,7 +184,7 @@ mod tests {
             "secret",
         );
         check("{\"m\":\"se\"}\n{\"m\":\"cret\"}\n", "secret");
-        // A key that stands twice, and one that a parser keeps for itself.
+        // A key that occurs twice, and one that a parser reserves.
         check("{\"m\":\"secret\",\"m\":\"\"}", "secret");
         check(
             "{\"m\":\"se\"}\n{\"m\":{\"$serde_json::private::RawValue\":\"1 secret\"}}\n",

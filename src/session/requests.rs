@@ -24,7 +24,7 @@ pub(super) struct Requests {
     targets: Vec<Result<Target, AdapterError>>,
 }
 
-/// What speaks to one target.
+/// The encoder of one target.
 #[derive(Debug)]
 struct Target {
     adapter: Adapter,

@@ -1,4 +1,4 @@
-//! A response from its bytes to the event that it is: the only place where bytes become events.
+//! Decodes a response's bytes into its event: the only place where bytes become events. Does not know how bytes arrive.
 
 use super::issued::Issued;
 use super::scrub::{Scrub, Scrubbed};
@@ -10,7 +10,7 @@ use crate::message::{
     Digest, InferenceSeq, ProtocolAdapterResult, ProviderFault, Scrubber, TokenCounter, Usage,
 };
 
-/// A response that arrives.
+/// A response that is still arriving.
 #[derive(Debug)]
 pub(crate) struct PartialResponse {
     decoder: ResponseDecoder,
@@ -18,7 +18,7 @@ pub(crate) struct PartialResponse {
     raw: Vec<u8>,
 }
 
-/// A response that has arrived, or as much of one as there will be.
+/// A response that has ended, complete or not.
 #[derive(Debug)]
 pub(crate) enum ReceivedResponse {
     /// To its end.
@@ -31,7 +31,7 @@ pub(crate) enum ReceivedResponse {
     Broken { fault: ProviderFault, raw: Vec<u8> },
 }
 
-/// What a response is judged by.
+/// Decodes a response into its event, under the state of the run.
 #[derive(Clone, Copy)]
 pub(super) struct EventDecoder<'s> {
     pub(super) contract: &'s ExecutionContract,
@@ -39,11 +39,11 @@ pub(super) struct EventDecoder<'s> {
     pub(super) inference: InferenceSeq,
     pub(super) issued: &'s Issued,
     pub(super) run: &'s Run,
-    /// None if what arrives was scrubbed before.
+    /// None if the bytes were scrubbed before.
     pub(super) scrubber: Option<&'s dyn Scrubber>,
 }
 
-/// The event that a response is, and the bytes that it names.
+/// The event of a response, and the blobs that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DecodedEvent {
     pub(crate) blobs: Vec<Vec<u8>>,
@@ -79,7 +79,7 @@ impl PartialResponse {
         self.decoder.is_settled()
     }
 
-    /// The text of the message as far as it has arrived; none if only the whole response shows what of it is text.
+    /// The text of the message so far; none if only the whole response shows which part is text.
     pub(super) fn text(&self) -> Option<&str> {
         self.decoder.text()
     }
@@ -169,7 +169,7 @@ impl EventDecoder<'_> {
     fn returned(&self, result: ProtocolAdapterResult, evidence: Evidence) -> DecodedEvent {
         let asked = (self.issued.target, self.issued.adapter);
         let result = transported(result, self.issued.xml.as_ref(), self.contract, asked);
-        // Before anything is held back: an estimate counts what was said, whether or not it may be shown.
+        // Before anything is held back: an estimate counts the whole text, shown or not.
         let usage = result.usage_or_estimate(self.issued.expected_tokens, self.counter);
         let is_message = result.canonical_message.is_some();
         let asks = self.run.asks(&result);
@@ -180,7 +180,7 @@ impl EventDecoder<'_> {
         DecodedEvent {
             blobs: blobs.collect(),
             event: EventKind::InferenceReturned(Box::new(InferenceReturned {
-                // A message that asks for nothing, through a mask that allows nothing but a call.
+                // A message without calls, through a mask that allows only a call.
                 gate_breached: self.issued.closed && is_message && admitted.gated && !asks,
                 gated: admitted.gated,
                 inference: self.inference,

@@ -1,4 +1,4 @@
-//! Responses while they arrive, and what they are once they have.
+//! Responses while they arrive, and the events that they become.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -13,7 +13,7 @@ use crate::message::{
     InferenceSeq, ProtocolAdapterResult, ProviderFault, ProviderFaultClass, Scrubber,
 };
 
-/// What comes of a response, or instead of it.
+/// A part of a response, or its fault.
 pub(super) enum ResponsePart {
     Head(ResponseMeta),
     Bytes(Vec<u8>),
@@ -23,7 +23,7 @@ pub(super) enum ResponsePart {
 }
 
 impl Session {
-    /// Begins to read a response beside the run, to see what it would be.
+    /// Begins to read a response beside the run, to see which event it would be.
     pub(crate) fn begin(
         &self,
         inference: InferenceSeq,
@@ -63,7 +63,7 @@ impl Session {
         )
     }
 
-    /// What of a recorded verdict may be seen now: the same as is recorded, where the token gate stands as it did.
+    /// The part of a recorded verdict that may be seen now. It is the recorded part if the token gate is in the same state.
     pub(crate) fn admit(&self, result: ProtocolAdapterResult) -> Option<Admitted> {
         self.run().map(|run| run.admit(result))
     }

@@ -88,7 +88,7 @@ use crate::transcript::Chain;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Session {
-    /// The moment that the host was last told to hand in `Timer`.
+    /// The moment of the last timer that the host was asked to set.
     pub(super) armed: Option<u64>,
     /// What the next entries name.
     pub(super) blobs: Vec<Vec<u8>>,
@@ -158,7 +158,7 @@ impl Session {
         if let Some((_, fault)) = self.requests.unknown().next() {
             return Err(fault.clone());
         }
-        // Another host: it was told nothing yet.
+        // Another host: it has received no outputs yet.
         self.armed = None;
         self.counter = counter;
         self.driven = true;

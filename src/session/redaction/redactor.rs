@@ -32,7 +32,7 @@ pub(crate) struct Redactor {
     finder: Finder,
     /// Finds their forms in base64, in a text without its line breaks.
     unbroken: Finder,
-    /// What a text may end with the beginning of: each form, how much of it tells, and which value it is one of.
+    /// The forms that a text may end with a part of: each form, how much of it is enough, and its value.
     pub(super) beginnings: Vec<(Vec<u8>, usize, usize)>,
     marking: MarkerKind,
     pub(super) shapes: Shapes,
@@ -47,16 +47,16 @@ struct Finder {
     owners: Vec<usize>,
 }
 
-/// What stands in place of a secret.
+/// The kind of marker that replaces a secret.
 #[derive(Clone, Debug)]
 enum MarkerKind {
     /// A commitment under the run's salt.
     Salted(Salt),
-    /// The same for all: for contracts, which know no run, and for people.
+    /// The same for all: for contracts, which have no run, and for people.
     Fixed,
 }
 
-/// A stretch of a text that goes, and what it hides.
+/// A range of a text that is replaced, and the secret in it.
 pub(super) struct Match {
     pub(super) at: Range<usize>,
     value: SecretSource,
@@ -65,7 +65,7 @@ pub(super) struct Match {
 enum SecretSource {
     /// A known value, by its index.
     Known(usize),
-    /// What stands there.
+    /// The text itself.
     Itself,
 }
 
@@ -156,7 +156,7 @@ impl Redactor {
         }
     }
 
-    /// Where the beginning of a value stands at the end of a text, the longest, and of which.
+    /// The longest beginning of a value at the end of a text, and of which value.
     fn cut_off(&self, text: &[u8]) -> Option<(usize, &str)> {
         let parts = self.beginnings.iter().filter_map(|(form, least, owner)| {
             let longest = form.len().saturating_sub(1).min(text.len());
@@ -256,7 +256,7 @@ impl Redactor {
         if found.is_empty() {
             return None;
         }
-        // Markers stand in order and apart, so those that a stretch touches are neighbours.
+        // Markers are in order and apart, so those that a range touches are neighbours.
         let markers = self.markers(text);
         for one in &mut found {
             let first = markers.partition_point(|marker| marker.end <= one.at.start);
@@ -298,7 +298,7 @@ impl Redactor {
         }
     }
 
-    /// Where markers stand.
+    /// The ranges of markers.
     fn markers(&self, text: &[u8]) -> Vec<Range<usize>> {
         let head = match self.marking {
             MarkerKind::Salted(_) => MARKER_HEAD,
@@ -374,7 +374,7 @@ impl Finder {
         Self { automaton, owners }
     }
 
-    /// Where a form stands, and of which value it is one.
+    /// The range of a form, and its value.
     fn hits(&self, text: &[u8]) -> impl Iterator<Item = (Range<usize>, usize)> {
         let hits = self.automaton.iter();
         let hits = hits.flat_map(move |automaton| automaton.find_overlapping_iter(text));
@@ -422,7 +422,7 @@ impl Scrubber for Redactor {
         };
         let mut out = whole.get(..keep).unwrap_or_default().to_vec();
         out.extend_from_slice(self.marker(value.as_bytes()).as_bytes());
-        // The marker may have made a whole value of what stands before it.
+        // The marker may complete a value with the text before it.
         Cow::Owned(self.bytes(&out).into_owned())
     }
 

@@ -47,7 +47,7 @@ impl RedactionKey {
 }
 
 impl Salt {
-    /// What stands in a transcript of the run in place of `value`: `[REDACTED:` and 32 hex digits of a commitment to it.
+    /// The text that replaces `value` in a transcript of the run: `[REDACTED:` and 32 hex digits of a commitment to it.
     #[must_use]
     pub fn marker(&self, value: &[u8]) -> String {
         let whole = self.digest(value).to_string();

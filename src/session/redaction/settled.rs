@@ -56,7 +56,7 @@ impl Redactor {
         from + held
     }
 
-    /// Where in a view the beginning of a form stands that the view ends within; the form may be broken into lines.
+    /// The offset at which a form begins that the view ends within; the form may be broken into lines.
     fn begins_at_the_end_of(&self, view: &View<'_>) -> Option<usize> {
         let unbroken = View::unescaped(view.bytes(), Escaping::Lines);
         let forms = self.beginnings.iter().map(|(form, ..)| form.as_slice());

@@ -78,7 +78,7 @@ impl UnescapedView<'_> {
     }
 }
 
-/// What may stand in a text in place of other bytes.
+/// An encoding that replaces bytes of a text by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escaping {
     /// RFC 8259 §7: `\n`, `\/`, `\u00e9`. What is no escape stays as it is.
@@ -95,7 +95,7 @@ struct Step<'t> {
     escape: Option<(usize, EscapeValue)>,
 }
 
-/// What an escape stands for, at most four bytes.
+/// The bytes of an escape, at most four.
 #[derive(Clone, Copy, Default)]
 struct EscapeValue {
     bytes: [u8; 4],
@@ -125,7 +125,7 @@ impl Escaping {
         }
     }
 
-    /// The escape that `text` begins with: its length, and what it stands for.
+    /// The escape that `text` begins with: its length, and its bytes.
     fn escape(self, text: &[u8]) -> Option<(usize, EscapeValue)> {
         match self {
             Self::Json => json_escape(text).map(|(len, code)| (len, EscapeValue::of_char(code))),
@@ -238,7 +238,7 @@ impl<'t> View<'t> {
         start..end
     }
 
-    /// Where in the text a byte of the view begins, or, as an end, where what stands before it ends.
+    /// The offset in the text of a byte of the view; as an end, the end of the byte before it.
     fn raw(&self, at: usize, is_end: bool) -> usize {
         let near = self.mark_before(|mark| if is_end { mark.at < at } else { mark.at <= at });
         for (begin, step) in self.steps(near) {
@@ -280,7 +280,7 @@ impl<'t> View<'t> {
     }
 }
 
-/// The length of the escape that `text` begins with, and the character that it stands for.
+/// The length of the escape that `text` begins with, and its character.
 fn json_escape(text: &[u8]) -> Option<(usize, u32)> {
     let c = match text.get(1)? {
         b'"' => b'"',
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_far_behind_in_a_text_of_escapes_is_found_where_it_stands() {
+    fn a_match_far_behind_in_a_text_of_escapes_has_the_right_range() {
         for (escaping, escape, undone) in [
             (Escaping::Json, r"\u00e9", "é"),
             (Escaping::Json, r"\n", "\n"),
