@@ -254,7 +254,7 @@ impl Replayer {
         }
     }
 
-    /// A response whose bytes were not kept, since a secret stood in them in pieces. What is left must agree with the gate.
+    /// A response whose bytes were not kept, because a secret was in them in pieces. What is left must agree with the gate.
     fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         self.check_breach(entry, returned);
         let Some(reissue) = self.session.admit(returned.result.clone()) else {
@@ -272,7 +272,7 @@ impl Replayer {
         ));
     }
 
-    /// Bytes that were erased cannot be decoded again; what the entry says of them is taken as it stands.
+    /// Bytes that were erased cannot be decoded again; what the entry says of them is taken unchanged.
     fn note_erased(&mut self, entry: &SealedEntry, what: &str) {
         let seq = entry.seq;
         self.not_compared

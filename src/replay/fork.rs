@@ -338,8 +338,8 @@ impl ForkPoint {
         (!texts.is_empty()).then(|| texts.join("\n"))
     }
 
-    /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and what it
-    /// is told beside them.
+    /// The conversation that a child begins with: the system prompt of its own contract, the parent's messages, and its
+    /// task beside them.
     #[must_use]
     pub fn opening(
         &self,

@@ -33,7 +33,7 @@ pub(super) fn differences(
         return Vec::new();
     }
     let whole = || (root.to_owned(), shown(expected), shown(actual));
-    // What models wrote stands in them: every key is a key.
+    // They hold what models wrote: every key is a key.
     let read = |text| serde_json::from_str(text).map(nearest_value);
     let (Ok(left), Ok(right)) = (read(expected), read(actual)) else {
         return vec![whole()];

@@ -280,7 +280,7 @@ impl Replayer {
         (report, self.session)
     }
 
-    /// Ends the replay of a run that is to go on: where it stands, if all of it was decided again as recorded.
+    /// Ends the replay of a run that is to go on: its state, if all of it was decided again as recorded.
     ///
     /// # Errors
     /// The report, where anything differs or there is no entry.

@@ -1,4 +1,4 @@
-//! What a recorded tool result says of itself, held against its call and the bytes that it names.
+//! Checks a recorded tool result against its call and the bytes that it names. Calls no tool.
 
 use std::sync::Arc;
 

@@ -16,14 +16,14 @@ use crate::message::{
 };
 use crate::session::{Issued, Session};
 
-/// Why a recorded event is no answer to what the machine asks.
+/// Why a recorded event does not answer the effect that the machine requests.
 pub(super) struct Mismatch {
     pub(super) why: String,
     pub(super) recorded: String,
     pub(super) other: String,
 }
 
-/// What the machine under the other contract has asked for, and how the recording answers it.
+/// Answers the effects of the machine under the other contract from the recording.
 pub(super) struct RecordedAnswers {
     /// What counts under the other contract; else why nothing does.
     pub(super) counter: Result<Arc<dyn TokenCounter>, String>,
@@ -102,7 +102,7 @@ impl RecordedAnswers {
         !self.recorded.counting().is_like(&self.other.counting())
     }
 
-    /// What the other contract needs counted and the recorded one does not tell, where nothing here counts it.
+    /// What the other contract needs counted, the recorded one lacks, and nothing here counts.
     pub(super) fn uncounted(&self) -> Option<String> {
         let reason = self.counter.as_ref().err()?;
         let alike = !self.counts_otherwise();
@@ -262,7 +262,7 @@ fn returned_now(
         }
         return Ok(EventKind::InferenceReturned(now));
     }
-    // Without the bytes, the recorded verdict stands where the gate was the same.
+    // Without the bytes, the recorded verdict holds if the gate was the same.
     if session.holds_back() == returned.gated {
         return Ok(EventKind::InferenceReturned(Box::new(returned)));
     }
