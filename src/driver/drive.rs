@@ -184,7 +184,7 @@ pub async fn drive(
 /// A run that this process, and no other, drives from now on.
 struct StartedRun<'s> {
     at_ms: u64,
-    /// What the session is told first.
+    /// The first input of the session.
     first: Input,
     lock: RunLock,
     recorder: Recorder<'s>,

@@ -22,7 +22,7 @@ use crate::tools::Withheld;
 /// ```
 #[derive(Clone)]
 pub struct Environment {
-    /// Who is told how far the reading of a large file has come.
+    /// Receives the progress of reading a large file.
     file_watch: Option<Arc<FileWatch>>,
     /// The host's own keys: what they look like is secret in every run.
     keys: Option<KeyFolder>,
@@ -37,7 +37,7 @@ pub struct Environment {
     withheld: Arc<Withheld>,
 }
 
-/// Told of a file how many of its bytes have been read, and how many it has.
+/// Receives a file, how many of its bytes have been read, and how many it has.
 pub(crate) type FileWatch = dyn Fn(&Path, u64, u64) + Send + Sync;
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
@@ -90,7 +90,7 @@ impl Environment {
         }
     }
 
-    /// Who is told how far the reading of large files has come.
+    /// The receiver of the progress of reading large files.
     pub(super) fn file_watch(&self) -> Option<Arc<FileWatch>> {
         self.file_watch.clone()
     }
@@ -170,7 +170,7 @@ impl Environment {
         self.raw(name).filter(|value| !value.is_empty())
     }
 
-    /// Replaces every `${NAME}` in `text`. `place` is where the text stands, for the error.
+    /// Replaces every `${NAME}` in `text`. `place` is the position of the text, for the error.
     pub(super) fn expand(&self, text: &str, place: &str) -> Result<String, DriverError> {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;

@@ -66,10 +66,10 @@ pub enum DriverError {
     /// The author: `${` without a name and `}` after it.
     #[error("{place}: `${{` is not followed by a variable's name and `}}`")]
     Placeholder {
-        /// Where it stands, as a dotted path of the file.
+        /// Its dotted path in the file.
         place: String,
     },
-    /// The author: a value that must not be recorded stands in the contract, which is recorded as it is.
+    /// The author: the contract holds a value that must not be recorded, and the contract is recorded unchanged.
     #[error(
         "the contract shows a secret: what {place} gives stands at {pointer:?} of the contract, which is recorded as it is"
     )]

@@ -144,7 +144,7 @@ async fn next_chunk(
     chunk.await
 }
 
-/// What has arrived of a response and was not handed over.
+/// The bytes of a response that were not handed over yet.
 struct ResponseBuffer {
     /// None once it was handed over.
     head: Option<ResponseMeta>,
@@ -170,7 +170,7 @@ impl ResponseBuffer {
         drop(self.pieces.send(input).await);
     }
 
-    /// What the loop is told at the end, without what was handed over before.
+    /// The last input of a response, without what was handed over before.
     async fn ended(mut self) -> Input {
         let inference = self.inference;
         if let Some(meta) = self.head {

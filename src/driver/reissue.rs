@@ -151,7 +151,7 @@ impl LiveTargets {
         Ok(Self {
             backends,
             changed,
-            // What is beyond the system's count never comes: a century stands for it.
+            // A deadline beyond what the system can count never comes: a century replaces it.
             ends: now
                 .checked_add(total)
                 .unwrap_or(now + Duration::from_secs(100 * 365 * 86_400)),

@@ -39,12 +39,12 @@ pub(crate) struct Secrets(Vec<KnownSecret>);
 struct KnownSecret {
     /// Where it comes from, as a dotted path of the file.
     place: String,
-    /// Whether it is secret for sure. What the author wrote out under a name that tells nothing may be anything.
+    /// Whether it is secret for sure. A literal value under an unsuspicious name may be anything.
     sure: bool,
     value: Secret,
 }
 
-/// A value that is too short or too plain to be told from ordinary text: it is not taken out.
+/// A value that is too short or too plain to be distinguished from ordinary text: it is not taken out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unmatched {
     /// Where it comes from, as a dotted path of the file.
@@ -166,7 +166,7 @@ impl Secrets {
         values.filter(|value| can_be_matched(value))
     }
 
-    /// What is not looked for, since it could not be told from ordinary text.
+    /// The values that are not looked for, because they cannot be distinguished from ordinary text.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = Unmatched> {
         let sure = self.0.iter().filter(|known| known.sure);
         let weak = sure.filter(|known| !can_be_matched(known.value.reveal()));
@@ -207,7 +207,7 @@ impl Secrets {
     }
 }
 
-/// An address of the contract in which a well-known credential stands: its RFC 6901 pointer, and its place in the file.
+/// An address of the contract with a well-known credential: its RFC 6901 pointer, and its place in the file.
 fn key_in_an_address(document: &Value) -> Option<(String, String)> {
     let finder = Redactor::fixed([], &RedactionTerms::default());
     let sections = [

@@ -37,7 +37,7 @@ impl Guard {
         })
     }
 
-    /// What is too short to be told from ordinary text.
+    /// Values that are too short to be distinguished from ordinary text.
     pub(super) fn unmatched(&self) -> Vec<Unmatched> {
         self.secrets.unmatched().collect()
     }

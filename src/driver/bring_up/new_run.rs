@@ -24,7 +24,7 @@ use crate::session::{Redactor, Scrub};
 
 /// Brings up what a run needs and makes its contract.
 ///
-/// A tool server that does not come up is no error: it stands in the contract as unavailable, and the run ends with a
+/// A tool server that does not come up is no error: the contract lists it as unavailable, and the run ends with a
 /// transcript that says so. Tools are judged before keys.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ use crate::kernel::BringUpFault;
 /// The contract that a file gives, without a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Preview {
-    /// The contract; its servers stand as unavailable where they were not started.
+    /// The contract; its servers count as unavailable if they were not started.
     pub(crate) contract: ExecutionContract,
     /// What did not come up; sorted by server.
     pub(crate) faults: Vec<BringUpFault>,
@@ -29,7 +29,7 @@ pub(crate) struct Preview {
     pub(crate) model_faults: BTreeMap<String, String>,
     /// What a run of it reaches.
     pub(crate) reach: Reach,
-    /// Secrets that are too short to be told from ordinary text, and so are not taken out.
+    /// Secrets that are too short to be distinguished from ordinary text, and so are not taken out.
     pub(crate) unmatched: Vec<Unmatched>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,

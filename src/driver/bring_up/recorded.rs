@@ -43,7 +43,7 @@ pub(in crate::driver) struct Models {
     pub(in crate::driver) with_keys: bool,
 }
 
-/// What was brought up again.
+/// What bring-up made of a recorded run.
 pub(in crate::driver) struct BroughtUp {
     /// Where each provider is whose address is in a variable; none if no model is asked.
     pub(in crate::driver) addresses: Vec<ProviderAddress>,

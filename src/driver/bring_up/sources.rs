@@ -156,7 +156,7 @@ impl Sources {
         })
     }
 
-    /// The script, with its provider, whose fingerprint stands at that place of a contract.
+    /// The script, with its provider, whose fingerprint is at that place of a contract.
     pub(super) fn script_at(
         &self,
         spec: &ContractSpec,
