@@ -11,7 +11,7 @@ use super::{
     HttpBackend, Probe, Reply, ScriptedBackend, Timeouts, TransportFault, UnavailableBackend,
 };
 
-/// How long a probe may take, whatever the caller's patience.
+/// How long a probe may take, also if the caller's timeouts are longer.
 const MAX_PROBE: Duration = Duration::from_secs(10);
 /// How long an embedded model may take to load: a file of gigabytes from a slow disk, on a machine that has other work.
 #[cfg(feature = "local")]

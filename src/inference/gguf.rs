@@ -10,7 +10,7 @@ const MAX_NAME_BYTES: u64 = 1024;
 const MAX_STRING_BYTES: u64 = 1 << 20;
 /// The most items of one array.
 const MAX_ITEMS: u64 = 1 << 22;
-/// The longest header in bytes: vocabularies stand in it.
+/// The longest header in bytes: it holds vocabularies.
 const MAX_HEADER_BYTES: u64 = 256 << 20;
 /// The most dimensions of a tensor.
 const MAX_DIMENSIONS: u32 = 4;
@@ -53,7 +53,7 @@ pub(crate) enum HeaderFault {
     /// A count or length beyond every honest file.
     #[error("{what} at byte {at} is {got}, more than {max}")]
     TooLarge {
-        /// Where the number stands.
+        /// The offset of the number.
         at: u64,
         /// What the file says.
         got: u64,
@@ -192,7 +192,7 @@ fn check_size(key: &str, value: &ReadValue, at: u64) -> Result<(), HeaderFault> 
     Ok(())
 }
 
-/// What of a value is of use here.
+/// The part of a value that is used here.
 enum ReadValue {
     /// How many an array has.
     Items(u64),

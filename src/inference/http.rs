@@ -182,7 +182,7 @@ impl HttpReply {
     }
 }
 
-/// An address that may stand in a transcript: it holds no secret but for what its path says.
+/// An address for transcripts: it holds no secret except in its path.
 fn location(base: &Url) -> String {
     let path = base.path().trim_end_matches('/');
     let port = base.port().map(|port| format!(":{port}"));
@@ -247,7 +247,7 @@ fn kind_of(error: &reqwest::Error) -> TransportFaultKind {
     if error.is_builder() || error.is_connect() {
         TransportFaultKind::Other
     } else {
-        // The connection stood and the message did not arrive whole.
+        // The connection was up and the message did not arrive whole.
         TransportFaultKind::Reset
     }
 }

@@ -152,7 +152,7 @@ async fn a_redirect_is_an_answer_and_not_followed() {
 }
 
 #[tokio::test]
-async fn nobody_listening_is_refused() {
+async fn a_closed_port_is_refused() {
     let (listener, url) = listen().await;
     drop(listener);
     let fault = ask(&backend(url.clone()), &timeouts(LONG))

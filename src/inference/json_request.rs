@@ -52,7 +52,7 @@ pub(crate) async fn request_json(
     serde_json::from_slice(&bytes).ok()
 }
 
-/// Whether anything answers at an address, asked as a run's probe does, but without a key, a header of the contract, a user or a
+/// Whether a server answers at an address. The request is a run's probe without a key, a header of the contract, a user or a
 /// query.
 pub(crate) async fn probe_address(address: &str, timeout: Duration) -> Probe {
     let bare = Url::parse(address).map(|mut url| {

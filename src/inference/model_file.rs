@@ -18,7 +18,7 @@ pub struct ModelFile {
     touched: (i64, i64),
 }
 
-/// What tells one state of a file from another without reading it. Where the system does not number files, those numbers
+/// What distinguishes one state of a file from another without reading it. Where the system does not number files, those numbers
 /// are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileState {
@@ -95,7 +95,7 @@ impl ModelFile {
         self.touched
     }
 
-    /// Whether the bytes that were opened are still the same, as far as the system tells it.
+    /// Whether the bytes that were opened are still the same, as far as the system shows it.
     ///
     /// # Errors
     /// [`FileChanged`].
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_under_the_same_name_changes_nothing_and_a_change_of_the_file_is_told() {
+    fn a_replaced_file_changes_nothing_and_a_changed_one_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("m.gguf"), folder.path().join("other"));
         fs::write(&path, "first").unwrap();

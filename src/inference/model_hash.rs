@@ -7,7 +7,7 @@ use std::path::Path;
 use super::ModelFile;
 use crate::message::Digest;
 
-/// Told how many bytes of a large file have been read, every MiB; false ends the reading.
+/// Receives how many bytes of a large file have been read, every MiB; false ends the reading.
 pub(crate) type Reading<'w> = dyn FnMut(u64) -> bool + Send + 'w;
 
 /// Bytes that are read at once.
@@ -105,7 +105,7 @@ mod tests {
         };
         fs::write(&file, "one").unwrap();
         assert_eq!(of(), Digest::of(b"one"));
-        // What stands in the cache is believed: so it was read from there.
+        // The cache is trusted, so this shows that it was read.
         fs::write(&kept()[0], Digest::of(b"other").to_string()).unwrap();
         assert_eq!(of(), Digest::of(b"other"));
         fs::write(&kept()[0], "half a ha").unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reading_is_told_every_mebibyte_and_ends_where_it_is_asked_to() {
+    fn a_reading_is_reported_every_mebibyte_and_ends_when_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let (path, cache) = (folder.path().join("m.gguf"), folder.path().join("cache"));
         fs::write(&path, vec![7; 3 * PIECE + 1]).unwrap();

@@ -97,7 +97,7 @@ async fn a_delay_within_patience_passes_and_beyond_it_is_a_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn faults_happen_where_the_script_says() {
+async fn faults_happen_as_scripted() {
     let script = concat!(
         "{\"fault\":\"refused\"}\n",
         "{\"fault\":\"reset\"}\n",

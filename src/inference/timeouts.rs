@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{TransportFault, TransportFaultKind};
 
-/// How long to wait, and for whom to stop waiting.
+/// How long to wait, and the token that cancels the wait.
 #[derive(Clone, Debug)]
 pub struct Timeouts {
     /// Ends every wait at once.
@@ -15,7 +15,7 @@ pub struct Timeouts {
     pub idle: Duration,
 }
 
-/// Awaits `work` within the caller's patience.
+/// Awaits `work` within the caller's timeouts.
 pub(super) async fn wait<T>(
     timeouts: &Timeouts,
     work: impl Future<Output = Result<T, TransportFault>>,
@@ -38,9 +38,9 @@ pub(super) async fn wait<T>(
 mod tests {
     use super::*;
 
-    /// Each wait has the whole patience, so chunks that come in time may take longer than it together.
+    /// Each wait has the whole timeout, so chunks that come in time may take longer than it together.
     #[tokio::test(start_paused = true)]
-    async fn every_chunk_starts_the_patience_anew() {
+    async fn every_chunk_starts_the_timeout_anew() {
         let timeouts = Timeouts {
             cancel: CancellationToken::new(),
             idle: Duration::from_millis(400),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_come_as_often_as_their_weight_says() {
+    fn tokens_come_as_often_as_their_weight() {
         let logits = [0.0, 3.0_f32.ln()];
         let ones = drawn(&sampling(3, 1.0, 1.0), &[], &logits, 4000);
         let ones = ones.iter().filter(|token| **token == 1).count();

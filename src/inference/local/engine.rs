@@ -248,7 +248,7 @@ impl<'m> Engine<'m> {
     }
 }
 
-/// What is written of one answer.
+/// One answer while it is generated.
 struct Generation<'a> {
     draw: Draw,
     limit: u64,

@@ -42,7 +42,7 @@ async fn a_file_whose_control_tokens_are_typed_as_text_is_refused() {
     let mut bytes = std::fs::read(model).unwrap();
     let key = b"tokenizer.ggml.token_type";
     let at = bytes.windows(key.len()).position(|found| found == key);
-    // Type of value, type of item and count stand before the first item; the second one is <|im_start|>.
+    // Type of value, type of item and count precede the first item; the second one is <|im_start|>.
     let item = at.unwrap() + key.len() + 4 + 4 + 8 + 4;
     let (control, user_defined) = (3_i32.to_le_bytes(), 4_i32.to_le_bytes());
     let place = bytes.get_mut(item..item + 4).unwrap();

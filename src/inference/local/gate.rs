@@ -44,7 +44,7 @@ impl TokenizerEnv for Vocabulary {
 pub(super) struct Gates {
     ends: Vec<i32>,
     factory: ParserFactory,
-    /// Every token but those that stand in prompts alone.
+    /// Every token but those that occur in prompts only.
     spoken: Vec<i32>,
     vocabulary: Arc<Vocabulary>,
 }

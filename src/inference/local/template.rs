@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_cannot_end_in_a_control_token_wherever_a_template_puts_it() {
+    fn message_text_cannot_end_in_a_control_token_in_any_template() {
         let sign = unused_sign(&chat()).unwrap();
         let guarded = guarded(&chat(), &controls(), sign);
         for template in [

@@ -359,7 +359,7 @@ fn a_gate_that_cannot_be_kept_is_a_fault_and_nothing_is_written() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_ends_between_two_tokens_and_a_prompt_too_long_is_refused() {
+fn a_cancelled_answer_ends_between_two_tokens_and_a_prompt_too_long_is_refused() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let mut engine = Engine::new(&model, &options(&path, true), Arc::default()).unwrap();

@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_ends_a_trial_is_told_without_the_builders_folders() {
+    fn the_end_of_a_trial_is_reported_without_the_builders_folders() {
         let check = |stderr: &str, expect: &str| {
             assert_eq!(last_line(stderr).as_deref(), Some(expect), "{stderr}");
         };
@@ -341,7 +341,7 @@ mod tests {
         assert!(fault.ends_with(": b.c:1: GGML_ASSERT(x) failed"), "{fault}");
         let fault = pass(r#"echo '{"fault":"no vocabulary"}'"#).unwrap_err();
         assert_eq!(fault, "no vocabulary");
-        // It is told the file as its input, and which window.
+        // It receives the file as its input, and the window as an argument.
         let reads =
             r#"[ "$(cat)" = weights ] && [ "$1 $3" = "__try-model 64" ] && echo '"passed"'"#;
         assert_eq!(pass(reads), Ok(()));
@@ -368,7 +368,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_trial_that_nobody_waits_for_is_ended() {
+    fn a_cancelled_trial_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.gguf");
         fs::write(&path, "weights").unwrap();
@@ -383,7 +383,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_a_process_that_ended_well_and_says_so_has_passed() {
+    fn only_a_process_that_ended_well_and_reports_it_has_passed() {
         use std::os::unix::process::ExitStatusExt as _;
         let check = |raw: i32, reply: Option<TrialReply>, stderr: &str, expect: Option<&str>| {
             let got = verdict(ExitStatus::from_raw(raw), reply, stderr, 1 << 30).err();

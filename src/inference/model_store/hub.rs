@@ -116,7 +116,7 @@ impl Hub {
         })
     }
 
-    /// Fetches what is missing of a file. `progress` is told how many bytes are here after each piece.
+    /// Fetches what is missing of a file. `progress` receives how many bytes are here after each piece.
     ///
     /// # Errors
     /// Why it is not whole; what came stays, unless it was too much.
@@ -199,7 +199,7 @@ impl Hub {
         }
     }
 
-    /// The licence of a repository's card. A hub that does not say is no error: people are told that it is unknown.
+    /// The licence of a repository's card. A hub that does not say is no error: it is shown as unknown.
     async fn licence(&self, reference: &HubReference) -> Option<String> {
         let HubReference {
             owner,

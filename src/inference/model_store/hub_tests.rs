@@ -24,19 +24,19 @@ struct HubBehaviour {
     /// Where bodies end, in requests of that number; the connection is closed there.
     cuts: Vec<usize>,
     file: Vec<u8>,
-    /// Whether the licence stands in the card.
+    /// Whether the card has the licence.
     licence: bool,
-    /// Whether the file lies elsewhere, as large files do.
+    /// Whether the file is on another host, as large files are.
     linked: bool,
-    /// What Content-Range says instead of the truth.
+    /// A wrong Content-Range.
     range: Option<&'static str>,
     /// Whether ranges are honoured.
     ranges: bool,
     /// How often the hub redirects before it answers.
     redirects: usize,
-    /// What the hub says the file's sha256 is, instead of the truth.
+    /// A wrong sha256 that the hub states.
     sha256: Option<String>,
-    /// How long the hub says the file is, instead of the truth.
+    /// A wrong length that the hub states.
     size: Option<usize>,
     status: u16,
 }
@@ -403,7 +403,7 @@ async fn refusals_wrong_lengths_and_loops_end_with_their_reason() {
 }
 
 #[tokio::test]
-async fn a_hub_that_is_not_there_and_a_file_for_no_disk_are_told() {
+async fn a_missing_hub_and_a_file_for_no_disk_are_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let base = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);

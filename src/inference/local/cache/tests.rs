@@ -125,7 +125,7 @@ fn without_any_context_the_answer_fails_and_the_next_one_gets_another() {
 }
 
 #[test]
-fn nobody_waits_for_another_model_that_is_being_loaded() {
+fn no_answer_waits_for_another_model_to_load() {
     let Some(path) = model_file() else { return };
     let model = load(&path, Arc::default()).unwrap();
     let mut cache = threes(&model, &path);
