@@ -6,14 +6,14 @@ use crate::message::{
     ContentBlock, EnvelopeError, EnvelopeStatus, Scrubber, ToolEnvelope, char_prefix,
 };
 
-/// The code of a failure for which the tool gave none.
+/// The code of a failure without one of the tool's own.
 pub(super) const TOOL_ERROR: &str = "TOOL_ERROR";
-/// Bytes of `error.message` where the same words stand in the content.
+/// Bytes of `error.message` where the content has the same words.
 const REPEATED_MESSAGE_BYTES: usize = 2_048;
 /// Longest media type that is taken over; RFC 6838 §4.2 allows 127 + 1 + 127.
 const MIME_TYPE_BYTES: usize = 255;
 
-/// What a tool answered, before it is brought under the output budget.
+/// The response of a tool, before it is cut to the output budget.
 #[derive(Debug, Default)]
 pub(super) struct ToolResponse {
     failure: Option<Failure>,
@@ -29,7 +29,7 @@ struct Failure {
 
 #[derive(Debug)]
 enum Part {
-    /// Texts that follow each other: one block, in which line feeds stand between them.
+    /// Texts that follow each other: one block, joined by line feeds.
     Text(Vec<String>),
     Resource {
         bytes: Vec<u8>,
@@ -155,7 +155,7 @@ impl ToolResponse {
     }
 }
 
-/// The parts, none of which shows a piece of a known secret that stands in several of them. Texts that show one together become one
+/// The parts, none of which shows a piece of a known secret that is spread over several of them. Texts that show one together become one
 /// text without line feeds between them; where bytes are needed for it, nothing of the result is kept. What only looks like a
 /// credential once texts are put together is none: nobody wrote it.
 fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {

@@ -42,7 +42,7 @@ impl Withheld {
             closed.extend(id(path));
             let entries = std::fs::read_dir(path).into_iter().flatten();
             for entry in entries.take(MOST_FILES).flatten() {
-                // A link leads to a file that is used as if it stood here.
+                // A link leads to a file that is used as if it were here.
                 let path = entry.path();
                 if std::fs::metadata(&path).is_ok_and(|found| found.is_file()) {
                     closed.extend(id(&path));

@@ -44,7 +44,7 @@ impl CallClient {
     }
 }
 
-/// A call on its way: its number, and where its answer goes.
+/// A call in flight: its number, and where its response goes.
 struct PendingCall {
     id: i64,
     pending: PendingResponse,
@@ -279,7 +279,7 @@ async fn read(
     Ok(StreamableHttpPostResponse::Json(seen, session))
 }
 
-/// What is said of an answer to a request that was never made.
+/// The fault of a response to a request that was never made.
 const UNKNOWN_ID: &str = "the id of the answer is a text, and ours are numbers";
 
 fn answers_unknown_request(frame: &[u8]) -> bool {

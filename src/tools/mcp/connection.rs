@@ -26,7 +26,7 @@ const CLOSE_GRACE: Duration = Duration::from_millis(500);
 /// Bytes of rmcp's words that an error quotes.
 const REASON_BYTES: usize = 512;
 
-/// An introduced connection to a server: asks one question at a time, or several at once.
+/// An initialised connection to a server: sends one request at a time, or several at once.
 #[derive(Debug)]
 pub(super) struct Connection {
     changes: Changes,
@@ -34,7 +34,7 @@ pub(super) struct Connection {
     tail: Arc<StderrTail>,
 }
 
-/// Why a request has no answer.
+/// Why a request has no response.
 #[derive(Debug)]
 pub(super) enum NoResponse {
     Cancelled,
@@ -43,7 +43,7 @@ pub(super) enum NoResponse {
 }
 
 impl Connection {
-    /// Introduces ourselves over a transport, within `timeout_ms`.
+    /// Initialises the connection over a transport, within `timeout_ms`.
     pub(super) async fn introduce<T, E, A>(
         transport: T,
         tail: Arc<StderrTail>,
@@ -87,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer. Where none comes in time the server is told to stop; it may not.
+    /// Sends a request and waits for its answer. If none comes in time, the server is asked to stop; it may not.
     pub(super) async fn ask(
         &self,
         request: ClientRequest,

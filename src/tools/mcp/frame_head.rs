@@ -46,7 +46,7 @@ enum Kind {
     #[default]
     Unknown,
     Response,
-    /// It names a method, so it asks or tells; whatever else it holds.
+    /// It names a method, so it is a request or a notification, with any other members.
     Message,
 }
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_known_by_its_id_wherever_it_stands() {
+    fn a_response_is_known_by_its_id_at_any_position() {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some(7));
         check(r#" {"result":{"id":9,"x":["}",{"id":8}]},"id":7}"#, Some(7));
         check(r#"{"id":7,"id":8,"result":1}"#, Some(7));

@@ -92,7 +92,7 @@ impl<R: AsyncRead + Unpin, W, E> LineTransport<R, W, E> {
             Ok(JsonRpcMessage::Notification(notification))
                 if is_list_changed(&notification.notification) =>
             {
-                // Counted here and in order: rmcp would tell in a task of its own, maybe after the answer that follows.
+                // Counted here and in order: rmcp would report it in a task of its own, maybe after the response that follows.
                 self.changes.note();
                 None
             }
@@ -235,11 +235,11 @@ async fn read_some<E: AsyncRead + Unpin>(
     }
 }
 
-/// The frame as one line. Where the slot holds argument text, that text stands in it as it was written.
+/// The frame as one line, with the argument text of the pending response byte for byte, if there is any.
 fn encode(item: &ClientJsonRpcMessage, pending: Option<&PendingResponse>) -> io::Result<Vec<u8>> {
     let mut line = match pending.and_then(|pending| pending.arguments.as_deref()) {
         None => serde_json::to_vec(item)?,
-        // A line feed in JSON text stands between tokens only; inside strings it is escaped.
+        // A line feed in JSON text is between tokens only; inside strings it is escaped.
         Some(arguments) => call_frame::encode(item, arguments.replace(['\n', '\r'], " "))?,
     };
     line.push(b'\n');

@@ -31,14 +31,14 @@ use crate::tools::{CallTerms, ToolServerError};
 const DETAIL_BYTES: usize = 2_048;
 /// How long the exit status of a child whose output ended is waited for.
 const STATUS_GRACE: Duration = Duration::from_millis(200);
-/// Longest time that is waited for an answer.
+/// The longest wait for a response.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// What was asked of a server that did not list its tools.
+/// The step of a server that did not list its tools.
 const LIST: &str = "list its tools";
 /// Key of the idempotency key in a call's `_meta`.
 const IDEMPOTENCY_KEY: &str = "monolith/idempotency_key";
 
-/// How long a server is waited for while it comes up.
+/// How long bring-up waits for a server.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tools) struct Timeouts {
     /// For its introduction; `npx` may have to install it first.
@@ -48,7 +48,7 @@ pub(in crate::tools) struct Timeouts {
 }
 
 impl Timeouts {
-    /// As long as a server is waited for at most; together never longer than the whole run may take.
+    /// The longest timeouts, together never longer than the whole run may take.
     pub(in crate::tools) fn within(total_ms: u64) -> Self {
         let list_ms = (total_ms / 3).clamp(1, 30_000);
         Self {

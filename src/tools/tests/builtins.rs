@@ -209,7 +209,7 @@ async fn built_ins_answer_and_refuse() {
 }
 
 #[tokio::test]
-async fn a_long_directory_is_cut_by_name_and_says_so() {
+async fn a_long_directory_is_cut_by_name_with_a_note() {
     let root = tempfile::tempdir().unwrap();
     for n in 0..1_003 {
         fs::write(root.path().join(format!("f{n:04}")), "").unwrap();
@@ -265,7 +265,7 @@ async fn text_over_the_budget_is_kept_whole_by_hash_and_cut_at_a_character() {
 }
 
 #[tokio::test]
-async fn an_envelope_says_whose_it_is_and_when() {
+async fn an_envelope_names_its_call_and_times() {
     let root = tempfile::tempdir().unwrap();
     let fixture = fixture(root.path()).await;
     let envelope = fixture.envelope("echo", r#"{"text":"hi"}"#).await;

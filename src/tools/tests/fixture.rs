@@ -33,7 +33,7 @@ impl MemoryBlobs {
     }
 }
 
-/// A clock that stands: 2026-11-21T22:32:51.007Z, 5 s into the run.
+/// A clock that never moves: 2026-11-21T22:32:51.007Z, 5 s into the run.
 pub(super) struct FixedClock;
 
 impl Clock for FixedClock {

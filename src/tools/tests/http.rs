@@ -209,7 +209,7 @@ async fn arguments_reach_an_address_bit_for_bit() {
 
 /// "1" is not 1, and rmcp would take it for that: in a body, in an event, in an error, and in what rmcp reads itself.
 #[tokio::test]
-async fn an_answer_over_http_whose_id_is_a_text_answers_nothing_of_ours() {
+async fn a_response_over_http_with_a_text_id_answers_no_request() {
     let server = MockServer::start().await;
     let other = |request: &Request| {
         let asked: Value = serde_json::from_slice(&request.body).unwrap();

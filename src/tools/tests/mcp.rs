@@ -47,7 +47,7 @@ fn malformed(outcome: &ToolOutcome) -> (&str, Option<Digest>) {
 }
 
 #[tokio::test]
-async fn a_call_returns_what_the_server_said() {
+async fn a_call_returns_the_servers_result() {
     if !python() {
         return;
     }
@@ -85,7 +85,7 @@ async fn a_call_returns_what_the_server_said() {
 
 /// "1" is not 1, and rmcp would take it for that.
 #[tokio::test]
-async fn an_answer_whose_id_is_a_text_answers_nothing_of_ours() {
+async fn a_response_with_a_text_id_answers_no_request() {
     if !python() {
         return;
     }
@@ -204,7 +204,7 @@ async fn a_large_answer_is_cut_and_one_over_the_bound_is_malformed() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_come_times_out_and_the_server_is_told() {
+async fn a_missing_response_times_out_and_the_server_is_notified() {
     if !python() {
         return;
     }
@@ -226,7 +226,7 @@ async fn an_answer_that_does_not_come_times_out_and_the_server_is_told() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call_ends_at_once_and_the_server_is_told() {
+async fn a_cancelled_call_ends_at_once_and_the_server_is_notified() {
     if !python() {
         return;
     }
@@ -303,7 +303,7 @@ async fn a_server_may_ask_nothing_of_us() {
 }
 
 #[tokio::test]
-async fn bring_up_says_what_is_wrong_with_a_server_and_starts_the_others() {
+async fn bring_up_reports_a_faulty_server_and_starts_the_others() {
     if !python() {
         return;
     }
