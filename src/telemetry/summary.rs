@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dollars_are_told_exactly() {
+    fn dollars_are_rendered_exactly() {
         let check = |micro, expect: &str| assert_eq!(dollars(micro), expect);
         check(0, "0.000000 USD");
         check(1, "0.000001 USD");

@@ -172,7 +172,7 @@ fn a_request_has_a_line_with_the_names_of_the_source_contract() {
 }
 
 #[test]
-fn a_request_without_a_canonical_answer_has_failed_and_says_why() {
+fn a_request_without_a_canonical_message_has_failed_with_a_reason() {
     let check = |event: EventKind, error: &str, total: u64| {
         let mut fed = Fed::new();
         fed.take(0, EventKind::TimerFired, infer());
@@ -236,7 +236,7 @@ fn a_call_has_a_line_with_the_sizes_that_the_tool_had_in_hand() {
 }
 
 #[test]
-fn a_call_that_did_not_succeed_has_failed_and_says_why() {
+fn a_call_without_success_has_failed_with_a_reason() {
     let check = |event: EventKind, error: &str| {
         let mut fed = Fed::new();
         let message = AgentMessage {
@@ -360,7 +360,7 @@ fn a_failed_run_has_a_synthetic_report_that_names_the_code_and_the_cause() {
 }
 
 #[test]
-fn a_run_in_progress_has_no_outcome_and_says_so() {
+fn a_run_in_progress_has_no_outcome_and_its_reason_is_that() {
     let (run, view) = run_of(&[]);
     let result = serde_json::to_value(AgentResult::of_run(&run, &view)).unwrap();
     assert_eq!(result["outcome"], Value::Null);
@@ -445,7 +445,7 @@ fn why(code: OutcomeCode, asked: usize, outcome: Option<ToolOutcome>) -> Option<
 }
 
 #[test]
-fn a_run_without_an_executed_call_says_what_became_of_those_it_asked_for() {
+fn a_run_without_an_executed_call_names_the_fate_of_the_requested_ones() {
     let check = |asked, outcome, expect: &str| {
         let why = why(OutcomeCode::NoCallResponse, asked, outcome);
         assert_eq!(why.as_deref(), Some(expect));
