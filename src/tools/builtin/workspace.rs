@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use super::beneath::{Beneath, OpenError};
 use super::refusal::Refusal;
+#[cfg(unix)]
+use crate::tools::withheld::MOST_FILES;
 use crate::tools::withheld::Withheld;
 
 /// The folder that built-in tools see, and nothing outside it.
@@ -89,6 +91,17 @@ fn missed(path: &str, miss: OpenError) -> Refusal {
             "PATH_WITHHELD",
             "belongs to monolith's own state, which no tool reads",
         ),
+        #[cfg(unix)]
+        OpenError::Uncounted(folder) => {
+            let message = format!(
+                "{path:?} is not read: {folder:?} of monolith's own state has more than {MOST_FILES} files, so this may be one of them; \
+                 the operator can make room there"
+            );
+            return Refusal {
+                code: "PATH_WITHHELD",
+                message,
+            };
+        }
         OpenError::Io(error) => return refusal(path, &error),
     };
     Refusal {
