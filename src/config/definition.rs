@@ -77,7 +77,7 @@ impl Builder<'_> {
             return Err(DefinitionFault {
                 key: "apiKey".to_owned(),
                 layer,
-                rule: "a key is written as ${NAME} and stands in the .ai-agent.env beside the file, or in the environment"
+                rule: "a key is written as ${NAME} and belongs in the .ai-agent.env beside the file, or in the environment"
                     .to_owned(),
             });
         };

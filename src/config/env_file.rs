@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// comment at the beginning of a line, and behind white space after a value without quotes.
 ///
 /// # Errors
-/// The first line that is none, by its number; never what stands in it.
+/// The first line that is none, by its number; never its content.
 pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut variables = BTreeMap::new();
@@ -23,7 +23,7 @@ pub(super) fn read(text: &str) -> Result<BTreeMap<String, String>, String> {
         let name = name.trim();
         if !is_name(name) {
             return Err(format!(
-                "line {number}: what stands before `=` is no name of a variable"
+                "line {number}: the text before `=` is no name of a variable"
             ));
         }
         let value = value_of(value.trim())
@@ -80,7 +80,7 @@ mod tests {
         check("A=1\nsecret", Err("line 2 is not NAME=value"));
         check(
             "a-b=1",
-            Err("line 1: what stands before `=` is no name of a variable"),
+            Err("line 1: the text before `=` is no name of a variable"),
         );
         check(
             "A=\"secret",

@@ -94,7 +94,7 @@ impl Layers {
         Ok(layers)
     }
 
-    /// What the layers together say of that name in that section; none if none of them says anything.
+    /// The merged definition of that name in that section; none if no layer has it.
     fn merged(&self, section: &str, name: &str) -> Result<Option<Merged>, ConfigFault> {
         let mut found: Option<Merged> = None;
         for (index, layer) in self.all()?.iter().enumerate() {
@@ -110,7 +110,7 @@ impl Layers {
         Ok(found)
     }
 
-    /// What the layers together say where a contract says nothing.
+    /// The merged defaults of the layers.
     fn merged_defaults(&self) -> Result<Option<Merged>, ConfigFault> {
         let mut found: Option<Merged> = None;
         for (index, layer) in self.all()?.iter().enumerate() {

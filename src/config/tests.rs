@@ -192,7 +192,7 @@ fn servers_and_their_queues_come_from_layers_and_the_file_counts_where_both_spea
         .spec(&format!("{text}tools: {{mcp: {{web: }}}}\n"))
         .unwrap_err();
     assert!(
-        fault.contains("no queue `fast` stands under `queues`"),
+        fault.contains("no queue `fast` is defined under `queues`"),
         "{fault}"
     );
 }
@@ -214,7 +214,7 @@ fn what_cannot_be_used_names_layer_and_key_and_never_a_value() {
     };
     check(
         json!({"type": "openai", "apiKey": "sk-secret"}),
-        ": providers.cloud.apiKey in /cwd/.ai-agent.json: a key is written as ${NAME} and stands in the .ai-agent.env beside the file, or in the environment",
+        ": providers.cloud.apiKey in /cwd/.ai-agent.json: a key is written as ${NAME} and belongs in the .ai-agent.env beside the file, or in the environment",
     );
     check(
         json!({"type": "openai", "baseUrl": "http://${NO}/"}),
@@ -444,7 +444,7 @@ fn an_error_never_shows_what_a_variable_holds() {
     check(
         server,
         uses,
-        "no queue of the name that a variable holds stands under `queues`",
+        "no queue of the name that a variable holds is defined under `queues`",
     );
     let queue = json!({"mcpServers": {"fs": {"command": "x", "queue": "q"}}, "queues": {"q": {"concurrent": "${KEY}"}}});
     check(queue, uses, got);

@@ -14,7 +14,7 @@ use super::{
     TextProfile, ToolPolicy, ToolTransport, Validators,
 };
 
-/// How the embedded engine lays out prompts where the model's file does not say.
+/// The default prompt layout of the embedded engine, if the model's file has none.
 const EMBEDDED_TEMPLATE: &str = "chatml";
 
 /// Why the pinned tools cannot be used (semantics §3).
@@ -166,7 +166,7 @@ fn unknown_prices(terms: &Terms) -> Vec<String> {
 }
 
 /// Fields that mean nothing when they are 0.
-/// What the terms may say and are hardly meant to: no check fails for it.
+/// Terms that are allowed and hardly intended: no check fails for them.
 #[must_use]
 pub(crate) fn contract_warnings(terms: &Terms) -> Vec<String> {
     let (turns, invalid) = (terms.max_turns, terms.max_invalid_turns);
@@ -350,7 +350,7 @@ fn alignment_fault(
             "targets.{n}: the adapter {version} does not speak the protocol of type {word}"
         ));
     }
-    // The embedded engine lays out one form, unless the model's own file says how.
+    // The embedded engine has one layout, unless the model's own file has another.
     let laid_out = target.prompt_layout.is_none() && provider_type == ProviderType::Local;
     if let Some(template) = profile.template.as_deref().filter(|_| laid_out)
         && template != EMBEDDED_TEMPLATE

@@ -4,7 +4,7 @@ use super::{ModelPrice, ProviderType, Terms};
 use crate::message::Usage;
 
 impl Terms {
-    /// What the model of that target costs, where the contract says so.
+    /// The prices of that target's model, if the contract has them.
     #[must_use]
     pub fn price(&self, target: usize) -> Option<&ModelPrice> {
         let target = self.targets.get(target)?;
@@ -12,7 +12,7 @@ impl Terms {
         models.get(&target.model)
     }
 
-    /// What a request to that target cost: what the provider says, else what the price table makes of it. None if neither
+    /// What a request to that target cost: as the provider reports, else by the price table. None if neither
     /// is there; a target that is none has no price.
     #[must_use]
     pub fn cost_micro_usd(&self, target: Option<usize>, usage: &Usage) -> Option<u64> {

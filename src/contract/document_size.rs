@@ -9,7 +9,7 @@ const MAX_VALUES: u64 = (1 << 18) - 16;
 /// How deeply they may nest.
 const MAX_DEPTH: u64 = 127;
 
-/// Holds the document of a contract to its limits, before anything is built from it; the error says which it passes.
+/// Checks the document of a contract against its limits, before anything is built from it; the error names the exceeded one.
 pub(crate) fn check_document_size(text: &str) -> Result<(), String> {
     if text.len() > MAX_BYTES {
         return Err(format!(

@@ -32,7 +32,7 @@ pub(super) struct Adapters {
     pub(super) without: String,
 }
 
-/// What the author's file says and the contract holds only in another form.
+/// Terms of the author's file that the contract holds only in another form.
 #[derive(Clone, Debug)]
 pub(super) struct FileTerms {
     adapter_version: Option<String>,

@@ -10,10 +10,10 @@ pub enum FactoryError {
     AdapterDisagrees {
         /// What the factory chose.
         chosen: String,
-        /// What the file says.
+        /// The file's value.
         given: String,
     },
-    /// The tools that the servers offer are too many, or say too much of themselves.
+    /// The tools that the servers offer are too many, or their definitions too long.
     #[error(
         "the definitions of all tools up to `{name}` are longer than {max} bytes; name fewer tool servers"
     )]
@@ -51,9 +51,9 @@ pub enum FactoryError {
     /// The page leads to another policy than the one that the file states.
     #[error("tool_policy is {}, but {}", policy_word(*given), explain(resolution))]
     PolicyDisagrees {
-        /// What the rules say, and why.
+        /// The decision of the rules, and why.
         resolution: Resolution,
-        /// What the file says.
+        /// The file's value.
         given: ToolPolicy,
     },
     /// A target asks for calls in text over a wire protocol that is not used that way.

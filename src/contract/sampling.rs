@@ -28,7 +28,7 @@ impl<'a> Layers<'a> {
         Self(commanded.chain(written).collect())
     }
 
-    /// The first that says something; `default_value` where none does, and None if that one switches it off.
+    /// The first setting; `default_value` if there is none, and None if the first switches it off.
     fn pick<T: Clone>(
         &self,
         key: impl Fn(&SamplingSpec) -> &Setting<T>,
@@ -43,7 +43,7 @@ impl<'a> Layers<'a> {
         }
     }
 
-    /// Whether the first that says something switches it off.
+    /// Whether the first setting switches it off.
     fn is_off<T>(&self, key: impl Fn(&SamplingSpec) -> &Setting<T>) -> bool {
         let settings = self.0.iter().map(|layer| key(layer));
         let mut settings = settings.filter(|setting| !matches!(setting, Setting::Unset));
@@ -118,7 +118,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-/// What the provider says of the target's model.
+/// The provider's layer for the target's model.
 pub(super) fn model_of<'a>(
     target: &TargetSpec,
     provider: &'a ProviderSpec,

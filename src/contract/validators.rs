@@ -65,7 +65,7 @@ impl Validators {
             report: terms.final_report.as_ref().and_then(compile_report),
             ..Self::default()
         };
-        // The arguments of a final report are judged by what it says, not as arguments.
+        // The arguments of a final report are validated by its content, not as arguments.
         let own = terms.session_tools.iter();
         let own = own.filter(|tool| tool.name != FINAL_REPORT);
         for tool in terms.exposed_tools().chain(own) {

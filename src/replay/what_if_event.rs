@@ -267,7 +267,7 @@ fn returned_now(
         return Ok(EventKind::InferenceReturned(Box::new(returned)));
     }
     let recorded = "its bytes are withheld and were left out";
-    let other = "the token gate stands otherwise";
+    let other = "the token gate is in another state";
     Err(Mismatch::new("an answer is not here", recorded, other))
 }
 

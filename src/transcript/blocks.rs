@@ -1,4 +1,4 @@
-//! Splits a file of keys or pins into its blocks. Does not know what a block says.
+//! Splits a file of keys or pins into its blocks. Does not read the blocks.
 
 use super::Note;
 

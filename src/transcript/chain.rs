@@ -1,4 +1,4 @@
-//! The hash chain of one run. Hashes texts; does not know what they say.
+//! The hash chain of one run. Hashes texts; does not decode them.
 
 use super::{SealedEntry, canonical};
 use crate::kernel::EntryDraft;

@@ -20,7 +20,7 @@ pub(crate) struct Deletion {
     pub(crate) entries: u64,
     /// The hash of the last of them.
     pub(crate) head: Digest,
-    /// Why; empty where nothing was said.
+    /// Why; empty if no reason was given.
     pub(crate) reason: String,
     /// When, in milliseconds since 1970-01-01 UTC, by the clock of the machine that deleted it.
     pub(crate) at_unix_ms: u64,
@@ -137,7 +137,7 @@ impl fmt::Display for SignedDeletion {
     }
 }
 
-/// Which runs of a log were deleted, as whoever makes a proof about it says: the tree holds the leaves of deleted runs as of any other.
+/// Which runs of a log were deleted, as the maker of a proof states: the tree holds the leaves of deleted runs as of any other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LogDeletions {

@@ -9,7 +9,7 @@ const ROTATION: &str = "monolith/rotation";
 /// The public keys that a verifier trusts, with their rotations.
 ///
 /// In text, one of these after the other: a public key; a rotation record, which is a note signed by the old key; the
-/// word `revoked` and a public key. Lines that begin with `#` say nothing.
+/// word `revoked` and a public key. Lines that begin with `#` are ignored.
 ///
 /// ```
 /// use monolith::{KeyRing, SecretKey};
@@ -164,7 +164,7 @@ mod tests {
         check("local+x", "line 1: no key: it is `NAME+ID+BASE64`");
         check(
             "monolith/rotation\nfrom",
-            "line 1: no signed note: an empty line stands before the signatures",
+            "line 1: no signed note: an empty line must precede the signatures",
         );
     }
 }

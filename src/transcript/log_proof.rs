@@ -207,7 +207,7 @@ impl LogProof {
         }
     }
 
-    /// Judges what the proof says of deleted runs, and says what nothing covers: the tree is the same with and without them.
+    /// Checks what the proof states of deleted runs, and lists what nothing covers: the tree is the same with and without them.
     fn judge_deletions(
         &self,
         size: u64,
@@ -256,7 +256,7 @@ impl LogProof {
         Ok(())
     }
 
-    /// Holds the heads of the proof against those that were noted; returns how many said something.
+    /// Compares the heads of the proof with the pinned ones; returns how many could be compared.
     fn check_pins(
         &self,
         trust: &Trust,

@@ -29,7 +29,7 @@ pub enum Record<'a> {
 pub struct HeaderRecord<'a> {
     /// The contract's document as stored.
     pub contract: &'a str,
-    /// What an index beside the chain says of it; none in a file.
+    /// The claims of an index beside the chain; none in a file.
     pub claims: Option<IndexClaims>,
     /// The name of the run.
     pub run_id: RunId,
@@ -48,7 +48,7 @@ pub struct IndexClaims {
     pub length: u64,
 }
 
-/// An entry: its stored texts, and what they say.
+/// An entry: its stored texts, and their decoded values.
 #[derive(Clone, Debug)]
 pub struct EntryRecord<'a> {
     /// The number as stored beside the texts.
@@ -61,9 +61,9 @@ pub struct EntryRecord<'a> {
     pub action: &'a str,
     /// The hash as stored.
     pub hash: Digest,
-    /// What the text of the action says.
+    /// The decoded action.
     pub decoded_action: Action,
-    /// What the text of the event says.
+    /// The decoded event.
     pub decoded_event: Option<Event>,
 }
 
@@ -85,7 +85,7 @@ pub struct CheckpointRecord {
     pub note: String,
 }
 
-/// A signed note that says that a blob was erased.
+/// A signed note that a blob was erased.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TombstoneRecord {
     /// The hash as stored beside the note; none in a file, where only the note states it.

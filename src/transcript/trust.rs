@@ -36,7 +36,7 @@ pub struct Trust {
     pub pins: Vec<Pin>,
     /// Keys of witnesses.
     pub witnesses: Vec<PublicKey>,
-    /// What the verifier's own clock says, in milliseconds since 1970-01-01 UTC, where it has one.
+    /// The verifier's own clock, in milliseconds since 1970-01-01 UTC, if it has one.
     pub now_unix_ms: Option<u64>,
 }
 
@@ -61,14 +61,14 @@ pub enum Pin {
         entries: u64,
         /// The hash of the last of them.
         head: Digest,
-        /// The checkpoint that says so, where it came as one.
+        /// The checkpoint that it came from, if it came as one.
         note: Option<Note>,
     },
     /// Of a log of runs.
     Log {
         /// The log at that time.
         head: TreeHead,
-        /// The note that says so.
+        /// The note that it came from.
         note: Note,
     },
 }

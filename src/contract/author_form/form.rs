@@ -2,7 +2,7 @@
 
 use super::error::ChangedError;
 use super::servers::RecordedOffers;
-use super::settle::{Settled, settled};
+use super::settle::{AuthorFile, author_file};
 use crate::contract::{ContractFactory, ContractSpec, ExecutionContract, TargetCapability};
 use crate::message::TokenCounters;
 
@@ -33,7 +33,7 @@ impl<'r> AuthorForm<'r> {
         name: &str,
         task: Option<&str>,
     ) -> Result<Self, ChangedError> {
-        let Settled { file, found } = settled(recorded, name, task)?;
+        let AuthorFile { file, found } = author_file(recorded, name, task)?;
         Ok(Self {
             found,
             name: name.to_owned(),

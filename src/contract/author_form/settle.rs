@@ -15,18 +15,18 @@ use crate::contract::{
 };
 use crate::message::NoTokenizers;
 
-/// A file that gives a recorded contract again, and what bring-up found of its models.
-pub(super) struct Settled {
+/// A file that reproduces a recorded contract, and what bring-up found of its models.
+pub(super) struct AuthorFile {
     pub(super) file: Document,
     pub(super) found: Vec<TargetCapability>,
 }
 
 /// The file of a recorded contract. A key is stated after those that its default follows from.
-pub(super) fn settled(
+pub(super) fn author_file(
     recorded: &ExecutionContract,
     name: &str,
     task: Option<&str>,
-) -> Result<Settled, ChangedError> {
+) -> Result<AuthorFile, ChangedError> {
     let mut builder = Builder {
         found: recorded.targets.iter().map(found_in).collect(),
         file: stated(recorded, task),
@@ -51,13 +51,13 @@ pub(super) fn settled(
     let draft = builder.draft()?;
     builder.derived(&draft);
     builder.grammar()?;
-    Ok(Settled {
+    Ok(AuthorFile {
         file: builder.file,
         found: builder.found,
     })
 }
 
-/// What the header of a model's file says, and no key.
+/// Facts from the header of a model's file, which no key holds.
 fn found_in(target: &TargetTerms) -> TargetCapability {
     TargetCapability {
         fingerprint: Some(target.model_fingerprint.clone()),

@@ -1,4 +1,4 @@
-//! Schemas that say something together.
+//! Merges schemas that apply to one value. Does not know grammars.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::keywords::{STRUCTURE, is, types_of};
 const MAX_STEPS: usize = 8;
 /// How deeply two schemas are compared.
 const MAX_DEPTH: usize = 4;
-/// Keywords about the members of an object: what one schema says of them binds what another one adds.
+/// Keywords about the members of an object: those of one schema bind the members that another one adds.
 const MEMBERS: [&str; 4] = [
     "additionalProperties",
     "maxProperties",
@@ -40,7 +40,7 @@ fn followed<'v>(root: &'v Value, mut schema: &'v Value) -> &'v Value {
     schema
 }
 
-/// One schema that says what two say.
+/// One schema with the constraints of two.
 ///
 /// # Errors
 /// The rule by which they cannot be made one.
@@ -52,7 +52,7 @@ pub(super) fn merge(
     let other = match followed(root, other) {
         Value::Object(other) => other,
         Value::Bool(true) => return Ok(base.clone()),
-        _ => return Err("it cannot be made one with what stands beside it".to_owned()),
+        _ => return Err("it cannot be merged with the keywords beside it".to_owned()),
     };
     let mut merged = base.clone();
     let speaks = |schema: &Map<String, Value>| MEMBERS.iter().any(|key| schema.contains_key(*key));
@@ -71,14 +71,14 @@ pub(super) fn merge(
             }
             (Some(_), key) if is_annotation(key) => {}
             (Some(_), _) => {
-                return Err(format!("`{key}` stands here and beside it, and differs"));
+                return Err(format!("`{key}` is here and beside it, with another value"));
             }
         }
     }
     Ok(merged)
 }
 
-/// Whether a keyword says nothing of the value.
+/// Whether a keyword does not constrain the value.
 fn is_annotation(key: &str) -> bool {
     matches!(
         key,

@@ -188,7 +188,7 @@ impl<'s> Compiler<'s> {
         compiled
     }
 
-    /// `$ref`, `allOf`, `anyOf` or `oneOf`, alone or beside what else the schema says.
+    /// `$ref`, `allOf`, `anyOf` or `oneOf`, alone or beside other keywords.
     fn combination(
         &mut self,
         schema: &Map<String, Value>,
@@ -313,7 +313,7 @@ impl<'s> Compiler<'s> {
         Ok((!forms.is_empty()).then(|| Expr::alt(forms)))
     }
 
-    /// Any value but arrays and objects: what is offered where a schema says nothing.
+    /// Any value but arrays and objects: the grammar of an empty schema.
     pub(super) fn scalar(&self) -> Expr {
         let any = numbers(&Map::new(), true);
         let mut forms = vec![Expr::string(0, self.limits.string_characters)];

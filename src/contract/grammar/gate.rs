@@ -18,7 +18,7 @@ pub(crate) const CALL_CLOSE: &str = "</tool_call>";
 
 /// The longest grammar in bytes.
 const MAX_TEXT_BYTES: usize = 512 * 1024;
-/// What a report may have and a closing turn does without: a model that has to end shall say what it found.
+/// What a report may have and a closing turn does without: a model that has to end shall report what it found.
 const OPTIONAL_OF_REPORT: [&str; 2] = ["encoding", "metadata"];
 /// The most calls of one message behind a closed gate.
 const MAX_CALLS: u64 = 8;
@@ -38,7 +38,7 @@ pub(crate) struct GateGrammar {
 pub(crate) struct GrammarFault {
     /// RFC 6901, into the tool's input schema.
     pub pointer: String,
-    /// What cannot be said.
+    /// What cannot be expressed.
     pub rule: String,
     /// The exposed name.
     pub tool: String,

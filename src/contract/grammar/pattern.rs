@@ -1,4 +1,4 @@
-//! Regular expressions of `pattern`, as far as a grammar can say them.
+//! Regular expressions of `pattern`, as far as a grammar can express them. Does not match texts.
 
 use super::expr::Expr;
 
@@ -12,7 +12,7 @@ const MAX_BYTES: u64 = 2048;
 const MAX_DEPTH: usize = 16;
 const LAST: u32 = 0x0010_FFFF;
 
-/// Why an expression cannot be said.
+/// Why an expression cannot be expressed.
 type Refusal = &'static str;
 
 /// A part of an expression, with the fewest and the most characters of its texts.
@@ -79,7 +79,7 @@ impl Reader {
                 Some('$') => {
                     self.signs.pop();
                     if self.depth > 0 || !matches!(self.signs.last(), None | Some('|')) {
-                        return Err("an anchor stands inside it");
+                        return Err("it has an anchor inside");
                     }
                 }
                 Some(_) => {
@@ -104,7 +104,7 @@ impl Reader {
                 .part(),
             Some('\\') => self.escape()?.0.part(),
             Some('^' | '$' | '*' | '+' | '?' | '{' | '}' | ']') | None => {
-                Err("a sign stands where it means nothing")
+                Err("a sign is where it means nothing")
             }
             Some(sign) => Set::one(sign).part(),
         }

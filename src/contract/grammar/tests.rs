@@ -193,8 +193,8 @@ fn what_no_grammar_can_express_is_refused_by_name_and_pointer() {
     };
     for (pattern, why) in [
         ("^(?=a)b$", "a group that looks around or has a name"),
-        ("a^b", "a sign stands where it means nothing"),
-        ("(a$)b", "an anchor stands inside it"),
+        ("a^b", "a sign is where it means nothing"),
+        ("(a$)b", "it has an anchor inside"),
         (r"\bword", "a sign behind a backslash that is not known"),
         ("(a|b", "a bracket is not closed"),
         ("a)", "a bracket is closed that was not opened"),
@@ -340,7 +340,7 @@ fn a_pattern_is_a_sentence_exactly_where_it_matches_as_a_whole() {
     }
 }
 
-/// Schemas of the kinds that a grammar can say.
+/// Schemas of the kinds that a grammar can express.
 fn schemas() -> impl Strategy<Value = Value> {
     let bounds = (-1200_i64..1200, 0_i64..1200);
     let leaf = prop_oneof![

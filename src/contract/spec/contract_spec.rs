@@ -120,7 +120,7 @@ impl ContractSpec {
     }
 
     /// The tokenizer of the contract to be, as the contract will name it: the file's, else that of the first target's model at its
-    /// provider, else its profile's; none also where the first that says something says null. An unknown name stays as it is written, and PRECHECK refuses it.
+    /// provider, else its profile's; none also if the first setting is null. An unknown name stays as it is written, and PRECHECK refuses it.
     #[must_use]
     pub(crate) fn tokenizer_id(&self) -> Option<String> {
         let first = self.targets.first();
@@ -340,7 +340,7 @@ pub enum Setting<T> {
 // Each field is the field of that name in Sampling.
 pub struct SamplingSpec {
     pub caching: Setting<String>,
-    /// What of it an override of the command line says; it comes before every other.
+    /// The part from overrides of the command line; it comes before every other.
     pub commanded: Option<Box<SamplingSpec>>,
     pub max_output_tokens: Setting<u64>,
     pub reasoning: Setting<String>,

@@ -34,7 +34,7 @@ pub struct SpecError {
     pub path: String,
     /// The rule that is broken.
     pub rule: String,
-    /// What to write instead, where it can be said.
+    /// What to write instead, if that is known.
     pub help: Option<String>,
     /// The override with the fault, `key=value`; the position is then in this text, not in the file.
     pub set: Option<String>,

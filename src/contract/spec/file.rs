@@ -131,7 +131,7 @@ fn refuse_unknown_prices(file: &Section<'_, '_>, providers: &[String]) {
 }
 
 fn no_such_provider(name: &str, providers: &[String]) -> (String, Option<String>) {
-    let rule = format!("no provider `{name}` stands under `providers`");
+    let rule = format!("no provider `{name}` is defined under `providers`");
     (rule, suggest(name, providers.iter().map(String::as_str)))
 }
 
@@ -159,7 +159,7 @@ fn read_queues(file: &mut Section<'_, '_>) -> BTreeMap<String, QueueTerms> {
                 let help = suggest(text, names.iter().map(String::as_str));
                 (format!("`{text}`"), help)
             };
-            let rule = format!("no queue {missing} stands under `queues`");
+            let rule = format!("no queue {missing} is defined under `queues`");
             reporter.refuse(named_queue, rule, help);
         }
     }

@@ -67,7 +67,7 @@ impl Definitions for NoDefinitions {
     }
 }
 
-/// Fills in what the tree names and does not define, and says where each value is from. A value of the file stays where both
+/// Fills in what the tree names and does not define, and returns the origin of each value. A value of the file stays where both
 /// have one.
 pub(super) fn fill(
     root: &mut Node,
@@ -340,7 +340,7 @@ fn servers(root: &Node) -> &[(Key, Node)] {
     servers.map(entries).unwrap_or_default()
 }
 
-/// Tool servers of the file that say neither `command` nor `url`.
+/// Tool servers of the file with neither `command` nor `url`.
 fn unreached_servers(root: &Node) -> Vec<(String, SourceRange)> {
     let servers = servers(root).iter();
     let unreached = servers.filter(|(_, server)| {

@@ -177,7 +177,7 @@ pub(super) fn row<T: Read, U: DefaultValue>(key: &Key<T, U>, table: &'static str
         only_for,
         schema: T::schema,
         table,
-        default_value: key.default_value.shown(),
+        default_value: key.default_value.rendered(),
     }
 }
 
@@ -198,11 +198,11 @@ pub(super) struct Row {
         expect(dead_code, reason = "a test writes the documentation")
     )]
     pub(super) table: &'static str,
-    pub(super) default_value: DefaultShown,
+    pub(super) default_value: RenderedDefault,
 }
 
 /// The default of a key as the documentation shows it.
-pub(super) enum DefaultShown {
+pub(super) enum RenderedDefault {
     Text(
         #[cfg_attr(
             not(test),
@@ -215,49 +215,49 @@ pub(super) enum DefaultShown {
 
 /// A type that can be the default of a key.
 pub(super) trait DefaultValue {
-    fn shown(&self) -> DefaultShown;
+    fn rendered(&self) -> RenderedDefault;
 }
 
 impl DefaultValue for DefaultText {
-    fn shown(&self) -> DefaultShown {
-        DefaultShown::Text(self.0)
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Text(self.0)
     }
 }
 
 impl DefaultValue for bool {
-    fn shown(&self) -> DefaultShown {
-        DefaultShown::Value(json!(self))
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
 impl DefaultValue for u32 {
-    fn shown(&self) -> DefaultShown {
-        DefaultShown::Value(json!(self))
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
 impl DefaultValue for u64 {
-    fn shown(&self) -> DefaultShown {
-        DefaultShown::Value(json!(self))
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
 impl DefaultValue for f64 {
-    fn shown(&self) -> DefaultShown {
-        DefaultShown::Value(json!(self))
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
 impl DefaultValue for &str {
-    fn shown(&self) -> DefaultShown {
-        DefaultShown::Value(json!(self))
+    fn rendered(&self) -> RenderedDefault {
+        RenderedDefault::Value(json!(self))
     }
 }
 
 impl<T: Choice + PartialEq> DefaultValue for T {
-    fn shown(&self) -> DefaultShown {
+    fn rendered(&self) -> RenderedDefault {
         let word = T::WORDS.iter().find(|(_, value)| value == self);
-        DefaultShown::Value(json!(word.map(|(word, _)| word)))
+        RenderedDefault::Value(json!(word.map(|(word, _)| word)))
     }
 }
 

@@ -74,7 +74,7 @@ fn step<'n>(
     }
     match &mut target.kind {
         Kind::Scalar { .. } => Err(format!(
-            "nothing can stand below it: `{segment}` is one too many"
+            "it can have no key below it: `{segment}` is one too many"
         )),
         Kind::List(items) => {
             let len = items.len();

@@ -116,7 +116,7 @@ mod tests {
         check("{version: a}", &["prices: the key `models` is missing"]);
         check(
             "{version: a, models: {q: {}}}",
-            &["prices.models.q: no provider `q` stands under `providers`"],
+            &["prices.models.q: no provider `q` is defined under `providers`"],
         );
         check(
             &of_m("{input: 1}"),

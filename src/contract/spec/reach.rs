@@ -111,7 +111,7 @@ impl Read for ToolsSpec {
             let mut names: Vec<String> = Vec::new();
             for Builtin(name) in builtin {
                 if names.iter().any(|known| known == name) {
-                    let rule = format!("`{name}` stands twice");
+                    let rule = format!("`{name}` occurs twice");
                     section.refuse_key(TOOLS.builtin.name, rule, None);
                 } else {
                     names.push(name.to_owned());

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::form::{Choice as _, DefaultShown, Form, Need, Null, OFF_WORDS, Row, Schemas};
+use super::form::{Choice as _, Form, Need, Null, OFF_WORDS, RenderedDefault, Row, Schemas};
 use super::keys::FILE;
 use crate::contract::ProviderType;
 
@@ -103,7 +103,7 @@ impl Schemas {
         if let Value::Object(property) = &mut value {
             let meaning = json!(without_links(row.meaning));
             property.insert("description".to_owned(), meaning);
-            if let DefaultShown::Value(default_value) = &row.default_value {
+            if let RenderedDefault::Value(default_value) = &row.default_value {
                 property.insert("default".to_owned(), default_value.clone());
             }
         }

@@ -57,7 +57,7 @@ impl<'n, 'f> Section<'n, 'f> {
         self.peek(name).is_some()
     }
 
-    /// The value of `key`. Null is one, and faulty, unless the key says that it means the same as leaving it out.
+    /// The value of `key`. Null is one, and faulty, unless null means the same as leaving the key out.
     pub(super) fn get<T: Read, U>(&mut self, key: &FormKey<T, U>) -> Option<T> {
         let node = self.node(key);
         if node.is_none() && key.is_needed() {

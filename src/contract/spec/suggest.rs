@@ -4,7 +4,7 @@
 pub(super) const ELSEWHERE: &[(&str, &str)] = &[
     (
         "api_key",
-        "write `api_key_env: NAME`; a key itself never stands in a contract file",
+        "write `api_key_env: NAME`; a key itself never belongs in a contract file",
     ),
     ("buffer", "it belongs under `context_budget`"),
     ("caching", "it belongs under `sampling`"),

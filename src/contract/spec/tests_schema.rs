@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::contract_file_schema;
 use super::error::{Findings, Origin};
-use super::form::{DefaultShown, Form, Read};
+use super::form::{Form, Read, RenderedDefault};
 use super::keys::FORMS;
 use super::reporter::Reporter;
 use super::suggest::ELSEWHERE;
@@ -98,8 +98,8 @@ fn every_contract_that_is_shipped_or_shown_fits_the_schema() {
                 .map(|text| (name.clone(), text)),
         );
     }
-    let shown = |page: &str| files.iter().any(|(name, _)| name == page);
-    assert!(shown("README.md") && shown("contract-file.md") && shown("local.md"));
+    let rendered = |page: &str| files.iter().any(|(name, _)| name == page);
+    assert!(rendered("README.md") && rendered("contract-file.md") && rendered("local.md"));
     for (name, text) in files {
         assert_eq!(refusals(&validator, &text), [""; 0], "{name}: {text}");
         assert!(parse(&text).is_ok(), "{name}");
@@ -285,8 +285,8 @@ fn every_form_is_described_once_and_refuses_what_it_does_not_know() {
             let property = &properties[row.name];
             assert!(property["description"].is_string(), "{}", row.name);
             let stated = match row.default_value {
-                DefaultShown::Value(default_value) => Some(default_value),
-                DefaultShown::Text(_) => None,
+                RenderedDefault::Value(default_value) => Some(default_value),
+                RenderedDefault::Text(_) => None,
             };
             assert_eq!(property.get("default"), stated.as_ref(), "{}", row.name);
         }

@@ -41,14 +41,14 @@ fn the_oddities_of_yaml_are_reported_at_their_positions() {
         "a: *nope\n",
         &["1:4 while parsing node, found unknown anchor"],
     );
-    let twice = "2:1 the key `task` stands twice";
+    let twice = "2:1 the key `task` occurs twice";
     let missing = "1:1 the key `targets` is missing";
     check("task: a\ntask: b\n", &[missing, twice]);
     check("task: a\r\ntask: b\r\n", &[missing, twice]);
     check("\u{feff}task: a\ntask: b\n", &[missing, twice]);
     check(
         "{\"task\": \"x\", \"task\": \"y\"}",
-        &[missing, "1:15 the key `task` stands twice"],
+        &[missing, "1:15 the key `task` occurs twice"],
     );
     let anchors = "anchors are not allowed in a contract file";
     let tags = "tags are not allowed in a contract file";

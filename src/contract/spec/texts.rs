@@ -32,7 +32,7 @@ pub(in crate::contract) struct KeyEnv(pub(super) String);
 
 impl Read for KeyEnv {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let help = "the key itself never stands in a contract file";
+        let help = "the key itself never belongs in a contract file";
         env_name(node, reporter, help).map(Self)
     }
 
@@ -46,7 +46,7 @@ pub(in crate::contract) struct EnvName(pub(super) String);
 
 impl Read for EnvName {
     fn read(node: &Node, reporter: &Reporter<'_>) -> Option<Self> {
-        let help = "the value itself never stands in a contract file";
+        let help = "the value itself never belongs in a contract file";
         env_name(node, reporter, help).map(Self)
     }
 

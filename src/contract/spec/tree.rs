@@ -227,8 +227,8 @@ fn attach(parent: &mut Open, node: Node, findings: &Findings<'_>) {
             Some(key) => {
                 if let Some(first) = parent.keys.get(&key.text) {
                     let help = findings.matter().then(|| findings.locate(first));
-                    let help = help.map(|place| format!("it stands first {place}"));
-                    let rule = format!("the key `{}` stands twice", key.text);
+                    let help = help.map(|place| format!("it is first used {place}"));
+                    let rule = format!("the key `{}` occurs twice", key.text);
                     findings.add(&key.place, "", rule, help);
                 } else {
                     parent.keys.insert(key.text.clone(), key.place.clone());

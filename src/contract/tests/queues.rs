@@ -61,7 +61,7 @@ fn a_queue_that_is_not_there_is_refused_by_name() {
             "tools.mcp.a={command: x, queue: slwo}",
             "queues={slow: {concurrent: 1}}",
         ],
-        &["tools.mcp.a.queue: no queue `slwo` stands under `queues`"],
+        &["tools.mcp.a.queue: no queue `slwo` is defined under `queues`"],
     );
     check(
         &["queues={slow: {concurrent: 0}, other: {}}"],

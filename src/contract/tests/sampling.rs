@@ -1,4 +1,4 @@
-//! Parameters of a target: who says them, what each layer may say, and what becomes of it (000 §1, 001 §2, §6, §8).
+//! Tests of a target's parameters: their layers, what each layer may set, and the result (000 §1, 001 §2, §6, §8).
 
 use serde_json::{Value, json};
 

@@ -95,7 +95,7 @@ fn a_long_chain_is_refused_before_it_is_followed_to_its_end() {
     assert_eq!(Validators::fault_of(&deep), None);
 }
 
-/// A second compilation would find what the schema says now.
+/// A second compilation would find the changed schema.
 #[test]
 fn what_was_found_out_of_a_schema_is_not_found_out_again() {
     let mut terms = (*make(&["allowed_tools=[read_file]"])).clone();

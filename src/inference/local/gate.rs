@@ -107,7 +107,7 @@ impl Gates {
         self.ends.contains(&token)
     }
 
-    /// The tokens that a model may write where no grammar says which: text, and what ends it. A control token that begins
+    /// The tokens that a model may write without a grammar: text, and what ends it. A control token that begins
     /// another message is none of them.
     pub(super) fn spoken(&self) -> &[i32] {
         &self.spoken
@@ -180,7 +180,7 @@ impl Gate {
         }
         let tokens = self.matcher.consume_ff_tokens();
         match self.matcher.get_error() {
-            Some(fault) => Err(format!("what is forced cannot be told: {fault}")),
+            Some(fault) => Err(format!("the forced tokens cannot be computed: {fault}")),
             None => Ok(tokens.into_iter().map(u32::cast_signed).collect()),
         }
     }
@@ -188,7 +188,7 @@ impl Gate {
     /// Whether the end may follow.
     pub(super) fn may_end(&mut self) -> Result<bool, String> {
         let may = self.matcher.is_accepting();
-        may.map_err(|fault| format!("whether the text may end cannot be told: {fault}"))
+        may.map_err(|fault| format!("whether the text may end cannot be computed: {fault}"))
     }
 
     /// Whether nothing but the end can follow.

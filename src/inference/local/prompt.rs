@@ -68,7 +68,7 @@ impl<'m> Prompts<'m> {
                 Ok(tokens)
             }
             (Some(_), None) => {
-                let fault = "the request leaves its prompt to a template that nobody named";
+                let fault = "the request leaves its prompt to a template, and none is named";
                 Err(fault.to_owned())
             }
         }

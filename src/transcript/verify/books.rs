@@ -31,7 +31,7 @@ pub(super) struct EntryBook {
     /// How many answers had a secret taken out, so that their bytes were not kept.
     pub(super) redacted: usize,
     pub(super) sealed: bool,
-    /// When the run says that it began.
+    /// When the run began, as entry 0 states.
     pub(super) started_unix_ms: Option<u64>,
 }
 

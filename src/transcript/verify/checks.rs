@@ -91,7 +91,7 @@ pub(super) fn check_precheck(header: &Header, entry: &EntryRecord<'_>) -> Result
     }
 }
 
-/// Entry 0 states what the run is bound to; returns when it says that it began.
+/// Checks that entry 0 binds the run to its header; returns when the run began, as the entry states.
 pub(super) fn check_start(header: &Header, entry: &EntryRecord<'_>) -> Result<u64, Flaw> {
     let event = entry.decoded_event.as_ref().map(|event| &event.event);
     let Some(EventKind::RunStarted(started)) = event else {

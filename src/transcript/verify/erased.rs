@@ -88,7 +88,7 @@ impl Verifier {
 }
 
 impl ErasedBook {
-    /// What the check says.
+    /// The detail of the check.
     pub(super) fn describe(&self) -> String {
         let blobs = if self.count == 1 { "blob" } else { "blobs" };
         let signers = if self.signers.is_empty() {

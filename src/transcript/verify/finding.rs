@@ -2,7 +2,7 @@
 
 use crate::transcript::{Flaw, Location};
 
-/// What became of judging one record.
+/// The verdict on one record.
 pub(super) type Verdict = Result<(), Box<Finding>>;
 
 /// A flaw, the check that found it, and where it is if not at the record in hand.

@@ -32,7 +32,7 @@ pub(super) struct SignedBook {
     pub(super) pins: usize,
     /// Whether a pin covers every entry.
     pub(super) pinned: bool,
-    /// What the log was found to say, where there is one.
+    /// The result of the check of the log, if there is one.
     pub(super) log: Option<String>,
     /// The keys whose signature is the first under a checkpoint.
     pub(super) own: BTreeSet<String>,
@@ -145,7 +145,7 @@ impl Verifier {
     }
 
     /// Takes no key for a witness that signs the run itself: a key cannot be its own witness. Comes last, for pins are judged before the
-    /// checkpoints that say who signs.
+    /// checkpoints that name their signers.
     pub(super) fn drop_own_witnesses(&mut self) {
         for key in &self.trust.witnesses {
             let name = format!("{}+{}", key.name(), key.id());
@@ -241,7 +241,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Takes what the log of runs says; comes last. False once a flaw is found.
+    /// Takes the evidence of the log of runs; comes last. False once a flaw is found.
     pub(crate) fn take_log(&mut self, location: Location, evidence: &LogEvidence<'_>) -> bool {
         if self.bad.is_some() {
             return false;

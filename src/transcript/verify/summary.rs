@@ -155,7 +155,7 @@ impl Verifier {
             head,
         }
     }
-    /// What no signature, pin or witness says.
+    /// The things that no signature, pin or witness covers.
     fn unsigned(&self) -> Vec<String> {
         let signed = &self.signed;
         let mut lacking = Vec::new();

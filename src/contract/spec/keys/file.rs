@@ -30,7 +30,7 @@ form! {
         model_profile_id: String, DefaultText = DefaultText("found by the model's name"),
         "Profile of every target that names none: window, format retries, whether it knows tools." => nullable;
         model_profiles: Vec<ModelProfile>, DefaultText = DefaultText("none"),
-        "Profiles of your own, before those that are shipped ([models.md](models.md)). They stand whole in the contract, so in its hash.";
+        "Profiles of your own, before those that are shipped ([models.md](models.md)). The contract holds them whole, so its hash covers them.";
         adapter_version: String, DefaultText = DefaultText("chosen by the provider's type"),
         "Stated, it must be the one that is chosen, such as `openai-chat/1`.";
         tokenizer: String, DefaultText = DefaultText("the model's at its provider, the profile's, else bytes / 4"),
@@ -101,7 +101,7 @@ form! {
         llm_timeout_ms: u64, u64 = 600_000,
         "Time without a byte after which an inference has failed.";
         tool_timeout_ms: u64, u64 = 300_000,
-        "Time for one call; the model is told.";
+        "Time for one call; the model sees it.";
         approval_timeout_ms: u64, u64 = 86_400_000,
         "Time for a person's answer.";
         step_timeout_ms: u64, u64 = 1_800_000,
