@@ -36,7 +36,7 @@ pub enum StopReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Withheld {
-    /// Whether the message said nothing but white space. Texts of a repair, which are held back with it, do not count.
+    /// Whether the message was white space only. Texts of a repair, which are held back with it, do not count.
     pub blank: bool,
     /// Size of the text in bytes.
     pub bytes: u64,
