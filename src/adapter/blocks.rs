@@ -56,7 +56,7 @@ impl BlockMessage {
         Ok(())
     }
 
-    /// Takes why the model stopped, where it says so; the last word counts.
+    /// Takes the reason why the model stopped, if there is one; the last one counts.
     pub(super) fn stopped(&mut self, reason: Raw<'_>) {
         if let Some(reason) = string(reason).filter(|reason| !reason.is_empty()) {
             self.stop_reason = Some(reason);

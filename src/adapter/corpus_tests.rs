@@ -203,7 +203,7 @@ fn a_recorded_stream_that_is_cut_gives_the_whole_message_or_none() {
     println!("{cuts} cuts");
 }
 
-/// The stream that says what a blocking body says, as its provider would send it.
+/// The stream with the content of a blocking body, as its provider would send it.
 fn twin(proto: &str, body: &Value) -> Option<String> {
     let event = |value: Value| format!("data: {value}\n\n");
     Some(match proto {

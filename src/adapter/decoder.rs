@@ -74,7 +74,7 @@ enum Body {
     Lines(LinesBody),
     /// Events.
     Stream(SseSplitter),
-    /// The body of a response whose status says that it is no answer.
+    /// The body of a response with an error status.
     Error(Vec<u8>),
 }
 

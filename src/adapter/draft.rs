@@ -64,7 +64,7 @@ impl Draft {
         self.parts.push(ReasoningPart::Block(json));
     }
 
-    /// Takes what the model said in place of an answer.
+    /// Takes the text that the model gave in place of an answer.
     pub(super) fn refusal(&mut self, text: &str) {
         self.refusal.push_str(text);
     }
@@ -99,7 +99,7 @@ impl Draft {
             Ok(validated) => validated,
             Err(failure) => return Folded::Rejected(failure),
         };
-        // A refusal is the only thing some models say: for people, it never passes as an answer.
+        // Some models give nothing but a refusal. It is for people and never counts as an answer.
         let refused = self.content.is_empty() && !self.refusal.is_empty();
         let trace = (self.signed && !refused).then(|| ReasoningTrace {
             adapter_version: origin.version.to_owned(),

@@ -13,11 +13,11 @@ const MAX_DETAILS: usize = 32;
 /// An error as a provider reports it, in whatever shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ErrorReport {
-    /// What it is, where the protocol itself says so.
+    /// Its class, if the protocol itself states one.
     class: Option<ProviderFaultClass>,
     /// `code` and `type`, and those of the inner error, in lower case.
     codes: Vec<String>,
-    /// What it says, for people.
+    /// Its message, for people.
     message: String,
     /// The HTTP status that it states for itself, inside a response whose own status is no error.
     status: Option<u16>,
@@ -189,7 +189,7 @@ const AUTH_WORDS: &[&str] = &[
     "no auth credentials",
 ];
 
-/// Codes that say that there is no such model.
+/// Codes of a missing model.
 const UNKNOWN_MODEL_CODES: &[&str] = &["deploymentnotfound", "model_not_found"];
 /// The words of a 404 that is about the model. Another 404 may be a wrong path, or a gateway's.
 const MODEL_WORDS: &[&str] = &["deployment", "endpoints found", "model"];
@@ -197,7 +197,7 @@ const MODEL_WORDS: &[&str] = &["deployment", "endpoints found", "model"];
 const NO_MODEL_WORDS: &[&str] = &["is not a valid model", "model not found"];
 
 impl ErrorReport {
-    /// The report in an `error` field; none if the field says nothing.
+    /// The report in an `error` field; none if the field is empty.
     pub(super) fn of_value(raw: &RawValue) -> Option<Self> {
         if let Some(text) = string(Some(raw)) {
             return (!text.trim().is_empty()).then(|| Self::of_text(&text));
@@ -292,7 +292,7 @@ impl ErrorReport {
         }
     }
 
-    /// The class, from what the report says and the status it came with.
+    /// The class, from the report and its status.
     fn class(&self, http: u16) -> ProviderFaultClass {
         let named = BY_CODE
             .iter()
@@ -323,7 +323,7 @@ impl ErrorReport {
         }
     }
 
-    /// Whether it says that there is no such model: by its code, or by status 404 and a word of models.
+    /// Whether it reports a missing model: by its code, or by status 404 and a word of models.
     fn knows_no_such_model(&self, http: u16) -> bool {
         let named = |code: &String| UNKNOWN_MODEL_CODES.contains(&code.as_str());
         if self.codes.iter().any(named) {

@@ -85,7 +85,7 @@ impl Folded {
 /// What every protocol keeps of a response while it arrives, whatever its wire shape.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The protocol said that nothing of the message follows.
+    /// The protocol marked the end of the message.
     pub done: bool,
     /// The first rule that was broken.
     pub failure: Option<Failure>,
@@ -171,7 +171,7 @@ pub(super) trait Fold: Default + std::fmt::Debug {
         self.take(text, Form::Piece)
     }
 
-    /// The error that the body of a response is whose status says that it is no answer.
+    /// Reads the body of a response with an error status as an error.
     fn error_body(text: &str) -> ErrorReport {
         ErrorReport::of_body(text)
     }

@@ -2,7 +2,7 @@
 //!
 //! Knows how each provider family writes messages, tools, streams and errors; one folder per protocol,
 //! chosen by the `adapter_version` of a contract's target. It deliberately does not know how bytes travel
-//! (that is `inference`), what time it is (a caller says), whether a tool name exists or arguments fit a schema
+//! (that is `inference`), what time it is (the caller passes it in), whether a tool name exists or arguments fit a schema
 //! (that is the machine's). A response is native, rejected, or a provider's fault; where the contract is not
 //! strict, argument text that has one meaning only is repaired by named, recorded steps, and the message is recovered.
 //!

@@ -188,7 +188,7 @@ fn what_ends_an_output_that_was_cut_is_never_repaired() {
             assert_eq!(found, format!("{code} {pointer}"), "{version}: {text}");
         }
     }
-    // A reason that a server in between translated, and a response that says only that it is not whole.
+    // A reason that a server in between translated, and a response that reports only that it is not whole.
     let (version, pointer, body) = bodies("{'a':1}").swap_remove(0);
     let native = "\"finish_reason\":\"tool_calls\",\"native_finish_reason\":\"MAX_TOKENS\"";
     let body = body.replace("\"finish_reason\":\"tool_calls\"", native);

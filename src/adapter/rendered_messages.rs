@@ -21,7 +21,7 @@ pub(super) struct Chunk {
 pub(super) enum Side {
     /// The contract's instructions.
     System,
-    /// The task, observations, and what monolith says.
+    /// The task, observations, and monolith's notices.
     User,
     /// The model.
     Model,
@@ -164,7 +164,7 @@ pub(super) fn name_of<'m>(before: &'m [Arc<AgentMessage>], id: &str) -> &'m str 
 pub(super) struct TargetModel {
     adapter_version: String,
     model: String,
-    /// Whether no other provider of the contract has the same adapter and model: else a trace does not say whose it is.
+    /// Whether no other provider of the contract has the same adapter and model: else the owner of a trace is unknown.
     is_unique: bool,
 }
 
@@ -237,7 +237,7 @@ pub(super) fn parts_of<'m>(message: &'m AgentMessage, to: &TargetModel) -> Vec<S
     trace.parts.iter().filter_map(part).collect()
 }
 
-/// Tokens for reasoning, within those of the response: as stated, else a share of them that the effort says. Fewer than
+/// Tokens for reasoning, within those of the response: as stated, else a share of them by the effort. Fewer than
 /// `least` are none.
 pub(super) fn reasoning_budget(sampling: &crate::contract::Sampling, least: u64) -> Option<u64> {
     if sampling.reasoning_off() {

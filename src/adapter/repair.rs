@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 /// Whether argument text that is no JSON object may be repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Repairs {
-    /// Every text is validated as it came: strict mode, and wherever no contract says otherwise.
+    /// Every text is validated as it came: strict mode, and the default.
     #[default]
     Never,
     /// What has one meaning only is repaired, and the message is recovered.
@@ -65,7 +65,7 @@ fn is_key(before: &str) -> bool {
 }
 
 /// Whether what follows an object may belong to it: a quote that no other one closes, or more members. The object was closed
-/// too early then, by a quote in the middle of a value or by a bracket too many, and what the whole would be cannot be known.
+/// too early then, by a quote in the middle of a value or by a bracket too many. What the whole would be cannot be known.
 fn goes_on(after: &str) -> bool {
     let behind = after.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '}' | ']'));
     behind.starts_with([',', ':']) || !after.matches('"').count().is_multiple_of(2)

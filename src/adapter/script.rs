@@ -89,12 +89,12 @@ pub enum ScriptRule {
     /// The response is neither text nor a JSON object.
     #[error("response is neither a string nor an object")]
     Response,
-    /// `after_bytes` says where an answer breaks off, and nothing breaks it off.
+    /// `after_bytes` is set for an answer that does not break off.
     #[error("after_bytes needs fault \"reset\" or \"hang\"")]
     AfterBytes,
 }
 
-/// One line as it is written. Fields of recordings that say where they come from are read over.
+/// One line as it is written. Fields about the origin of a recording are ignored.
 #[derive(Deserialize)]
 struct WireRecord<'a> {
     after_bytes: Option<u64>,

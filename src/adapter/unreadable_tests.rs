@@ -227,7 +227,7 @@ fn null_arguments_are_no_object_unless_the_protocol_reads_them_as_none() {
         json!({"message": {"tool_calls": [{"function": function}]}, "done": true}),
         "ARGS_NOT_OBJECT /message/tool_calls/0/function/arguments",
     );
-    // Two protocols say that null is none.
+    // In two protocols, null means no arguments.
     let none = "End:  [call_1 f {}]";
     check(
         "openai-chat",

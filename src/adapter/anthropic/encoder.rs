@@ -266,7 +266,7 @@ impl<'a> Parameters<'a> {
             max_tokens: sampling.max_output_tokens,
             // The protocol's range ends at 1; with reasoning it takes neither of the two.
             temperature: sampling.temperature.filter(|_| plain).map(|t| t.min(1.0)),
-            // 1 says nothing, and newer models refuse it beside a temperature.
+            // 1 is the default, and newer models refuse it beside a temperature.
             top_p: sampling.top_p.filter(|p| plain && *p < 1.0),
             stop_sequences: &sampling.stop,
             output_config: sampling

@@ -106,7 +106,7 @@ fn parameters_are_sent_as_the_protocol_takes_them() {
     assert!(!uncached.contains("cache_control"), "{uncached}");
 }
 
-/// What came back goes out again in its places, to the model that said it and to no other.
+/// The parts of a response go out again in their positions, to their own model and to no other.
 #[test]
 fn signed_reasoning_goes_back_to_its_own_model_only() {
     let response = r#"{"type":"message","model":"m-2026","content":[{"type":"thinking","thinking":"why","signature":"s1"},{"type":"text","text":"hi"},{"type":"redacted_thinking","data":"xx"},{"type":"tool_use","id":"t1","name":"read","input":{"a":1}}],"stop_reason":"tool_use"}"#;
@@ -126,7 +126,7 @@ fn signed_reasoning_goes_back_to_its_own_model_only() {
         assert_eq!(got["messages"][1]["content"], without);
     };
     other(|v| v["targets"][0]["model"] = json!("n"));
-    // Another provider serves a model of that name: the message does not say whose it is.
+    // Another provider serves a model of that name: the message does not name its provider.
     other(|v| {
         v["providers"]["q"] = v["providers"]["p"].clone();
         let mut second = v["targets"][0].clone();

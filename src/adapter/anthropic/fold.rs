@@ -126,7 +126,7 @@ impl fold::Fold for Fold {
 }
 
 impl Fold {
-    /// What a body, or the beginning of a stream, says.
+    /// Takes the fields of a body, or of the beginning of a stream.
     fn message(&mut self, message: &WireEvent<'_>) -> Result<(), Failure> {
         self.0.progress.name_model(string(message.model));
         self.0.stopped(message.stop_reason);

@@ -238,7 +238,7 @@ struct Thinking<'a> {
 }
 
 impl<'a> Thinking<'a> {
-    /// A count, the author's own word for the level, or a count of 0 that switches it off; none if nothing is said.
+    /// A count, the author's own word for the level, or a count of 0 that switches it off; none if nothing is set.
     fn of(sampling: &'a Sampling) -> Option<Self> {
         let off = sampling.reasoning_off().then_some(0);
         let budget = off.or(reasoning_budget(sampling, 1));

@@ -28,7 +28,7 @@ const FIELDS: CallFields = CallFields {
 #[derive(Debug, Default)]
 pub(in crate::adapter) struct Fold {
     draft: Draft,
-    /// Whether nothing was said after the last call.
+    /// Whether no text followed the last call.
     ends_in_call: bool,
     finish_reason: Option<String>,
     /// The call whose arguments still arrive.
@@ -144,7 +144,7 @@ impl fold::Fold for Fold {
 }
 
 impl Fold {
-    /// What a chunk says beside its candidates.
+    /// The members of a chunk beside its candidates.
     fn note(&mut self, chunk: &WireChunk<'_>) {
         if let Some(report) = chunk.error.and_then(ErrorReport::of_value) {
             self.progress.report(report);

@@ -12,7 +12,7 @@ use crate::message::{AgentMessage, Role, nearest_value};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocalChat {
-    /// What was said.
+    /// The messages.
     pub messages: Vec<ChatMessage>,
     /// When the run began, in milliseconds since 1970: what the template takes for the present.
     pub now_unix_ms: u64,
@@ -24,7 +24,7 @@ pub struct LocalChat {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatMessage {
-    /// What it says.
+    /// Its text.
     pub content: String,
     /// The tool whose result it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +126,7 @@ pub(super) fn declarations(terms: &Terms) -> Vec<serde_json::Value> {
     terms.exposed_tools().map(one).collect()
 }
 
-/// A conversation and what is said behind it in this request only.
+/// A conversation and the notices of this request only.
 pub(super) fn messages(
     conversation: &[Arc<AgentMessage>],
     notices: &[AgentMessage],

@@ -42,7 +42,7 @@ impl Encoder {
             }),
             max_tokens: sampling.max_output_tokens,
             prose: GateGrammar::prose(GrammarLanguage::Lark),
-            // A schema that no grammar can say is the model's to follow.
+            // A schema that no grammar can express is left to the model.
             report: GateGrammar::report(terms, GrammarLanguage::Lark).and_then(Result::ok),
             sampling: LocalSampling {
                 repeat_penalty: sampling.repeat_penalty,

@@ -26,7 +26,7 @@ struct Declaration<'a> {
     parameters: &'a serde_json::Value,
 }
 
-/// What the system prompt says of the tools; nothing where none is exposed.
+/// The tools in the system prompt; empty if none is exposed.
 pub(super) fn tools_prompt(terms: &Terms) -> Option<String> {
     let mut tools = String::new();
     for tool in terms.exposed_tools() {
@@ -131,7 +131,7 @@ fn call(text: &str) -> Result<(String, String, &str), FailureCode> {
     Ok((name, arguments, behind))
 }
 
-/// Whether what a call says is told apart by its keys, at any depth.
+/// Whether the keys of a call are unambiguous at any depth.
 fn sound(object: &str) -> Result<(), FailureCode> {
     match ObjectText::parse(object) {
         Ok(_) => Ok(()),

@@ -15,10 +15,11 @@ const FIELDS: CallFields = CallFields {
 
 /// The calls of a message, gathered from their pieces.
 ///
-/// Which call a piece belongs to: the one of its `index`; without an index the one of its `id`; without either the last
-/// one. A piece begins a call where there is no such call, where it brings a name and an id other than the call's (servers
-/// that number every call 0), and where it brings a name and neither index nor id while the last call already has
-/// arguments (servers that send each call whole).
+/// A piece belongs to the call of its `index`; without an index to that of its `id`; without either to the last one. It begins
+/// a new call in three cases:
+/// - There is no such call.
+/// - It has a name and an id other than the call's: some servers number every call 0.
+/// - It has a name, neither index nor id, and the last call already has arguments: some servers send each call whole.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Parts>);
 

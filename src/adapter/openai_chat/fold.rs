@@ -93,7 +93,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
             || ["length", "max"].iter().any(|word| native.contains(word))
     }
 
-    /// The verdict. A stream is whole where it gave a finish reason or said `[DONE]`.
+    /// The verdict. A stream is whole if it had a finish reason or `[DONE]`.
     fn finish(mut self, form: Form, model: &str) -> Folded {
         if let Some(decided) = self.progress.decided() {
             return decided;
@@ -124,7 +124,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
                 Err(failure) => return Folded::Rejected(failure),
             };
         let mut message = AgentMessage {
-            // A refusal is the only thing some models say: for people, it never passes as an answer.
+            // Some models give nothing but a refusal. It is for people and never counts as an answer.
             content: if self.content.is_empty() {
                 self.refusal
             } else {
@@ -143,7 +143,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
 }
 
 impl<const OPENROUTER: bool> Fold<OPENROUTER> {
-    /// What a chunk says beside its choices.
+    /// The members of a chunk beside its choices.
     fn note(&mut self, chunk: &WireChunk<'_>, text: &str) {
         let own = chunk.error.and_then(ErrorReport::of_value);
         let bare = || (string(chunk.object)? == "error").then(|| ErrorReport::of_body(text));
@@ -155,7 +155,7 @@ impl<const OPENROUTER: bool> Fold<OPENROUTER> {
         self.meter(chunk.usage.or_else(groq));
     }
 
-    /// The last report that says anything counts: some servers report with every chunk, growing.
+    /// The last report with a number counts: some servers report with every chunk, growing.
     fn meter(&mut self, raw: Raw<'_>) {
         if let Some(usage) = raw.and_then(usage) {
             self.progress.usage = Some(usage);
@@ -301,7 +301,7 @@ fn legacy(raw: &RawValue) -> Result<(), Failure> {
     }
 }
 
-/// Whether a piece of a stream says nothing: null, or an object without id and function.
+/// Whether a piece of a stream is empty: null, or an object without id and function.
 fn is_blank(raw: &RawValue) -> bool {
     raw.get() == "null"
         || object::<WireCall<'_>>(raw.get())

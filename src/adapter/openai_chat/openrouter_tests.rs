@@ -76,12 +76,12 @@ fn an_error_is_a_fault_at_any_position() {
         );
         check(VERSION, &stream, &expect);
     }
-    // A reason without an error says as much.
+    // A reason without an error has the same meaning.
     let silent = choice(r#""message":{"content":"hi"},"finish_reason":"error""#);
     check(VERSION, &silent, "fault model");
 }
 
-/// Recorded there: arguments that were cut, under a finish reason that says they are whole.
+/// Recorded there: arguments that were cut, under the finish reason of complete ones.
 #[test]
 fn a_cut_call_is_rejected_with_any_finish_reason() {
     for finish in ["tool_calls", "stop", "length"] {

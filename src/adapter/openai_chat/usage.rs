@@ -110,7 +110,7 @@ fn cost(raw: Raw<'_>) -> Result<Option<u64>, NoAmount> {
         return Ok(None);
     }
     let dollars: f64 = serde_json::from_str(text).map_err(|_| NoAmount)?;
-    // The text says it, however small: a double may have rounded it to nothing.
+    // The text decides, however small: a double may have rounded it to zero.
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let some = mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
     if some && text.starts_with('-') {

@@ -17,7 +17,7 @@ pub(in crate::adapter) struct Fold {
     items: Items,
     progress: Progress,
     status: Option<String>,
-    /// Whether the stream said how the response ended.
+    /// Whether the stream reported how the response ended.
     terminal: bool,
 }
 

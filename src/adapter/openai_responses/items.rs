@@ -62,7 +62,7 @@ impl Items {
         self.list.is_some() || !self.pieces.is_empty()
     }
 
-    /// Takes an event about an item. Events that say nothing of a message are read over.
+    /// Takes an event about an item. Events without a part of the message are ignored.
     pub(super) fn take_event(&mut self, kind: &str, event: &WireEvent<'_>) -> Result<(), Failure> {
         let Some(index) = whole(event.output_index) else {
             return Ok(());

@@ -27,7 +27,7 @@ fn call(arguments: &str) -> String {
     CALL.replace(r#""{\"a\":1}""#, arguments)
 }
 
-/// The stream that says the three items, its last object with `output`.
+/// The stream of the three items, its last object with `output`.
 fn stream(output: &str) -> String {
     let done = format!(
         r#"{{"type":"response.completed","response":{}}}"#,

@@ -23,7 +23,7 @@ pub(in crate::adapter) struct Encoder {
     profile: TextProfile,
     /// The system prompt as it is and with the tools.
     system: Option<(Arc<AgentMessage>, Arc<AgentMessage>)>,
-    /// What is said of the tools; none if no tool is exposed.
+    /// The description of the tools; none if no tool is exposed.
     tools: Option<String>,
     wire: Box<dyn Encode>,
 }
@@ -197,7 +197,7 @@ fn render(
     })
 }
 
-/// What the model said and called, as it would write it.
+/// The model's text and calls, as it would write them.
 pub(super) fn assistant_text(profile: TextProfile, text: &str, calls: &[ToolInvocation]) -> String {
     let llama = profile == TextProfile::Llama3;
     let escaped = if llama {

@@ -1,4 +1,4 @@
-//! Calls in the form of Qwen3-Coder: values are bare text, and the tool's schema says what they are.
+//! Calls in the form of Qwen3-Coder: values are bare text, and the tool's schema gives their types.
 
 use std::fmt::Write as _;
 

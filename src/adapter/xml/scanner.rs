@@ -128,7 +128,7 @@ impl XmlScanner {
             let slot = tag.split(char::is_whitespace).next().unwrap_or_default();
             self.ignore(slot, XmlFlaw::Unclosed);
         } else if rest.contains(BEFORE_NONCE) {
-            // Too short to say whose, and of no use as text.
+            // Too short to be recognised, and useless as text.
             self.ignore("", XmlFlaw::Unclosed);
         } else if !self.muted {
             self.reading.text.push_str(&rest);

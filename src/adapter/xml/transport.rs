@@ -69,7 +69,7 @@ impl XmlTransport {
         })
     }
 
-    /// XML-NEXT: what one request says of its tags, in that request only.
+    /// XML-NEXT: the tags of one request, described in that request only.
     pub(in crate::adapter) fn next(&self, offer: &XmlOffer) -> AgentMessage {
         let tools: Vec<&ToolTerms> = self.tools.iter().collect();
         let text = XmlNext {
