@@ -2,7 +2,7 @@
 
 use crate::message::{Digest, InferenceSeq};
 
-/// What a host did that no session can go on from. The session stays as it was.
+/// An input that the session refuses. The session stays as it was.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum SessionError {
     /// The host: the run has begun.
     #[error("start a run that has begun")]
     Started,
-    /// The host: the run goes on from its record, and nothing happens before that is said.
+    /// The host: the run goes on from its record, and nothing happens before the host requests that.
     #[error("take an input before `resumed`")]
     NotResumed,
     /// The host: no request of that number was ever sent.

@@ -11,7 +11,7 @@ use crate::transcript::SealedEntry;
 
 /// An effect that a [`Session`](super::Session) requests of its host, in the order in which it must be performed.
 ///
-/// After an [`Output::Append`] nothing comes until the host has said [`Input::Durable`](super::Input::Durable) of its entries.
+/// After an [`Output::Append`] nothing comes until the host has handed in [`Input::Durable`](super::Input::Durable) for its entries.
 ///
 /// As JSON, for a host in another process:
 ///
@@ -94,7 +94,7 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Headers that every request of the protocol carries. Keys and the author's own headers are the host's.
     pub headers: Vec<(String, String)>,
-    /// What the machine says of it: its number, target, attempt, turn, how tools are offered.
+    /// The machine's terms of it: its number, target, attempt, turn, how tools are offered.
     pub inference: InferRequest,
     /// Where it goes, below the address of the provider: segments without a leading slash, and a query where there is one.
     pub path: String,

@@ -1,4 +1,4 @@
-//! What the strings of an answer say together: a stream brings a text in pieces, and a secret with it.
+//! The strings of an answer joined: a stream brings a text in pieces, and so may split a secret. Does not know secrets.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -147,7 +147,7 @@ impl Scrub<'_> {
         if let Ok(cleaned) = self.message(message) {
             return changed | cleaned;
         }
-        // Arguments that are no object any more cannot be said to be what the model asked for.
+        // Arguments that are no object any more are not what the model asked for.
         result.canonical_message = None;
         result.failure_code = Some(FailureCode::ArgsInvalidJson);
         result.repair = None;
@@ -206,7 +206,7 @@ impl Scrub<'_> {
         text.as_mut().is_some_and(|text| self.string(text))
     }
 
-    /// What a call's end may be recorded as. What the envelope says was gone over before it was cut.
+    /// Scrubs a call's end for the record. The envelope's content was scrubbed before it was cut.
     pub(crate) fn outcome(&self, outcome: &mut ToolOutcome) {
         match outcome {
             ToolOutcome::Malformed { detail, .. } | ToolOutcome::ConnectionLost { detail } => {

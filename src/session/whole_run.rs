@@ -100,7 +100,7 @@ pub struct Session {
     pub(super) outputs: Outputs,
     pub(super) progress: Option<Progress>,
     pub(super) requests: Requests,
-    /// Whether another process has to say first that it goes on.
+    /// Whether another process must first confirm that it goes on.
     pub(super) resuming: bool,
     pub(super) scrubber: Option<Arc<dyn Scrubber>>,
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 /// A text with its escapes undone, which knows where in the text each byte came from.
 ///
-/// It keeps where it was at every [`MARK_EVERY`] bytes and goes on from there, so a text that is nothing but escapes costs little
-/// more memory than one that has none.
+/// It keeps its offset at every [`MARK_EVERY`] bytes and goes on from there. So a text of nothing but escapes costs little
+/// more memory than one without any.
 #[derive(Debug)]
 pub(super) struct View<'t> {
     source: &'t [u8],
@@ -39,7 +39,7 @@ pub(super) struct UnescapedView<'u> {
 }
 
 impl UnescapedView<'_> {
-    /// Visits the text as it is and every view of it. The first two, the text and what its JSON says, come with their own view behind
+    /// Visits the text as it is and every view of it. The first two, the text and its JSON unescaped, come with their own view behind
     /// JSON's escapes: what is found in them may end within an escape.
     pub(super) fn each(text: &[u8], visit: &mut dyn FnMut(&UnescapedView<'_>, Option<&View<'_>>)) {
         let plain = UnescapedView {
@@ -320,7 +320,7 @@ fn hex(digits: &[u8]) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Unescapes `text`, finds `word` in it, and says what of the text that is.
+    /// Unescapes `text`, finds `word` in it, and returns the original range of the text.
     fn check(escaping: Escaping, text: &str, word: &str, expect: &str) {
         let view = View::unescaped(text.as_bytes(), escaping).unwrap();
         let bytes = view.bytes();
