@@ -166,13 +166,13 @@ impl Replayer {
             return;
         };
         match decoded.event {
-            EventKind::InferenceReturned(reissue) => {
-                self.compare_returned(entry, returned, &reissue)
+            EventKind::InferenceReturned(replayed) => {
+                self.compare_returned(entry, returned, &replayed);
             }
-            EventKind::InferenceFailed(reissue) => {
-                let (recorded, reissue) = (text_of(recorded), text_of(&reissue.fault));
+            EventKind::InferenceFailed(replayed) => {
+                let (recorded, replayed) = (text_of(recorded), text_of(&replayed.fault));
                 let pointer = "/event/event/value/result";
-                self.compare_at(entry, pointer, &recorded, &reissue, Attribution::Adapter);
+                self.compare_at(entry, pointer, &recorded, &replayed, Attribution::Adapter);
             }
             _ => {}
         }
@@ -196,30 +196,30 @@ impl Replayer {
         &mut self,
         entry: &SealedEntry,
         recorded: &InferenceReturned,
-        reissue: &InferenceReturned,
+        replayed: &InferenceReturned,
     ) {
         let flags = [
-            ("gated", recorded.gated, reissue.gated),
+            ("gated", recorded.gated, replayed.gated),
             (
                 "gate_breached",
                 recorded.gate_breached,
-                reissue.gate_breached,
+                replayed.gate_breached,
             ),
         ];
-        for (flag, recorded, reissue) in flags {
-            if recorded != reissue {
+        for (flag, recorded, replayed) in flags {
+            if recorded != replayed {
                 let pointer = format!("/event/event/value/{flag}");
-                let (recorded, reissue) = (recorded.to_string(), reissue.to_string());
-                self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Kernel);
+                let (recorded, replayed) = (recorded.to_string(), replayed.to_string());
+                self.differ_at(entry, &pointer, &recorded, &replayed, Attribution::Kernel);
             }
         }
-        let result = (text_of(&recorded.result), text_of(&reissue.result));
+        let result = (text_of(&recorded.result), text_of(&replayed.result));
         let pointer = "/event/event/value/result";
         self.compare_at(entry, pointer, &result.0, &result.1, Attribution::Adapter);
-        if reissue.usage.estimated && self.counts().is_none() {
+        if replayed.usage.estimated && self.counts().is_none() {
             return;
         }
-        let usage = (text_of(&recorded.usage), text_of(&reissue.usage));
+        let usage = (text_of(&recorded.usage), text_of(&replayed.usage));
         let pointer = "/event/event/value/usage";
         self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
     }
@@ -229,10 +229,10 @@ impl Replayer {
         entry: &SealedEntry,
         pointer: &str,
         recorded: &str,
-        reissue: &str,
+        replayed: &str,
         cause: Attribution,
     ) {
-        let found = first_difference(pointer, recorded, reissue);
+        let found = first_difference(pointer, recorded, replayed);
         if let Some((pointer, expected, actual)) = found {
             self.differ_at(entry, &pointer, &expected, &actual, cause);
         }
@@ -246,22 +246,22 @@ impl Replayer {
         let is_message = returned.result.canonical_message.is_some();
         let run = self.session.run();
         let asks = run.is_some_and(|run| run.asks(&returned.result));
-        let reissue = issued.closed && is_message && returned.gated && !asks;
-        if reissue != returned.gate_breached {
-            let (recorded, reissue) = (returned.gate_breached.to_string(), reissue.to_string());
+        let replayed = issued.closed && is_message && returned.gated && !asks;
+        if replayed != returned.gate_breached {
+            let (recorded, replayed) = (returned.gate_breached.to_string(), replayed.to_string());
             let pointer = "/event/event/value/gate_breached";
-            self.differ_at(entry, pointer, &recorded, &reissue, Attribution::Kernel);
+            self.differ_at(entry, pointer, &recorded, &replayed, Attribution::Kernel);
         }
     }
 
     /// A response whose bytes were not kept, because a secret was in them in pieces. What is left must agree with the gate.
     fn check_redacted(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         self.check_breach(entry, returned);
-        let Some(reissue) = self.session.admit(returned.result.clone()) else {
+        let Some(replayed) = self.session.admit(returned.result.clone()) else {
             return;
         };
-        if reissue.gated != returned.gated || reissue.withheld.is_some() {
-            let (expected, actual) = (returned.gated.to_string(), reissue.gated.to_string());
+        if replayed.gated != returned.gated || replayed.withheld.is_some() {
+            let (expected, actual) = (returned.gated.to_string(), replayed.gated.to_string());
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, &expected, &actual, Attribution::Kernel);
             return;
@@ -283,12 +283,12 @@ impl Replayer {
     /// shows no text.
     fn check_withheld(&mut self, entry: &SealedEntry, returned: &InferenceReturned) {
         self.check_breach(entry, returned);
-        let Some(reissue) = self.session.admit(returned.result.clone()) else {
+        let Some(replayed) = self.session.admit(returned.result.clone()) else {
             return;
         };
         let shows = |message: &AgentMessage| !message.content.is_empty();
         let message = returned.result.canonical_message.as_ref();
-        if !reissue.gated || message.is_some_and(shows) {
+        if !replayed.gated || message.is_some_and(shows) {
             let pointer = "/event/event/value/gated";
             self.differ_at(entry, pointer, "true", "false", Attribution::Kernel);
             return;
@@ -313,10 +313,10 @@ impl Replayer {
         let Some(counter) = self.counts_if(is_estimate) else {
             return;
         };
-        let reissue = returned
+        let replayed = returned
             .result
             .usage_or_estimate(expected_tokens, counter.as_ref());
-        let usage = (text_of(&returned.usage), text_of(&reissue));
+        let usage = (text_of(&returned.usage), text_of(&replayed));
         let pointer = "/event/event/value/usage";
         self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
     }
@@ -331,9 +331,9 @@ impl Replayer {
         let recorded = &failed.fault;
         let gated = recorded.raw_hash.is_some() && self.session.holds_back();
         if gated != failed.gated && self.session.issued(failed.inference).is_some() {
-            let (recorded, reissue) = (failed.gated.to_string(), gated.to_string());
+            let (recorded, replayed) = (failed.gated.to_string(), gated.to_string());
             let pointer = "/event/event/value/gated";
-            self.differ_at(entry, pointer, &recorded, &reissue, Attribution::Kernel);
+            self.differ_at(entry, pointer, &recorded, &replayed, Attribution::Kernel);
         }
         if failed.redacted {
             self.not_compared.push(format!(
@@ -374,20 +374,20 @@ impl Replayer {
             .status
             .and_then(|status| self.decode_again(failed.inference, status, &raw));
         let Some(decoded) = decoded else { return };
-        let reissue = match decoded.event {
-            EventKind::InferenceFailed(reissue) => {
-                let usage = (text_of(&failed.usage), text_of(&reissue.usage));
+        let replayed = match decoded.event {
+            EventKind::InferenceFailed(replayed) => {
+                let usage = (text_of(&failed.usage), text_of(&replayed.usage));
                 let pointer = "/event/event/value/usage";
                 self.compare_at(entry, pointer, &usage.0, &usage.1, Attribution::Adapter);
-                let mut fault = reissue.fault;
+                let mut fault = replayed.fault;
                 // What the headers asked is recorded, the headers are not.
                 fault.retry_after_ms = recorded.retry_after_ms;
                 text_of(&fault)
             }
-            EventKind::InferenceReturned(reissue) => text_of(&reissue.result),
+            EventKind::InferenceReturned(replayed) => text_of(&replayed.result),
             _ => return,
         };
         let (pointer, recorded) = ("/event/event/value/fault", text_of(recorded));
-        self.compare_at(entry, pointer, &recorded, &reissue, Attribution::Adapter);
+        self.compare_at(entry, pointer, &recorded, &replayed, Attribution::Adapter);
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::kernel::State;
 use crate::transcript::{FirstBad, FlawKind};
 
-/// What a difference comes from (semantics §10).
+/// The cause of a difference (semantics §10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attribution {

@@ -20,10 +20,10 @@ impl Replayer {
         }
         let Some(counter) = self.counts() else { return };
         let contract = self.contract.clone();
-        for (pointer, tool, reissue) in contract.definitions_counted(counter.as_ref()) {
-            if tool.schema_tokens != reissue {
-                let (recorded, reissue) = (tool.schema_tokens.to_string(), reissue.to_string());
-                self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Contract);
+        for (pointer, tool, replayed) in contract.definitions_counted(counter.as_ref()) {
+            if tool.schema_tokens != replayed {
+                let (recorded, replayed) = (tool.schema_tokens.to_string(), replayed.to_string());
+                self.differ_at(entry, &pointer, &recorded, &replayed, Attribution::Contract);
             }
         }
     }
@@ -39,11 +39,11 @@ impl Replayer {
                 None => self.counts(),
             };
             let Some(counter) = counter else { continue };
-            let reissue = counter.count(&message.content);
-            if reissue != message.tokens {
+            let replayed = counter.count(&message.content);
+            if replayed != message.tokens {
                 let pointer = format!("/event/event/value/messages/{index}/tokens");
-                let (recorded, reissue) = (message.tokens.to_string(), reissue.to_string());
-                self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Tampered);
+                let (recorded, replayed) = (message.tokens.to_string(), replayed.to_string());
+                self.differ_at(entry, &pointer, &recorded, &replayed, Attribution::Tampered);
             }
         }
     }

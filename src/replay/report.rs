@@ -27,7 +27,7 @@ pub struct ReplayReport {
 
 impl ReplayReport {
     /// The report where the evidence has a flaw: that comes first, then what the decisions differ in. A break of the chain
-    /// at the same entry is the same finding and is not said twice.
+    /// at the same entry is the same finding and is not reported twice.
     #[must_use]
     pub fn with_flaw(self, flaw: &FirstBad) -> Self {
         let flaw = Difference::of_flaw(flaw, self.entries);

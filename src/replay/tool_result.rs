@@ -42,11 +42,17 @@ impl Replayer {
 
     /// A size follows from the text that it is the size of.
     fn check_size(&mut self, entry: &SealedEntry, field: &str, recorded: u64, text: usize) {
-        let reissue = u64::try_from(text).unwrap_or(u64::MAX);
-        if reissue != recorded {
-            let (recorded, reissue) = (recorded.to_string(), reissue.to_string());
+        let recomputed = u64::try_from(text).unwrap_or(u64::MAX);
+        if recomputed != recorded {
+            let (recorded, recomputed) = (recorded.to_string(), recomputed.to_string());
             let pointer = format!("{ENVELOPE}/{field}");
-            self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Tampered);
+            self.differ_at(
+                entry,
+                &pointer,
+                &recorded,
+                &recomputed,
+                Attribution::Tampered,
+            );
         }
     }
 
@@ -77,9 +83,15 @@ impl Replayer {
         }
         let limit = self.contract.tool_output_budget.max_bytes_per_call;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        for (field, recorded, reissue) in cut_again(envelope, &bytes, limit) {
+        for (field, recorded, recomputed) in cut_again(envelope, &bytes, limit) {
             let pointer = format!("{ENVELOPE}/{field}");
-            self.differ_at(entry, &pointer, &recorded, &reissue, Attribution::Tampered);
+            self.differ_at(
+                entry,
+                &pointer,
+                &recorded,
+                &recomputed,
+                Attribution::Tampered,
+            );
         }
     }
 
@@ -98,7 +110,7 @@ impl Replayer {
         Some(QuarterBytes::counter())
     }
 
-    /// Says which estimates were not made again.
+    /// Notes which estimates were not made again.
     pub(super) fn note_uncounted(&mut self) {
         if let (Err(reason), 1..) = (&self.counter, self.uncounted) {
             let note = format!(
@@ -113,10 +125,10 @@ impl Replayer {
     fn check_tokens(&mut self, entry: &SealedEntry, envelope: &ToolEnvelope) {
         let Some(counter) = self.counts() else { return };
         let budget = &self.contract.tool_output_budget;
-        let reissue = observation_tokens(envelope, budget, counter.as_ref());
-        if reissue != envelope.tokens {
+        let recomputed = observation_tokens(envelope, budget, counter.as_ref());
+        if recomputed != envelope.tokens {
             let pointer = format!("{ENVELOPE}/tokens");
-            let (expected, actual) = (envelope.tokens.to_string(), reissue.to_string());
+            let (expected, actual) = (envelope.tokens.to_string(), recomputed.to_string());
             self.differ_at(entry, &pointer, &expected, &actual, Attribution::Kernel);
         }
     }
@@ -127,22 +139,22 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
     let mut found = Vec::new();
     let size = u64::try_from(whole.len()).unwrap_or(u64::MAX);
     if envelope.bytes_out != size {
-        let (recorded, reissue) = (envelope.bytes_out.to_string(), size.to_string());
-        found.push(("bytes_out".to_owned(), recorded, reissue));
+        let (recorded, recomputed) = (envelope.bytes_out.to_string(), size.to_string());
+        found.push(("bytes_out".to_owned(), recorded, recomputed));
     }
     if whole.len() <= limit {
-        let reissue = format!("absent: {size} bytes are within {limit}");
-        found.push(("full".to_owned(), "present".to_owned(), reissue));
+        let recomputed = format!("absent: {size} bytes are within {limit}");
+        found.push(("full".to_owned(), "present".to_owned(), recomputed));
     }
     // The whole is text by construction; what is not was never written here, and shows as another text.
     let whole = String::from_utf8_lossy(whole);
-    let reissue = char_prefix(&whole, limit);
-    let is_cut = |text: &str| whole.starts_with(text) && text.len() >= reissue.len();
+    let recomputed = char_prefix(&whole, limit);
+    let is_cut = |text: &str| whole.starts_with(text) && text.len() >= recomputed.len();
     match (envelope.content.as_slice(), &envelope.error) {
         ([], Some(error)) => {
             if !is_cut(&error.message) {
-                let (recorded, reissue) = (error.message.clone(), reissue.to_owned());
-                found.push(("error/message".to_owned(), recorded, reissue));
+                let (recorded, recomputed) = (error.message.clone(), recomputed.to_owned());
+                found.push(("error/message".to_owned(), recorded, recomputed));
             }
         }
         ([ContentBlock::Text(text)], _) => {
@@ -150,7 +162,7 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
                 found.push((
                     "content/0/value".to_owned(),
                     text.clone(),
-                    reissue.to_owned(),
+                    recomputed.to_owned(),
                 ));
             }
         }
@@ -163,9 +175,9 @@ fn cut_again(envelope: &ToolEnvelope, whole: &[u8], limit: usize) -> Vec<(String
                 if let Some((_, after)) = rest.split_once(text.as_str()) {
                     rest = after;
                 } else {
-                    let reissue = "a part of the whole text, in its order";
+                    let recomputed = "a part of the whole text, in its order";
                     let field = format!("content/{index}/value");
-                    found.push((field, text.clone(), reissue.to_owned()));
+                    found.push((field, text.clone(), recomputed.to_owned()));
                 }
             }
         }

@@ -40,9 +40,9 @@ pub struct WhatIfReport {
 pub struct TermsDifference {
     /// RFC 6901 pointer into the contract's document.
     pub pointer: String,
-    /// What the recorded contract says there, at most 400 bytes.
+    /// The recorded contract's value, at most 400 bytes.
     pub recorded: String,
-    /// What the other contract says there, at most 400 bytes.
+    /// The other contract's value, at most 400 bytes.
     pub other: String,
 }
 
