@@ -58,7 +58,7 @@ pub(crate) enum CallEnd {
     TimedOut,
     /// The tool's transport closed before an answer.
     ConnectionLost {
-        /// What the transport said.
+        /// The transport's error.
         detail: String,
     },
     /// The process that ran the tool cancelled it.

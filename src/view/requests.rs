@@ -61,7 +61,7 @@ pub(crate) enum RequestEnd {
     Failed {
         /// Whose fault it is.
         class: ProviderFaultClass,
-        /// What was said of it.
+        /// The message of the fault.
         message: String,
     },
     /// Its process ended first.

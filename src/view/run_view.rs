@@ -20,7 +20,7 @@ use crate::message::{Digest, InferenceSeq, RunId, Usage};
 
 mod facts;
 
-/// A run as its entries tell it, folded once.
+/// A run, folded once from its entries.
 ///
 /// An entry costs what its new bytes cost. What is kept grows by one fixed-size record for each request, call and turn, and by
 /// the arguments of calls.
@@ -71,7 +71,7 @@ pub struct RunView {
     origin: Option<RunId>,
     outcome: Option<Outcome>,
     preflight: Preflight,
-    /// What VALIDATE_CALLS said of the last message of which no call was authorised.
+    /// The refusal by VALIDATE_CALLS of the last message without an authorised call.
     refused: Option<String>,
     reports: Reports,
     requests: Requests,
