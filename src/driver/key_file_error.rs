@@ -12,7 +12,7 @@ pub(crate) enum KeyFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The operator: others may read or write the secret.

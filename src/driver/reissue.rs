@@ -1,4 +1,4 @@
-//! A recorded run's requests and calls, made again. Nothing is written; what differs is for `replay` to say.
+//! Makes the requests and calls of a recorded run again. Writes nothing; `replay` compares.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -70,7 +70,7 @@ pub(crate) async fn reissue(
                 }
                 Reissued::NoTime => reissuer.skipped(entry.seq, "total_timeout_ms has passed"),
                 Reissued::Unavailable => {
-                    reissuer.skipped(entry.seq, "the contract has no such target")
+                    reissuer.skipped(entry.seq, "the contract has no such target");
                 }
             }
         }

@@ -12,13 +12,13 @@ use crate::inference::Secret;
 use crate::message::Scrubber;
 use crate::session::{Redactor, SCHEMES, can_be_matched};
 
-/// Variables that say where things are, and are no secret where a contract file names them: taking their values out would
+/// Variables that hold paths, and are no secret if a contract file names them: taking their values out would
 /// take out every path. `redact.env` makes a secret of any variable.
 const OPEN_VARIABLES: [&str; 14] = [
     "HOME", "HOSTNAME", "LANG", "LC_ALL", "LOGNAME", "PATH", "PWD", "SHELL", "TEMP", "TERM", "TMP",
     "TMPDIR", "TZ", "USER",
 ];
-/// Parts of a name that say that its value is secret.
+/// Parts of a name that mark its value as secret.
 const TELLING: [&str; 9] = [
     "auth",
     "cookie",

@@ -15,7 +15,7 @@ use crate::session::{Control, RedactionKey};
 use crate::store::{Durability, Store, StoreReader};
 use crate::transcript::{SealedEntry, WithheldBlobs};
 
-/// The setting that names the fixture's tool server `s`, with more terms; none if this machine cannot start it, which is said.
+/// The setting that names the fixture's tool server `s`, with more terms; none, with a printed line, if this machine cannot start it.
 pub(super) fn tool_server(more: &str) -> Option<String> {
     let python = std::process::Command::new("python3")
         .arg("--version")

@@ -238,7 +238,7 @@ async fn arguments_reach_a_tool_server_as_the_model_wrote_them() {
         let finished = run(folder.path(), "type: scripted, file: script.jsonl", &sets).await;
         let talk = finished.run.conversation();
         assert_eq!(talk[1].tool_calls[0].arguments.as_str(), ODD, "{proto}");
-        // What the server says is the line that it was sent.
+        // The server echoes the line that it was sent.
         let line = &talk[2].content;
         assert!(
             line.contains(&format!("\"arguments\":{ODD}")),

@@ -106,7 +106,7 @@ pub(super) fn replays(db: &Path) -> bool {
     true
 }
 
-/// What each message of a conversation says.
+/// The text of each message of a conversation.
 fn told(finished: &Finished) -> Vec<(Role, String)> {
     let conversation = finished.run.conversation().iter();
     conversation
@@ -339,7 +339,7 @@ async fn a_run_that_keeps_losing_its_process_is_ended() {
         end(&resumed.expect("resumed")),
         "COMPLETED_WITH_TOOLS (final_message)"
     );
-    // The process that resumed died as soon as it had said so.
+    // The process that resumed died directly after recording it.
     cut(&first, &second, 3).await;
     let resumed = resume(&second, request(folder, &sets)).await;
     assert_eq!(end(&resumed.expect("resumed")), "INTERRUPTED (shutdown)");

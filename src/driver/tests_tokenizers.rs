@@ -144,7 +144,7 @@ async fn what_is_a_secret_only_in_a_fork_is_counted_as_what_is_left_of_it() {
     assert_eq!(result.tokens, estimate_tokens(&result.content));
 }
 
-/// The stand-in says through a pipe that it tries the model, and holds the pipe open for as long as it lives.
+/// The fake process reports through a pipe that it tries the model, and holds the pipe open for as long as it lives.
 #[cfg(all(feature = "local", unix))]
 #[tokio::test]
 async fn cancelling_while_a_model_is_tried_gives_no_run_and_ends_the_trial() {
@@ -265,7 +265,7 @@ mod counted {
         assert!(with.not_compared.is_empty(), "{:?}", with.not_compared);
     }
 
-    /// The provider says nothing of usage here, so the answer is estimated, too.
+    /// The provider reports no usage here, so the answer is estimated, too.
     #[tokio::test]
     async fn usage_that_is_not_reported_is_estimated_with_the_encoder() {
         let folder = tempfile::tempdir().expect("a folder");

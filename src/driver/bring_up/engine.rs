@@ -7,11 +7,11 @@ use crate::message::Digest;
 
 pub(super) use built::{TrialEnd, backend, identity, vocabulary};
 
-/// What builds without the engine say.
+/// The fault of builds without the engine.
 pub(super) const NO_ENGINE: &str =
     "this build has no embedded model; `cargo build --release --features local` makes one that has";
 
-/// How a model is run, beside what its contract says.
+/// How a model is run, beside the terms of its contract.
 #[cfg_attr(
     not(feature = "local"),
     expect(dead_code, reason = "there is no engine to be told of it")

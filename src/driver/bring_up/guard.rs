@@ -14,7 +14,7 @@ use crate::store::Invocation;
 /// What keeps the secrets of a request out of its contract and its run.
 #[derive(Debug)]
 pub(super) struct Guard {
-    /// Goes over what tool servers say of themselves, which becomes part of the contract.
+    /// Scrubs the offers of tool servers, which become part of the contract.
     pub(super) servers: Arc<dyn Scrubber>,
     secrets: Secrets,
 }

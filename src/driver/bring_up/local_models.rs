@@ -22,7 +22,7 @@ const MAX_TEMPLATE_BYTES: usize = 1 << 18;
 pub(super) struct LocalModel {
     /// The window to use by default.
     pub(super) context_window: Option<u64>,
-    /// Tokens that the file says the model was made for.
+    /// The window in tokens that the file states for the model.
     made_for: Option<u64>,
     /// Tokens of its vocabulary.
     pub(super) vocabulary: Option<u64>,
@@ -39,7 +39,7 @@ pub(super) struct LocalModel {
 }
 
 impl LocalModel {
-    /// Reads a file's header and hash. A file that is no model is no error here: the run says so.
+    /// Reads a file's header and hash. A file that is no model is no error here: the run reports it.
     pub(super) async fn inspect(path: PathBuf, environment: &Environment) -> Self {
         let cache = environment.models().map(|models| models.join("hashes"));
         let read = path.clone();

@@ -98,7 +98,7 @@ pub(crate) async fn prepare_continuation(
 pub(crate) struct Continuation {
     /// The contract of the other run.
     pub(crate) contract: ExecutionContract,
-    /// What the user says now.
+    /// The user's new message.
     pub(crate) message: String,
     /// The end of the other run.
     pub(crate) point: ForkPoint,
@@ -277,7 +277,7 @@ async fn begin(
     let (counter, tokenizer_fault) = match tokenizers.counter_of(contract.tokenizer.as_deref()) {
         Ok(counter) => (counter, None),
         Err(fault) => {
-            // It may name a file, and says what llama.cpp says.
+            // It may name a file, and it quotes llama.cpp.
             (QuarterBytes::counter(), Some(redactor.cut_text(&fault)))
         }
     };

@@ -43,7 +43,7 @@ pub(crate) struct Preview {
 }
 
 impl Preview {
-    /// The same, with what a recorded contract says of the tokens of definitions that are in both.
+    /// The same, with the recorded token counts of definitions that are in both.
     pub(crate) fn counted_as(self, recorded: &ExecutionContract) -> Self {
         Self {
             contract: self.contract.counted_as(recorded),

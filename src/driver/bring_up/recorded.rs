@@ -1,4 +1,4 @@
-//! Bringing up for a run that is recorded: what is there must be what the run was begun with.
+//! Bring-up for a recorded run: what is there must be what the run was begun with.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -136,7 +136,7 @@ impl Sources {
         faults.collect()
     }
 
-    /// What reads the vocabulary of the first target that is an embedded model, run as these terms say; none if there is no such
+    /// What reads the vocabulary of the first target that is an embedded model, run under these terms; none if there is no such
     /// target. What tries the file first is ended by `end`.
     pub(super) fn vocabulary(
         &self,

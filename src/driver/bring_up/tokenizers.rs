@@ -72,7 +72,7 @@ impl Tokenizers {
     /// What counts under a contract that was made with these.
     ///
     /// # Errors
-    /// One line that says why nothing here counts so.
+    /// One line with the reason why no encoder here counts so.
     pub(in crate::driver) fn counter_of(&self, tokenizer: Option<&str>) -> CounterResult {
         (self as &dyn TokenCounters).of(tokenizer)
     }
