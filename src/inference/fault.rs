@@ -9,7 +9,7 @@ pub enum TransportFaultKind {
     Refused,
     /// The connection ended before the answer did.
     Reset,
-    /// Nothing arrived within the caller's patience, or no connection came about in time.
+    /// Nothing arrived within the caller's timeouts, or no connection came about in time.
     Timeout,
     /// The host's name has no address.
     Dns,
@@ -29,7 +29,7 @@ pub enum TransportFaultKind {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct TransportFault {
-    /// What the system said, for people; holds no key, and of the address neither user nor query.
+    /// The system's error, for people; holds no key, and of the address neither user nor query.
     pub detail: String,
     /// What kind of fault.
     pub kind: TransportFaultKind,

@@ -55,7 +55,7 @@ pub(crate) enum HeaderFault {
     TooLarge {
         /// The offset of the number.
         at: u64,
-        /// What the file says.
+        /// The file's value.
         got: u64,
         /// The limit.
         max: u64,
@@ -125,11 +125,11 @@ impl ModelHeader {
                 ("general.license", ReadValue::Text(text)) => header.license = Some(text),
                 ("general.name", ReadValue::Text(text)) => header.name = Some(text),
                 ("tokenizer.chat_template", ReadValue::Text(text)) => {
-                    header.chat_template = Some(text)
+                    header.chat_template = Some(text);
                 }
                 ("general.alignment", ReadValue::Number(number)) => alignment = number,
                 ("tokenizer.ggml.tokens", ReadValue::Items(items)) => {
-                    header.vocabulary = Some(items)
+                    header.vocabulary = Some(items);
                 }
                 (_, ReadValue::Number(number)) if key.ends_with(".context_length") => {
                     lengths.push((key, number));

@@ -68,7 +68,7 @@ impl ModelFile {
         self.state.size
     }
 
-    /// What its header says of the model.
+    /// The model's facts in its header.
     ///
     /// # Errors
     /// The first rule that the file breaks.

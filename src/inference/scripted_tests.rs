@@ -82,7 +82,7 @@ async fn a_stream_arrives_event_by_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_within_patience_passes_and_beyond_it_is_a_timeout() {
+async fn a_delay_within_the_timeout_passes_and_a_longer_one_does_not() {
     let script = "{\"delay_ms\":500,\"response\":\"a\"}\n{\"delay_ms\":500,\"response\":\"a\"}";
     let backend = backend(script, 0);
     let start = Instant::now();

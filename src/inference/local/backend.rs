@@ -57,7 +57,7 @@ enum Job {
     Infer(Box<LocalRequest>, mpsc::Sender<Event>),
 }
 
-/// What the thread says of one request.
+/// The thread's events for one request.
 #[derive(Debug)]
 enum Event {
     Bytes(Vec<u8>),
@@ -87,7 +87,7 @@ impl LocalBackend {
         Arc::clone(&self.cost)
     }
 
-    /// Loads the model, where that has not happened, and says whether it can answer. The weights of a large model may take
+    /// Loads the model, if that has not happened, and reports whether it can answer. The weights of a large model may take
     /// longer than a probe: then its header and template have been found good, and the first request waits for the rest.
     pub(in crate::inference) async fn probe(&self, timeouts: &Timeouts) -> Probe {
         let (reply, generate) = oneshot::channel();

@@ -65,7 +65,7 @@ impl<'m> Cache<'m> {
         self.reuse
     }
 
-    /// What the model says of the token after the last one.
+    /// The model's logits of the token after the last one.
     pub(super) fn logits(&self) -> &[f32] {
         self.context.as_ref().map_or(&[], LlamaContext::get_logits)
     }

@@ -68,7 +68,7 @@ impl Draw {
         self.candidates.last().map(|(token, _)| *token)
     }
 
-    /// What may be drawn, with its logit: less for what was said a short while ago.
+    /// The tokens that may be drawn, with their logits: recent tokens are penalised.
     fn weigh(&mut self, logits: &[f32], allowed: impl Iterator<Item = i32>, recent: &[i32]) {
         self.candidates.clear();
         for token in allowed {
@@ -174,7 +174,7 @@ mod tests {
         }
         assert_eq!(draw.token(&logits, [].into_iter(), &[]), None);
         assert_eq!(draw.token(&[f32::NAN, f32::NEG_INFINITY], 0..2, &[]), None);
-        // A penalty of 0 leaves nothing of what was said.
+        // A penalty of 0 would remove recent tokens.
         let nothing = LocalSampling {
             repeat_penalty: Some(0.0),
             ..sampling(1, 1.5, 1.0)

@@ -26,7 +26,7 @@ pub(super) struct Ended {
     pub(super) usage: LocalUsage,
 }
 
-/// Who takes the text, and says whether it is still wanted.
+/// Receives the text, and decides whether the answer goes on.
 pub(super) trait Listener {
     /// Whether to go on.
     fn waits(&self) -> bool;
@@ -241,7 +241,7 @@ impl<'m> Engine<'m> {
             return;
         }
         let common = self.cache.keep_common(&tokens);
-        // Whatever comes of it, the cache holds what `held` says.
+        // On success or failure, the cache holds what `held` says.
         let _ = self
             .cache
             .decode(tokens.get(common..).unwrap_or_default(), SMALL_BATCH, idle);

@@ -190,7 +190,7 @@ fn rendered(request: &RenderRequest) -> Result<String, String> {
     Ok(text)
 }
 
-/// A sign that occurs nowhere in what is said.
+/// A sign that occurs nowhere in the conversation.
 fn unused_sign(chat: &LocalChat) -> Option<char> {
     let text = serde_json::to_string(chat).unwrap_or_default();
     SIGNS.into_iter().find(|sign| !text.contains(*sign))
@@ -329,7 +329,7 @@ mod tests {
                 }
             }
         }
-        // Text without one stays as it is, and the sign is never one that is said.
+        // Text without one is unchanged, and the sign never occurs in the conversation.
         assert_eq!(broken_up("a < b <| c", &controls(), sign), "a < b <| c");
         let mut other = chat();
         other.messages[0].content.push(sign);

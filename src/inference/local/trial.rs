@@ -1,8 +1,8 @@
-//! The first time that a file is loaded, where it can do no harm.
+//! Loads a model file for the first time in a process of its own, where it can do no harm.
 //!
 //! llama.cpp ends its process where a file contradicts itself: by an assertion, by an uncaught exception, by a
-//! fault of memory. So a file that was never loaded before is loaded first by `monolith __try-model`, a process with bounds on
-//! memory and time, which makes a context, compiles the vocabulary for the gate and infers a few tokens. What ends that
+//! fault of memory. So `monolith __try-model` loads a new file first: a process with bounds on
+//! memory and time. It makes a context, compiles the vocabulary for the gate and infers a few tokens. What ends that
 //! process is the reason why the model is refused. What passed is noted by the file's hash, and later runs pay nothing.
 
 use std::fs;

@@ -54,7 +54,7 @@ pub(crate) enum ModelStoreError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// Its error.
         fault: io::Error,
     },
 }
@@ -153,10 +153,10 @@ pub(crate) enum PullError {
         /// What was asked for.
         what: String,
     },
-    /// The file is another one than the hub says. Nothing of it is kept.
+    /// The file differs from the one that the hub describes. Nothing of it is kept.
     #[error("{what}: its sha256 is {got}, expected {expected}; it was removed")]
     Sha256 {
-        /// What the hub says.
+        /// The hub's value.
         expected: String,
         /// What it is.
         got: String,

@@ -82,7 +82,7 @@ impl Hub {
         })
     }
 
-    /// What the hub says of a file: how long it is, its hash, its licence. Fetches nothing of the file itself.
+    /// The hub's description of a file: length, hash, licence. Fetches nothing of the file itself.
     ///
     /// # Errors
     /// Why there is no such file, or none to be had.

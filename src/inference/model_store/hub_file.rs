@@ -4,7 +4,7 @@ use reqwest::Url;
 
 use super::HubReference;
 
-/// What a hub says of a file.
+/// A hub's description of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct HubFile {
     /// Its length.

@@ -169,7 +169,7 @@ impl ModelStore {
             Ok(self.take_sums(&path, &what, header, &sums, entry)?)
         });
         match &taken {
-            // A name that is taken says nothing about the file: it is kept for another try.
+            // A taken name is no fault of the file: it is kept for another try.
             Err(PullError::Store(
                 ModelStoreError::NameTaken { .. }
                 | ModelStoreError::Io { .. }
