@@ -14,7 +14,7 @@ pub(crate) enum ToolServerError {
     Spawn {
         /// The command as given.
         command: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The tool: it ended before it had introduced itself.
@@ -72,7 +72,7 @@ pub(crate) enum ToolServerError {
     /// The operator: the workspace cannot be resolved.
     #[error("open the workspace: {reason}")]
     Workspace {
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// The author: a server may not be called that.

@@ -36,7 +36,7 @@ const READ: OFlags = OFlags::CLOEXEC
 #[derive(Debug)]
 pub(super) struct Beneath {
     folder: OwnedFd,
-    /// The resolved path of the folder: what a link says from the root of the system on may begin with it.
+    /// The resolved path of the folder: the absolute target of a link may begin with it.
     root: PathBuf,
     withheld: Withheld,
 }
@@ -204,7 +204,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes on with what a link says.
+    /// Goes on with the target of a link.
     fn follow(&mut self, target: OsString) -> Result<Option<File>, OpenError> {
         self.links += 1;
         if self.links > MOST_LINKS {
@@ -249,7 +249,7 @@ fn entries_of(
     let readable = openat(folder, ".", flags, Mode::empty())?;
     let again = readable.try_clone().map_err(|_| Errno::MFILE)?;
     let is_folder = move |name: &OsStr, kind: FileType| match kind {
-        // Not every file system says it. An entry that vanished since is listed as what it last was known to be: a name.
+        // Not every file system reports it. An entry that vanished since is listed as what it last was known to be: a name.
         FileType::Unknown => statat(&again, name, AtFlags::SYMLINK_NOFOLLOW)
             .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Directory),
         known => known == FileType::Directory,

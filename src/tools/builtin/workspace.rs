@@ -110,7 +110,7 @@ fn missed(path: &str, miss: OpenError) -> Refusal {
     }
 }
 
-/// What the system said of `path`, as a tool error.
+/// The system's error for `path`, as a tool error.
 pub(super) fn refusal(path: &str, error: &io::Error) -> Refusal {
     let (code, words) = match error.kind() {
         io::ErrorKind::NotFound => ("NOT_FOUND", "does not exist"),

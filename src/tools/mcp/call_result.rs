@@ -63,7 +63,7 @@ struct Link {
     _uri: String,
 }
 
-/// Decodes a result, strictly in what MCP requires and tolerant of what it adds; the text says what is wrong with it.
+/// Decodes a result, strictly in what MCP requires and tolerant of what it adds; the error text names the fault.
 ///
 /// Texts and embedded text resources are text, in order. Images, audio and embedded binary resources are kept as bytes, a
 /// resource link as its own JSON. `structuredContent` is the text where the content has none.

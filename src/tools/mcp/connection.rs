@@ -138,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// How often the server has said that its tools changed.
+    /// How often the server has reported that its tools changed.
     pub(super) fn changes(&self) -> u64 {
         self.changes.count()
     }

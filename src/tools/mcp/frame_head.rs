@@ -3,9 +3,9 @@
 /// Longest token that is kept: `jsonrpc` with every letter as `\u006a` has 42 bytes, and an id that rmcp gives at most 19 digits.
 const TOKEN_BYTES: usize = 48;
 
-/// What can be said of a JSON-RPC frame without decoding it: whose answer it is.
+/// The part of a JSON-RPC frame that is known without decoding it: which request it answers.
 ///
-/// Reads one byte at a time and keeps a few of them, so it works on a frame that is too large to keep and on one that
+/// Reads one byte at a time and keeps a few of them. So it works on a frame that is too large to keep, and on one that
 /// is broken further on.
 #[derive(Debug, Default)]
 pub(super) struct FrameHead {

@@ -22,7 +22,7 @@ use super::listener::Changes;
 use super::response::{PendingResponse, Received};
 use super::stderr_tail::StderrTail;
 
-/// How long the rest of what a child says is waited for once it is known to be going.
+/// How long the last output of a child is waited for once it is known to end.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// JSON-RPC over a child's standard streams, one frame a line.
@@ -32,7 +32,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 pub(super) struct LineTransport<R, W, E> {
     awaited: HashMap<i64, PendingResponse>,
     changes: Changes,
-    /// Set once the child no longer takes input: what it still says is read, then the connection is over. A failed
+    /// Set once the child no longer takes input: its last output is read, then the connection is over. A failed
     /// write is not reported by itself, for it would hide the child's last words.
     deaf: CancellationToken,
     lines: LineReader<R>,

@@ -11,7 +11,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 
-/// How often a server has said that its tools changed.
+/// How often a server has reported that its tools changed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes(Arc<AtomicU64>);
 

@@ -104,7 +104,7 @@ impl Program<'_> {
         }
     }
 
-    /// The file itself, as the system would look it up: a supervisor can only say that there is none.
+    /// The file itself, as the system would look it up: a supervisor can only report that there is none.
     #[cfg(target_os = "linux")]
     fn file(&self) -> io::Result<PathBuf> {
         let runs = |path: &Path| {

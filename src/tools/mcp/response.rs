@@ -130,7 +130,7 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
 }
 
-/// Reads a frame that answers a request of ours; the text says what is wrong with it.
+/// Reads a frame that answers a request of ours; the error text names the fault.
 fn read(frame: &[u8]) -> Result<Verdict<'_>, String> {
     let text = std::str::from_utf8(frame).map_err(|error| format!("not UTF-8: {error}"))?;
     let text = text.trim_start_matches('\u{feff}');

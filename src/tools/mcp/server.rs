@@ -71,7 +71,7 @@ pub(in crate::tools) struct McpServer {
     scrub: Arc<dyn Scrubber>,
 }
 
-/// What the server last said it offers.
+/// The server's last offer.
 #[derive(Debug, Default)]
 struct Offered {
     /// How many changes it had announced before it was asked.
@@ -241,7 +241,7 @@ impl McpServer {
         Ok(offer)
     }
 
-    /// Calls a tool, once. Where the server has said that its tools changed, it is first asked what it offers now, within
+    /// Calls a tool, once. If the server has reported that its tools changed, its tools are first listed again, within
     /// the same time.
     pub(in crate::tools) async fn call(
         &self,

@@ -11,7 +11,7 @@ use crate::tools::ServerSpec;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/mcp_server.py");
 
-/// Whether there is a Python to run the scripted server with; says so where there is none.
+/// Whether there is a Python to run the scripted server with; prints a line if there is none.
 fn python() -> bool {
     let there = Command::new("python3")
         .arg("--version")
