@@ -36,7 +36,7 @@ pub(crate) struct BillingFault {
     pub reason: String,
 }
 
-/// What of a line says which entry it is.
+/// The members of a line that identify its entry.
 #[derive(Deserialize)]
 struct Named {
     index: u64,

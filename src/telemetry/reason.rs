@@ -8,7 +8,7 @@ use crate::view::{Activity, Approvals, Preflight, Request, RunView};
 /// How many faults are named.
 const MOST_NAMED: usize = 3;
 
-/// Why the run ended: the code's sentence, made exact by what this run did. In foreign words where those say more; none
+/// Why the run ended: the code's sentence, made exact by what this run did. In foreign words if those are more exact; none
 /// if the run has no end.
 #[must_use]
 pub(crate) fn why(view: &RunView) -> Option<String> {
