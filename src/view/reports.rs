@@ -49,7 +49,7 @@ pub(super) struct Reports {
     all: Vec<Report>,
     /// Whether the last one's worth is not known yet.
     is_pending: bool,
-    /// The id that a report in its tag has; none where calls do not travel as tags.
+    /// The id that a report in its tag has; none if calls do not travel as tags.
     slot: Option<String>,
 }
 

@@ -32,7 +32,7 @@ pub struct RunRequest {
     pub spec: ContractSpec,
     /// The contract file's folder: scripts are found from here.
     pub contract_dir: PathBuf,
-    /// Where the caller stands: the workspace is found from here.
+    /// The caller's working directory: the workspace is found from here.
     pub base_dir: PathBuf,
     /// Where variables come from.
     pub environment: Environment,

@@ -10,7 +10,7 @@ use crate::message::Digest;
 pub(super) struct Workspace(PathBuf);
 
 impl Workspace {
-    /// Finds the folder that a file names from where the caller stands.
+    /// Finds the folder that a file names, from the caller's working directory.
     pub(super) async fn find(spec: &ContractSpec, base: &Path) -> Result<Self, DriverError> {
         let path = base.join(spec.tools.workspace.as_deref().unwrap_or("."));
         let refuse = |reason: String| DriverError::Workspace {
