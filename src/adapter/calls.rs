@@ -87,6 +87,7 @@ pub(super) fn validate(
         } else {
             rules.repairs
         };
+        let mut raw_payload = None;
         let (arguments, fault) = match text_of(&call, fields, rules, repairs)? {
             Text::Read(arguments) => (arguments, None),
             Text::Repaired(arguments, steps) => {
@@ -97,6 +98,7 @@ pub(super) fn validate(
                     (&call.arguments, repaired),
                     &steps,
                 );
+                raw_payload = Some(call.arguments);
                 (arguments, None)
             }
             Text::Dropped(code) => {
@@ -123,7 +125,7 @@ pub(super) fn validate(
             fault,
             id,
             name: call.name,
-            raw_payload: None,
+            raw_payload,
             source_model: model.to_owned(),
         });
     }

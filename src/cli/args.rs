@@ -20,7 +20,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(super) use self::accounting::AccountingArgs;
 pub(super) use self::contract::{ContractArgs, ContractCheckArgs, ContractCommand, ToolsArgs};
 pub(super) use self::conversation::{ChatArgs, ContinueArgs};
-pub(super) use self::corpus::{CorpusAdaptersArgs, CorpusCommand, CorpusRunArgs};
+pub(super) use self::corpus::{
+    CorpusAdaptersArgs, CorpusCommand, CorpusCoverageArgs, CorpusRunArgs,
+};
 pub(super) use self::doctor::DoctorArgs;
 pub(super) use self::evidence::{
     DeleteArgs, EraseArgs, ImportArgs, LevelArg, LogCheckArgs, MigrateArgs, PruneArgs,

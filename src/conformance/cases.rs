@@ -43,8 +43,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "next_token", "retry_left_no_inference_left", "token_exceeded", "token_exceeded_before_call",
     ],
     "core": [
-        "forbidden_answer", "forbidden_call", "malformed", "malformed_envelope", "narration", "optional_with_call",
-        "optional_without_call", "oversized_result", "step_timeout", "tool_timeout_then_call",
+        "entries_of_a_call", "forbidden_answer", "forbidden_call", "malformed", "malformed_envelope", "narration",
+        "optional_with_call", "optional_without_call", "oversized_result", "step_timeout", "tool_timeout_then_call",
         "tool_timeout_then_prose", "valid_call",
     ],
     "cycle": [
@@ -64,8 +64,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "invalid_turn_takes_no_format_retry", "invalid_turns_are_reset", "malformed_beats_attempts", "name_missing",
         "names_and_arguments_not_strict", "no_call_can_be_read_not_strict", "only_faulty_calls_not_strict",
         "outside_before_invalid", "outside_name_strict", "recovered_not_strict", "recovered_strict",
-        "report_in_the_last_invalid_turn", "retries_are_of_the_run", "retry_in_the_next_turn", "retry_succeeds",
-        "sibling_not_strict", "sibling_of_a_malformed_call", "siblings_that_cannot_run_not_strict",
+        "rejection_is_recorded", "report_in_the_last_invalid_turn", "retries_are_of_the_run", "retry_in_the_next_turn",
+        "retry_succeeds", "sibling_not_strict", "sibling_of_a_malformed_call", "siblings_that_cannot_run_not_strict",
         "three_invalid_turns", "unknown_name_by_a_look_alike", "unknown_name_by_case", "unknown_name_strict",
         "unreadable_call_of_a_forbidden_tool",
     ],

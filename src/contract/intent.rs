@@ -152,6 +152,7 @@ mod tests {
         }
     }
 
+    /// Shows 002/6.factory.6.
     #[test]
     fn explicit_intent_on_the_code_page_requires_tools() {
         let check = |task: &str, expect: &[&str]| {
@@ -172,6 +173,7 @@ mod tests {
         check("what's in Ünïcode.md?", &["ünïcode.md"]);
     }
 
+    /// Shows 002/6.factory.7.
     #[test]
     fn a_conceptual_question_on_the_code_page_leaves_tools_optional() {
         for task in [

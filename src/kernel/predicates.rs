@@ -13,7 +13,7 @@ use super::{
     Predicate, PredicateName,
 };
 use crate::contract::ToolPolicy;
-use crate::message::{ProviderFaultClass, estimate_tokens};
+use crate::message::estimate_tokens;
 
 impl Machine {
     /// All seven items, for the step that COMMIT looks at.
@@ -126,7 +126,7 @@ impl Machine {
             | Verdict::Lost
             | Verdict::WaitEnded => return none_left(),
         };
-        if let Some(code) = fatal_code(failure)
+        if let Some(code) = failure.fatal_code()
             && holds(Guard::FatalProviderFault, true)
         {
             let class = if self.inference_succeeded {
@@ -151,7 +151,7 @@ impl Machine {
         if let Some(ending) = none_left() {
             return Some(ending);
         }
-        let overflowed = is_overflow(failure) && self.closing.is_some();
+        let overflowed = failure.is_overflow() && self.closing.is_some();
         if overflowed {
             return end(
                 PredicateName::Context,
@@ -397,7 +397,7 @@ impl Machine {
         };
         let next = self.next_target(wish);
         let (fits, threshold) = (limit(terms, next), ratio_threshold(terms));
-        if matches!(&self.verdict, Verdict::Failed(failure) if is_overflow(failure)) {
+        if matches!(&self.verdict, Verdict::Failed(failure) if failure.is_overflow()) {
             let asked = self.turn.target();
             let reason = BlockReason::ProviderOverflow;
             Some(block(reason, limit(terms, asked), asked))
@@ -473,35 +473,4 @@ impl Machine {
             Next::Turn | Next::Closing(_) => lineup.at(position(self.invalid_turns, 1)),
         }
     }
-}
-
-const fn fatal_code(failure: &Failure) -> Option<OutcomeCode> {
-    match failure {
-        Failure::Provider {
-            class: ProviderFaultClass::Auth,
-            ..
-        } => Some(OutcomeCode::ProviderAuth),
-        Failure::Provider {
-            class: ProviderFaultClass::Quota,
-            ..
-        } => Some(OutcomeCode::ProviderQuota),
-        Failure::Provider { .. }
-        | Failure::Rejected
-        | Failure::Blank
-        | Failure::Cut
-        | Failure::Refused(_)
-        | Failure::Prose
-        | Failure::Report
-        | Failure::WithheldCalls => None,
-    }
-}
-
-const fn is_overflow(failure: &Failure) -> bool {
-    matches!(
-        failure,
-        Failure::Provider {
-            class: ProviderFaultClass::ContextOverflow,
-            ..
-        }
-    )
 }

@@ -37,6 +37,41 @@ pub(super) enum Failure {
     WithheldCalls,
 }
 
+impl Failure {
+    /// The code of a fault that ends the run at once.
+    pub(super) const fn fatal_code(&self) -> Option<OutcomeCode> {
+        match self {
+            Self::Provider {
+                class: ProviderFaultClass::Auth,
+                ..
+            } => Some(OutcomeCode::ProviderAuth),
+            Self::Provider {
+                class: ProviderFaultClass::Quota,
+                ..
+            } => Some(OutcomeCode::ProviderQuota),
+            Self::Provider { .. }
+            | Self::Rejected
+            | Self::Blank
+            | Self::Cut
+            | Self::Refused(_)
+            | Self::Prose
+            | Self::Report
+            | Self::WithheldCalls => None,
+        }
+    }
+
+    /// Whether the provider said that the request does not fit.
+    pub(super) const fn is_overflow(&self) -> bool {
+        matches!(
+            self,
+            Self::Provider {
+                class: ProviderFaultClass::ContextOverflow,
+                ..
+            }
+        )
+    }
+}
+
 /// The turn that is running.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub(super) struct Turn {

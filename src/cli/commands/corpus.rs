@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::told_metrics::told_metrics;
-use super::{adapters, live};
+use super::{adapters, coverage, live};
 use crate::cli::args::{CorpusCommand, CorpusRunArgs};
 use crate::cli::error::{CliError, CorpusFault};
 use crate::cli::escape::line;
@@ -37,6 +37,7 @@ struct Record<'r> {
 pub(in crate::cli) fn corpus(home: &Home, command: &CorpusCommand) -> Result<Exit, CliError> {
     match command {
         CorpusCommand::Run(args) => run(home, args),
+        CorpusCommand::Coverage(args) => coverage::coverage(home, args),
         CorpusCommand::Adapters(args) => adapters::adapters(home, args),
     }
 }

@@ -10,6 +10,7 @@ mod checkup;
 pub(super) mod continuation;
 pub(super) mod contract;
 pub(super) mod corpus;
+mod coverage;
 pub(super) mod delete;
 pub(super) mod demo;
 mod diff;

@@ -141,6 +141,7 @@ fn every_limit_of_nothing_is_a_fault_and_all_are_told_at_once() {
     );
 }
 
+/// Shows 002/6.factory.4.
 #[test]
 fn a_document_whose_parts_disagree_is_a_fault() {
     let mut terms = (*make(&[])).clone();
@@ -159,6 +160,7 @@ fn a_document_whose_parts_disagree_is_a_fault() {
     );
 }
 
+/// Shows 002/4.runtime.5.
 #[test]
 fn what_is_not_built_is_incompatible_and_says_so() {
     let check = |sets: &[&str], expect: &[&str]| check(profile_faults, sets, expect);
