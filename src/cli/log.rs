@@ -5,9 +5,9 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{FilterExt as _, Targets, filter_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use super::error::{CliError, SystemFault};
-use super::escape;
-use super::known;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::secrets;
+use crate::cli::ui::escape;
 use crate::driver::Environment;
 
 /// The variable that turns diagnostics on: a level, or `monolith::module=level` separated by commas.
@@ -50,7 +50,7 @@ struct EscapedStderr;
 impl Write for EscapedStderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        let text = known::without_secrets(&text);
+        let text = secrets::without_secrets(&text);
         io::stderr().write_all(escape::text(&text).as_bytes())?;
         Ok(bytes.len())
     }

@@ -12,31 +12,12 @@
 //!                     └─▶ exit: code
 //! ```
 
-mod app;
 mod args;
-mod caught;
-mod clock;
 mod commands;
-mod contract_file;
-mod error;
-mod escape;
-mod exit;
-mod found;
-mod home;
-mod html;
-mod interrupts;
-mod known;
-mod live;
+mod context;
 mod log;
-mod narration;
-mod not_begun;
-mod numbers;
-mod progress;
-mod recorded;
-mod screen;
-mod standing;
-mod streamed;
+mod program;
+mod ui;
 mod version;
-mod when;
 
-pub use app::main;
+pub use program::main;

@@ -25,7 +25,7 @@ pub struct CaseRow {
     pub session: Vec<String>,
     /// Sentences of the machine's own contract that it shows, by their ids in corpus/sentences_002.yaml.
     pub machine: Vec<String>,
-    /// The assertion that carries a sentence, a pointer into `expect` or `script` of the case, where the case names one.
+    /// The assertion that carries each sentence: a pointer into `expect` or `script` of the case.
     pub carried: BTreeMap<String, String>,
     /// The end that it expects.
     pub expected: String,
@@ -122,13 +122,11 @@ impl CaseRow {
     fn describe(&mut self, case: &Case) {
         self.name.clone_from(&case.name);
         self.proves.clone_from(&case.proves);
-        let (session, machine) = (case.session.sentences(), case.machine.sentences());
-        let ids = |shown: &[(&str, _)]| shown.iter().map(|(id, _)| (*id).to_owned()).collect();
-        self.session = ids(&session);
-        self.machine = ids(&machine);
-        let carried = session.iter().chain(&machine);
-        self.carried = carried
-            .filter_map(|(id, by)| Some(((*id).to_owned(), (*by)?.to_owned())))
+        self.session = case.session.keys().cloned().collect();
+        self.machine = case.machine.keys().cloned().collect();
+        self.carried = [case.session.clone(), case.machine.clone()]
+            .into_iter()
+            .flatten()
             .collect();
         self.expected = case.expect.end();
     }

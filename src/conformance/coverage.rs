@@ -55,8 +55,8 @@ pub struct CoveredSentence {
 pub struct ShowingCase {
     /// The case's id.
     pub id: String,
-    /// The assertion that carries the sentence, a pointer into `expect` or `script`, where the case names one.
-    pub by: Option<String>,
+    /// The assertion that carries the sentence, a pointer into `expect` or `script` of the case.
+    pub by: String,
 }
 
 /// The cases that name a sentence, by its id.
@@ -71,11 +71,10 @@ impl Corpus {
         let mut cases = CasesById::new();
         for source in &self.cases {
             let case = Case::parse(&source.id, &source.text)?;
-            for (id, by) in [case.session.sentences(), case.machine.sentences()].concat() {
-                cases.entry(id.to_owned()).or_default().insert(ShowingCase {
-                    id: source.id.clone(),
-                    by: by.map(str::to_owned),
-                });
+            for (id, by) in case.session.into_iter().chain(case.machine) {
+                let id_of_case = source.id.clone();
+                let showing = ShowingCase { id: id_of_case, by };
+                cases.entry(id).or_default().insert(showing);
             }
         }
         Ok(cover(
@@ -195,7 +194,7 @@ mod tests {
         let named = |id: &&str| {
             let case = ShowingCase {
                 id: "session/a".to_owned(),
-                by: None,
+                by: "outcome".to_owned(),
             };
             ((*id).to_owned(), BTreeSet::from([case]))
         };

@@ -99,8 +99,8 @@ fn a_case_fails_with_the_assertion_broken_that_carries_a_sentence() {
     let (mut broken, mut flaws) = (0, Vec::new());
     for source in &corpus.cases {
         let case = Case::parse(&source.id, &source.text).unwrap();
-        let shown = [case.session.sentences(), case.machine.sentences()].concat();
-        let carriers: BTreeSet<&str> = shown.iter().filter_map(|(_, by)| *by).collect();
+        let shown = case.session.values().chain(case.machine.values());
+        let carriers: BTreeSet<&String> = shown.collect();
         if carriers.is_empty() {
             continue;
         }
@@ -131,6 +131,6 @@ fn a_case_fails_with_the_assertion_broken_that_carries_a_sentence() {
             }
         }
     }
-    assert!(broken > 150, "{broken}");
+    assert!(broken > 800, "{broken}");
     assert!(flaws.is_empty(), "{flaws:#?}");
 }

@@ -7,7 +7,6 @@
 //! not stopped from that.
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 /// The hidden command of this program.
 pub(crate) const SUPERVISE_COMMAND: &str = "__supervise";
@@ -16,15 +15,14 @@ const NOT_STARTED: u8 = 126;
 
 /// Starts the server, waits for its end, and ends what is left of it. Its exit code is the server's.
 #[cfg(target_os = "linux")]
-pub(crate) fn supervise(given: Vec<OsString>) -> ExitCode {
-    let code = linux::supervise(given);
-    ExitCode::from(code.unwrap_or(NOT_STARTED))
+pub(crate) fn supervise(given: Vec<OsString>) -> u8 {
+    linux::supervise(given).unwrap_or(NOT_STARTED)
 }
 
 /// There is no subreaper on this system.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn supervise(_given: Vec<OsString>) -> ExitCode {
-    ExitCode::from(NOT_STARTED)
+pub(crate) fn supervise(_given: Vec<OsString>) -> u8 {
+    NOT_STARTED
 }
 
 #[cfg(target_os = "linux")]

@@ -279,6 +279,34 @@ fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
 }
 
 #[test]
+fn texts_that_only_together_look_like_a_secret_stay_as_they_are() {
+    if !has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    let texts = [
+        "one header is authorization:",
+        "the second text stays",
+        "token sk-",
+        "0123456789abcdefghij",
+    ];
+    let blocks = texts.map(|text| json!({"type": "text", "text": text}));
+    desk.write("told.json", &json!(blocks).to_string());
+    let more = format!("redact: {{env: [HIDDEN]}}\ntools: {{mcp: {}}}\n", server());
+    contract(&desk, &more, &[("t__tell", "{}".to_owned())]);
+    let ended: Left = desk
+        .command(&["run", "c.yaml", "--run-id", "r"])
+        .env("HIDDEN", "topsecret-1234")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ended.code, 0, "{}", ended.said());
+    let file = desk.ok(&["export", "r"]);
+    let result = serde_json::to_string(&texts.join("\n")).unwrap();
+    assert!(file.contains(&result), "{file}");
+}
+
+#[test]
 fn no_diagnostic_shows_the_value_of_a_query() {
     let desk = Desk::new();
     let told = |address: &str| {

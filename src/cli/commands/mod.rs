@@ -1,66 +1,33 @@
-//! The commands, one file each: arguments in, output and an exit code out.
+//! The commands, one folder each.
+//!
+//! A folder has `args` (what the command line gives), `run` (what is done) and, where there is more to show than a line,
+//! `render` (the text). It may name the screen and the context; of another command only what that one's `mod.rs` exports.
 
-mod adapters;
-mod approval;
-pub(super) mod approve;
-mod ask;
-pub(super) mod chat;
-mod check_report;
-mod checkup;
-pub(super) mod continuation;
-pub(super) mod contract;
-pub(super) mod corpus;
-mod coverage;
-pub(super) mod delete;
-pub(super) mod demo;
-mod diff;
-#[cfg(test)]
-mod display_tests;
-pub(super) mod doctor;
-mod dry_precheck;
-mod entry_row;
-pub(super) mod erase;
-pub(super) mod export;
-mod exported;
-mod follow;
-pub(super) mod import;
-pub(super) mod init;
-pub(super) mod key;
-pub(super) mod list;
-mod list_filter;
-mod live;
-pub(super) mod log;
-mod log_check;
-mod looser;
-pub(super) mod machine;
-pub(super) mod migrate;
-pub(super) mod model;
-mod model_pull;
-mod offer;
-mod overview;
-mod pin_file;
-pub(super) mod profile;
-mod prompt;
-mod reach;
-mod reading;
-mod replay;
-mod replay_contract;
-mod replay_fork;
-mod replay_live;
-pub(super) mod replay_modes;
-pub(super) mod resume;
-pub(super) mod run;
-mod run_input;
-mod runtime;
-pub(super) mod show;
-mod shown_run;
-mod signals;
-pub(super) mod slow_tool;
-#[cfg(feature = "local")]
-pub(super) mod template;
-mod told_metrics;
-pub(super) mod tools;
-mod tree;
-#[cfg(feature = "local")]
-pub(super) mod try_model;
-pub(super) mod verify;
+pub(in crate::cli) mod approve;
+pub(in crate::cli) mod chat;
+pub(in crate::cli) mod continuation;
+pub(in crate::cli) mod contract;
+pub(in crate::cli) mod corpus;
+pub(in crate::cli) mod delete;
+pub(in crate::cli) mod demo;
+pub(in crate::cli) mod doctor;
+pub(in crate::cli) mod drive;
+pub(in crate::cli) mod erase;
+pub(in crate::cli) mod export;
+pub(in crate::cli) mod import;
+pub(in crate::cli) mod init;
+pub(in crate::cli) mod internal;
+pub(in crate::cli) mod key;
+pub(in crate::cli) mod list;
+pub(in crate::cli) mod log;
+pub(in crate::cli) mod machine;
+pub(in crate::cli) mod migrate;
+pub(in crate::cli) mod model;
+pub(in crate::cli) mod profile;
+pub(in crate::cli) mod replay;
+pub(in crate::cli) mod resume;
+pub(in crate::cli) mod run;
+pub(in crate::cli) mod show;
+pub(in crate::cli) mod tools;
+mod values;
+pub(in crate::cli) mod verify;

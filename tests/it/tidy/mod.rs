@@ -8,11 +8,13 @@
 //! - `paths`: a path followed to the file that defines what it names.
 //! - `modules`: the table of modules, which arrows it allows, what pure modules and single modules may name.
 //! - `circles`: files of a module that import each other in a circle.
+//! - `layers`: the layers of `src/cli`, and what a command may name of another.
 //! - `habits`: shape of `mod.rs`, length of files, tests that do not run. What clippy finds is left to it (Cargo.toml, clippy.toml).
 //! - `text`: white space, links, paths and hosts of one machine.
 
 mod circles;
 mod habits;
+mod layers;
 mod modules;
 mod paths;
 mod rust_source;
@@ -57,6 +59,11 @@ fn what_belongs_to_one_module_is_named_only_there() {
 #[test]
 fn files_of_a_module_do_not_import_each_other_in_a_circle() {
     clean(circles::circles);
+}
+
+#[test]
+fn the_layers_of_the_command_line_name_only_lower_ones() {
+    clean(layers::layers);
 }
 
 #[test]

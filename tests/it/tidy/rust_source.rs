@@ -21,6 +21,8 @@ pub struct SourceFile {
     pub logic: Vec<usize>,
     /// The files that it declares by `mod x;`.
     pub modules: Vec<String>,
+    /// Those of them that others may see.
+    pub open_modules: Vec<String>,
     /// Those of them that are declared under `#[cfg(test)]`.
     test_modules: Vec<String>,
     tests: Vec<Range<LineColumn>>,
@@ -184,6 +186,9 @@ impl<'ast> Visit<'ast> for SourceFile {
             self.inner_modules.push(range(module));
         } else {
             self.modules.push(plain(&module.ident));
+            if !matches!(module.vis, syn::Visibility::Inherited) {
+                self.open_modules.push(plain(&module.ident));
+            }
             if within(&self.tests, &module.span().start()) {
                 self.test_modules.push(plain(&module.ident));
             }

@@ -274,7 +274,11 @@ fn rows(file: &str, begin: &str, end: &str) -> BTreeMap<String, BTreeSet<String>
 #[test]
 fn both_verifiers_know_the_same_keys_and_every_one_that_the_format_lets_out() {
     let python = rows("verifier/verify.py", "ROWS = \"\"\"", "\"\"\"");
-    let page = rows("src/cli/html/transcript.js", "ROWS = new Map(`", "`");
+    let page = rows(
+        "src/cli/commands/export/html/transcript.js",
+        "ROWS = new Map(`",
+        "`",
+    );
     assert_eq!(python, page);
     let known: BTreeSet<&str> = python.values().flatten().map(String::as_str).collect();
     let format = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/transcript-format.md");

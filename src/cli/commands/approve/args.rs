@@ -1,0 +1,20 @@
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ApproveArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+    /// Refuse the call instead
+    #[arg(long)]
+    pub(in crate::cli) deny: bool,
+    /// Do not ask; --arguments says which call is meant
+    #[arg(long, requires = "arguments")]
+    pub(in crate::cli) yes: bool,
+    /// Answer only where the call's arguments have this hash, or one that begins so: 8 digits at least
+    #[arg(long, value_name = "HASH")]
+    pub(in crate::cli) arguments: Option<String>,
+    /// Put this answer in the place of another one that was given before and has not been taken yet
+    #[arg(long)]
+    pub(in crate::cli) replace: bool,
+}

@@ -1,0 +1,137 @@
+use super::args::ApproveArgs;
+use crate::cli::commands::drive::{said_yes, shown};
+use crate::cli::context::app::App;
+use crate::cli::context::ask;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::driver::DriverError;
+use crate::kernel::{CallOrder, Run};
+use crate::message::RunId;
+use crate::replay::Replayer;
+use crate::store::{Answer, StoreError, StoreReader};
+
+/// Fewer digits of a hash could be another one's, too.
+const LEAST_DIGITS: usize = 8;
+
+/// `monolith approve`: shows the call that a run waits with, and leaves the answer for the process that drives the run.
+pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = app.run(&args.run)? else {
+        let asked = args.run.clone();
+        return Err(StoreError::NoSuchRun { asked }.into());
+    };
+    let path = app.store_path()?;
+    let Some(order) = awaited(run_id.clone(), reader)? else {
+        let told =
+            format!("failed to answer for run {run_id}: none of its calls waits for an approval");
+        app.screen.fault(&told, Some(app.hint("list --open")));
+        return Ok(Exit::USAGE);
+    };
+    let hash = order.arguments_hash.to_string();
+    if let Some(meant) = &args.arguments
+        && (meant.len() < LEAST_DIGITS || !hash.starts_with(&meant.to_ascii_lowercase()))
+    {
+        let why = if meant.len() < LEAST_DIGITS {
+            format!("--arguments takes {LEAST_DIGITS} digits of the hash at least")
+        } else {
+            "the arguments of the call that waits have another hash".to_owned()
+        };
+        let told = format!("failed to answer for run {run_id}: {why}");
+        app.screen
+            .fault(&told, Some(app.hint(&format!("approve {run_id}"))));
+        return Ok(Exit::USAGE);
+    }
+    let approved = !args.deny;
+    let reader = StoreReader::open(&path)?;
+    let found = reader.left_answer(&run_id);
+    let given = found
+        .filter(|given| (given.call, given.arguments_hash) == (order.call, order.arguments_hash));
+    match given {
+        Some(given) if given.approved == approved => {
+            let what = said(approved);
+            app.screen.out(&format!(
+                "already {what}: call {} of run {run_id}; the answer has not been taken yet\n",
+                order.call.0
+            ))?;
+            return Ok(Exit::OK);
+        }
+        Some(given) if !args.replace => {
+            let told = format!(
+                "failed to answer for run {run_id}: its call was {} before, and that answer has not been taken yet",
+                said(given.approved)
+            );
+            let help = "give --replace to put this answer in its place".to_owned();
+            app.screen.fault(&told, Some(help));
+            return Ok(Exit::USAGE);
+        }
+        Some(_) | None => {}
+    }
+    if !args.yes {
+        let what = if approved { "allow" } else { "refuse" };
+        let question = format!("run {run_id}: {}  {what} it? [y/N] ", shown(&order));
+        let typed = ask::answer(app, &question)?;
+        if typed.is_none() {
+            let deny = if approved { "" } else { " --deny" };
+            let command = format!("approve {run_id}{deny} --yes --arguments {hash}");
+            app.screen
+                .write_err(&format!("run {run_id}: {}", shown(&order)));
+            let told = format!("failed to answer for run {run_id}: nobody confirmed it");
+            let help = format!("`{}` {what}s it", app.hint(&command));
+            app.screen.fault(&told, Some(help));
+            return Ok(Exit::USAGE);
+        }
+        if !typed.is_some_and(|typed| said_yes(&typed)) {
+            return Err(SystemFault::NotConfirmed { what: "answer" }.into());
+        }
+    }
+    let answer = Answer {
+        approved,
+        arguments_hash: order.arguments_hash,
+        call: order.call,
+    };
+    if !reader.leave_answer(&run_id, &answer, found)? {
+        let told = format!(
+            "failed to answer for run {run_id}: somebody else answered meanwhile, or the run went on"
+        );
+        app.screen
+            .fault(&told, Some(app.hint(&format!("show {run_id}"))));
+        return Ok(Exit::USAGE);
+    }
+    let replaced = if given.is_some() {
+        ", in the place of the answer before"
+    } else {
+        ""
+    };
+    let driven = reader.driver_of(&run_id)?.is_some();
+    let when = if driven {
+        String::new()
+    } else {
+        format!("; no process drives the run, so it counts from `monolith resume {run_id}` on")
+    };
+    app.screen.out(&format!(
+        "{}: call {} of run {run_id}{replaced}{when}\n",
+        said(approved),
+        order.call.0
+    ))?;
+    Ok(Exit::OK)
+}
+
+const fn said(approved: bool) -> &'static str {
+    if approved { "allowed" } else { "refused" }
+}
+
+/// What a run waits with, as a fresh machine finds it from what is stored.
+fn awaited(run_id: RunId, mut reader: StoreReader) -> Result<Option<CallOrder>, CliError> {
+    if reader.read_run(&run_id)?.row().outcome.is_some() {
+        return Ok(None);
+    }
+    let recorded = Source::Run(run_id.clone(), reader).load()?;
+    let mut replayer = Replayer::new(recorded.contract.clone(), &run_id);
+    for entry in &recorded.entries {
+        replayer.take(entry, &recorded);
+    }
+    match replayer.into_unfinished() {
+        Ok(unfinished) => Ok(unfinished.session.run().and_then(Run::awaited)),
+        Err(report) => Err(DriverError::DoesNotReplay { run_id, report }.into()),
+    }
+}

@@ -1,0 +1,8 @@
+//! `monolith chat`: a conversation on the terminal, of which every message is a run.
+
+mod args;
+mod prompt;
+mod run;
+
+pub(in crate::cli) use self::args::ChatArgs;
+pub(in crate::cli) use self::run::chat;

@@ -1,0 +1,115 @@
+//! The line that a person types in a conversation. Knows editing and what ends the input; nothing of what is typed.
+
+use std::io::{self, IsTerminal as _};
+
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+
+use crate::cli::context::error::{CliError, InputFault, SystemFault};
+use crate::cli::context::runtime::runtime;
+use crate::cli::context::signals::{Asked, Signals};
+
+const PROMPT: &str = "> ";
+
+/// Reads lines from the terminal, or from a pipe.
+pub(in crate::cli) struct Prompt {
+    /// None while a line is read, and once the process is to end.
+    editor: Option<DefaultEditor>,
+}
+
+/// What came.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Typed {
+    Line(String),
+    /// The line was given up.
+    Nothing,
+    /// There is no more.
+    End,
+}
+
+impl Prompt {
+    pub(in crate::cli) fn new() -> Result<Self, CliError> {
+        let editor = DefaultEditor::new().map_err(|fault| unreadable(&fault))?;
+        Ok(Self {
+            editor: Some(editor),
+        })
+    }
+
+    /// Waits for the next line. A process that is asked to end leaves the terminal as it was.
+    pub(in crate::cli) fn read(&mut self) -> Result<Typed, CliError> {
+        let Some(mut editor) = self.editor.take() else {
+            return Ok(Typed::End);
+        };
+        let terminal = Terminal::now();
+        let runtime = runtime()?;
+        let read = runtime.block_on(async {
+            let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
+                reason: fault.to_string(),
+            })?;
+            let mut reading = tokio::task::spawn_blocking(move || {
+                let line = editor.readline(PROMPT);
+                (editor, line)
+            });
+            loop {
+                tokio::select! {
+                    read = &mut reading => {
+                        return Ok::<_, CliError>(Some(read.map_err(io::Error::other)?));
+                    }
+                    signal = signals.next() => if signal == Asked::Terminate {
+                        return Ok(None);
+                    },
+                }
+            }
+        });
+        // A reader that still waits must not keep the process.
+        runtime.shutdown_background();
+        let Some((mut editor, line)) = read? else {
+            terminal.restore();
+            return Ok(Typed::End);
+        };
+        let typed = match line {
+            Ok(line) => {
+                // A line that is not kept is only not offered again.
+                drop(editor.add_history_entry(&line));
+                Typed::Line(line)
+            }
+            Err(ReadlineError::Interrupted) => Typed::Nothing,
+            Err(ReadlineError::Eof) => Typed::End,
+            Err(fault) => return Err(unreadable(&fault)),
+        };
+        self.editor = Some(editor);
+        Ok(typed)
+    }
+}
+
+fn unreadable(fault: &ReadlineError) -> CliError {
+    let reason = fault.to_string();
+    InputFault::Line { reason }.into()
+}
+
+/// How the terminal was set before it was read from.
+struct Terminal {
+    #[cfg(unix)]
+    settings: Option<rustix::termios::Termios>,
+}
+
+impl Terminal {
+    fn now() -> Self {
+        Self {
+            #[cfg(unix)]
+            settings: io::stdin()
+                .is_terminal()
+                .then(|| rustix::termios::tcgetattr(io::stdin()).ok())
+                .flatten(),
+        }
+    }
+
+    fn restore(&self) {
+        #[cfg(unix)]
+        if let Some(settings) = &self.settings {
+            let now = rustix::termios::OptionalActions::Now;
+            // A terminal that is gone has no settings.
+            let _ = rustix::termios::tcsetattr(io::stdin(), now, settings);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::commands::drive::LeavingArgs;
+use crate::cli::commands::values::{DurabilityArg, run_id};
+use crate::cli::context::accounting::AccountingArgs;
+use crate::message::RunId;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The new run begins with the conversation of the ended one and your message. It has budgets and a proof of its \
+own. Its contract is made again from the file that the run was begun with; a file that has changed is refused."
+)]
+pub(in crate::cli) struct ContinueArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+    /// What you say now; standard input where nothing is given, or with -
+    #[arg(value_name = "MESSAGE")]
+    pub(in crate::cli) message: Option<String>,
+    /// The same as an option: the text, @FILE, or - for standard input
+    #[arg(long, value_name = "TEXT|@FILE|-", conflicts_with = "message")]
+    pub(in crate::cli) task: Option<String>,
+    /// Continue under this contract file instead, as it is now
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) contract: Option<PathBuf>,
+    /// Change a value of the file, after the changes that the run was begun with; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(in crate::cli) sets: Vec<String>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    /// The new run's name; a random one by default
+    #[arg(long, value_name = "ID", value_parser = run_id)]
+    pub(in crate::cli) run_id: Option<RunId>,
+    /// Whether an entry must survive the loss of power, or only the death of the process
+    #[arg(long, value_enum, default_value_t)]
+    pub(in crate::cli) durability: DurabilityArg,
+    /// Sign no checkpoints
+    #[arg(long)]
+    pub(in crate::cli) no_sign: bool,
+    #[command(flatten)]
+    pub(in crate::cli) accounting: AccountingArgs,
+    #[command(flatten)]
+    pub(in crate::cli) leaving: LeavingArgs,
+}

@@ -1,0 +1,89 @@
+use tokio_util::sync::CancellationToken;
+
+use super::args::ContinueArgs;
+use crate::cli::commands::drive::LeavingArgs;
+use crate::cli::commands::drive::offer_models;
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
+use crate::cli::commands::drive::{argument, piped_task, task_of};
+use crate::cli::commands::replay::fork_point;
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, ContractFault, InputFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::driver::{self, Continuation};
+use crate::message::RunId;
+use crate::replay::Fork;
+use crate::store::Durability;
+
+/// A run that is to go on from the end of another one.
+#[derive(Debug)]
+pub(in crate::cli) struct Next {
+    pub(in crate::cli) durability: Durability,
+    pub(in crate::cli) file: ContractFile,
+    pub(in crate::cli) leaving: LeavingArgs,
+    pub(in crate::cli) message: String,
+    /// The name of the other run, in full.
+    pub(in crate::cli) run: String,
+    pub(in crate::cli) run_id: Option<RunId>,
+    /// Whether the file must give the contract of the other run.
+    pub(in crate::cli) same_contract: bool,
+}
+
+/// `monolith continue`.
+pub(in crate::cli) fn continue_run(app: &App, args: ContinueArgs) -> Result<Exit, CliError> {
+    let json = args.json;
+    tell(app, json, continued(app, args))
+}
+
+fn continued(app: &App, args: ContinueArgs) -> Result<Ended, Broken> {
+    let run = app.settled(&args.run)?;
+    let same_contract = args.contract.is_none();
+    let begun = match app.source(&run)? {
+        Source::Run(run_id, reader) => reader.invocation(&run_id)?,
+        Source::File(_) => None,
+    };
+    let file = ContractFile::of_run(app, begun, args.contract, args.sets);
+    let file = file.ok_or(ContractFault::NoFileOfRun { asked: args.run })?;
+    let message = match (args.message, args.task) {
+        (Some(message), _) => Some(argument(message)?),
+        (None, Some(task)) => Some(task_of(app, task)?),
+        (None, None) => piped_task()?,
+    };
+    let message = message.filter(|message| !message.trim().is_empty());
+    let next = Next {
+        durability: args.durability.into(),
+        file,
+        leaving: args.leaving,
+        message: message.ok_or(InputFault::NoMessage)?,
+        run,
+        run_id: args.run_id,
+        same_contract,
+    };
+    drive_next(app, next)
+}
+
+/// Begins the run that goes on from the other one, and brings it to its end.
+pub(in crate::cli) fn drive_next(app: &App, next: Next) -> Result<Ended, Broken> {
+    let (contract, point, first) = fork_point(app, &next.run, Fork::at_end)?;
+    let spec = next.file.read(app)?;
+    offer_models(app, &spec)?;
+    let mut request = next.file.request(app, spec, app.redaction_key()?);
+    request.run_id = next.run_id;
+    request.invocation = Some(next.file.invocation());
+    let continuation = Continuation {
+        contract,
+        message: next.message,
+        point,
+        same_contract: next.same_contract,
+    };
+    let store = app.open_store(next.durability)?;
+    let live = Live::accounting(app, next.durability)?;
+    if let Some(first) = first {
+        live.originating_from(first);
+    }
+    let prepare = async |cancel: &CancellationToken| {
+        driver::prepare_continuation(continuation, request, cancel).await
+    };
+    drive_to_the_end(&store, &live, next.leaving, prepare)
+}

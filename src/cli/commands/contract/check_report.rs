@@ -1,0 +1,201 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::dry_precheck::dry_precheck;
+use crate::adapter::Adapter;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::cli::context::secrets;
+use crate::contract::{ExecutionContract, contract_warnings};
+use crate::driver::{Preview, Reach};
+use crate::kernel::CheckName;
+use crate::message::Digest;
+
+/// What `monolith contract check --json` prints.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct CheckReport {
+    /// Whether a run would pass every check that can be made without a model, and each was made.
+    pub(in crate::cli) ok: bool,
+    /// The exit code of the command.
+    pub(in crate::cli) exit_code: u8,
+    /// The contract; none where the file gives none.
+    contract_id: Option<String>,
+    contract_hash: Option<Digest>,
+    /// The checks of PRECHECK but for the last, in their order; none where there is no contract.
+    pub(in crate::cli) checks: Vec<Checked>,
+    /// What is wrong with the file, in its order.
+    errors: Vec<Wrong>,
+    /// What a run reaches: commands, hosts, variables, folders; none where there is no contract.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reaches: Option<Reach>,
+    /// Which file each value is from that the contract's own does not hold.
+    origins: BTreeMap<String, String>,
+    /// Tool servers that were not started, whose pins the contract lacks.
+    not_started: Vec<String>,
+    /// For each target that has one, the parameters that its protocol has no field for.
+    pub(in crate::cli) unsent: Vec<Unsent>,
+    /// Places of secrets that are too short or too plain to be taken out.
+    unmatched: Vec<String>,
+    /// What a contract may say and is hardly meant.
+    pub(in crate::cli) warnings: Vec<String>,
+}
+
+/// Parameters of a target that no request to it carries.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Unsent {
+    pub(in crate::cli) target: usize,
+    /// Keys of its `sampling`.
+    pub(in crate::cli) keys: Vec<&'static str>,
+}
+
+/// One check.
+#[derive(Debug, Serialize)]
+pub(in crate::cli) struct Checked {
+    name: CheckName,
+    /// None where it could not be made.
+    pub(in crate::cli) ok: Option<bool>,
+    pub(in crate::cli) detail: String,
+}
+
+/// One broken rule. Where it is none of the file's text, only the rule is there.
+#[derive(Debug, Serialize)]
+struct Wrong {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    rule: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    help: Option<String>,
+}
+
+impl CheckReport {
+    /// Of a contract that could be made.
+    pub(in crate::cli) fn of(preview: &Preview) -> Self {
+        let mut exit = Exit::OK;
+        let mut checks = Vec::new();
+        for check in dry_precheck(preview) {
+            let not_known = check.name == CheckName::Tools && !preview.not_started.is_empty();
+            if !check.ok && !not_known && exit == Exit::OK {
+                exit = code_of(check.name);
+            }
+            checks.push(Checked {
+                name: check.name,
+                ok: (!not_known).then_some(check.ok),
+                detail: match (check.ok, not_known) {
+                    (_, true) => "tool servers were not started (--start-servers)".to_owned(),
+                    (true, false) => said(check.name).to_owned(),
+                    (false, false) => check.detail,
+                },
+            });
+        }
+        Self {
+            ok: checks.iter().all(|check| check.ok == Some(true)),
+            exit_code: exit.0,
+            contract_id: Some(preview.contract.contract_id().to_owned()),
+            contract_hash: Some(preview.contract.contract_hash()),
+            checks,
+            errors: Vec::new(),
+            not_started: preview.not_started.clone(),
+            reaches: Some(preview.reach.clone()),
+            origins: preview
+                .origins
+                .iter()
+                .map(|(path, origin)| (path.clone(), origin.to_string()))
+                .collect(),
+            unsent: unsent(&preview.contract),
+            unmatched: preview.unmatched.iter().map(|u| u.place.clone()).collect(),
+            warnings: contract_warnings(&preview.contract),
+        }
+    }
+
+    /// Of a file that gives no contract.
+    pub(in crate::cli) fn refused(fault: &CliError) -> Self {
+        let errors = match fault {
+            CliError::Spec(faults) => {
+                let wrong = faults.errors.iter().map(|error| Wrong {
+                    file: error.set.is_none().then(|| faults.file.clone()),
+                    set: error.set.as_deref().map(shown),
+                    line: Some(error.line),
+                    column: Some(error.column),
+                    path: Some(error.path.clone()),
+                    rule: shown(&error.rule),
+                    help: error.help.as_deref().map(shown),
+                });
+                wrong.collect()
+            }
+            fault => vec![Wrong {
+                file: None,
+                set: None,
+                line: None,
+                column: None,
+                path: None,
+                rule: fault.summary(),
+                help: None,
+            }],
+        };
+        Self {
+            ok: false,
+            exit_code: Exit::from(fault).0,
+            contract_id: None,
+            contract_hash: None,
+            checks: Vec::new(),
+            errors,
+            not_started: Vec::new(),
+            reaches: None,
+            origins: BTreeMap::new(),
+            unsent: Vec::new(),
+            unmatched: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+fn unsent(contract: &ExecutionContract) -> Vec<Unsent> {
+    let each = (0..contract.targets.len()).map(|target| Unsent {
+        target,
+        keys: Adapter::unsent(contract, target).unwrap_or_default(),
+    });
+    each.filter(|unsent| !unsent.keys.is_empty()).collect()
+}
+
+/// A text of the file, without what is known to be secret.
+fn shown(text: &str) -> String {
+    secrets::without_secrets(text)
+}
+
+/// The exit code of a run that fails this check (semantics §3).
+pub(in crate::cli) const fn code_of(check: CheckName) -> Exit {
+    match check {
+        CheckName::Tools | CheckName::Backend => Exit::SETUP,
+        CheckName::Structure
+        | CheckName::Provenance
+        | CheckName::Hash
+        | CheckName::Format
+        | CheckName::Semantics
+        | CheckName::Profile
+        | CheckName::Context => Exit::USAGE,
+    }
+}
+
+/// What a passed check means.
+const fn said(check: CheckName) -> &'static str {
+    match check {
+        CheckName::Structure => "numbers and names make sense together",
+        CheckName::Provenance => "id, hash and profile are there",
+        CheckName::Hash => "the hash is the document's",
+        CheckName::Format => "the format is known",
+        CheckName::Semantics => "the semantics version is known",
+        CheckName::Tools => "every tool is there and is the pinned one",
+        CheckName::Profile => "the model's profile goes with policy, grammar and transport",
+        CheckName::Context => "the reserves and the first request fit the context window",
+        CheckName::Backend => "a model answers",
+    }
+}

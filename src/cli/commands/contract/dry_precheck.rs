@@ -1,0 +1,56 @@
+use std::sync::Arc;
+
+use crate::contract::ExecutionContract;
+use crate::driver::Preview;
+use crate::kernel::{
+    Check, CheckName, Effect, Event, EventKind, Fold, Probed, ProbedTarget, RunStarted,
+};
+use crate::message::RunId;
+
+/// The checks of PRECHECK, as the machine itself performs them at the start of a run. No model is asked: the last check, whether
+/// one answers, is left out.
+pub(in crate::cli) fn dry_precheck(preview: &Preview) -> Vec<Check> {
+    let contract: &ExecutionContract = &preview.contract;
+    let Ok(run_id) = RunId::try_from("check".to_owned()) else {
+        return Vec::new();
+    };
+    let started = RunStarted {
+        addresses: Vec::new(),
+        bring_up: preview.faults.clone(),
+        contract_hash: contract.rehash(),
+        intent_words: Vec::new(),
+        messages: RunStarted::opening(&contract.system, ""),
+        parent: None,
+        run_id,
+        started_unix_ms: 0,
+        tokenizer_fault: preview.tokenizer_fault.clone(),
+        workspace: None,
+    };
+    let mut fold = Fold::new(Arc::new(contract.clone()));
+    fold.take(Event {
+        at_ms: 0,
+        event: EventKind::RunStarted(Box::new(started)),
+    });
+    let targets = contract.targets.iter().map(|_| ProbedTarget {
+        detail: String::new(),
+        responsive: true,
+    });
+    let probed = Event {
+        at_ms: 0,
+        event: EventKind::Probed(Probed {
+            targets: targets.collect(),
+        }),
+    };
+    let entries = fold
+        .take(probed)
+        .into_iter()
+        .filter_map(|effect| match effect {
+            Effect::Append(entries) => Some(entries),
+            _ => None,
+        });
+    entries
+        .flatten()
+        .flat_map(|entry| entry.action.checks)
+        .filter(|check| check.name != CheckName::Backend)
+        .collect()
+}

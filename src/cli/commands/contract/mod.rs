@@ -1,0 +1,11 @@
+//! `monolith contract`: what a contract file comes to, without running it.
+
+mod args;
+mod check_report;
+mod dry_precheck;
+mod reach;
+mod run;
+
+pub(in crate::cli) use self::args::ContractCommand;
+pub(in crate::cli) use self::check_report::code_of;
+pub(in crate::cli) use self::run::{contract, failures, judge, preview_of, report_gaps};

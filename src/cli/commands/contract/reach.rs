@@ -1,0 +1,53 @@
+//! What a run of a contract reaches, for people.
+
+use std::fmt::Write as _;
+
+use crate::cli::ui::escape::line;
+use crate::driver::{Reach, ReachedVariable};
+
+/// Everything, one a line.
+pub(in crate::cli) fn listed(reach: &Reach) -> String {
+    let mut out = "reaches:\n".to_owned();
+    let mut row = |kind: &str, text: String| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(out, "  {kind:<9} {text}");
+    };
+    for command in &reach.commands {
+        let words = line(&command.command.join(" "));
+        let place = line(&command.place);
+        row(
+            "command",
+            format!("{words}   ({place}; it may do whatever you may)"),
+        );
+    }
+    for host in &reach.hosts {
+        let address = host
+            .address
+            .as_deref()
+            .map_or_else(|| "not known".to_owned(), line);
+        row("host", format!("{address}   ({})", line(&host.place)));
+    }
+    for variable in variables(reach) {
+        row("variable", variable);
+    }
+    for folder in &reach.folders {
+        let path = line(&folder.path.display().to_string());
+        row("folder", format!("{path}   ({})", line(&folder.place)));
+    }
+    out
+}
+
+/// Which variable goes where, one a line.
+pub(in crate::cli) fn variables(reach: &Reach) -> Vec<String> {
+    reach.variables.iter().map(one).collect()
+}
+
+fn one(sent: &ReachedVariable) -> String {
+    let variable = line(&sent.variable);
+    let goes = match &sent.goes_to {
+        Some(goes_to) => format!(" goes to {}", line(goes_to)),
+        None => " is read and goes nowhere".to_owned(),
+    };
+    let unset = if sent.is_set { "" } else { "; it is not set" };
+    format!("{variable}{goes}   ({}{unset})", line(&sent.place))
+}

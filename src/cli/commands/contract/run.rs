@@ -1,0 +1,217 @@
+use std::fmt::Write as _;
+use std::io;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::args::{ContractArgs, ContractCheckArgs, ContractCommand};
+use super::check_report::CheckReport;
+use super::dry_precheck::dry_precheck;
+use super::reach::{listed, variables};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::runtime::runtime;
+use crate::cli::context::secrets;
+use crate::cli::ui::escape::{brief, hides, line, text};
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::screen::Style;
+use crate::contract::{ContractSpec, ExecutionContract, contract_file_schema};
+use crate::driver::{self, Preview, ServersToStart, Unmatched};
+use crate::kernel::CheckName;
+use crate::session::RedactionKey;
+
+/// `monolith contract`.
+pub(in crate::cli) fn contract(app: &App, command: &ContractCommand) -> Result<Exit, CliError> {
+    match command {
+        ContractCommand::Check(args) => check(app, args),
+        ContractCommand::Show(args) => {
+            let preview = preview(app, &args.contract)?;
+            report_gaps(app, &preview);
+            for sent in variables(&preview.reach) {
+                app.screen.write_err(&format!("note: {sent}\n"));
+            }
+            if args.json || !app.screen.is_shown() {
+                let document = preview.contract.canonical_text();
+                app.screen.out_json_text(&format!("{document}\n"))?;
+            } else {
+                app.screen.out(&readable(&preview.contract)?)?;
+            }
+            Ok(Exit::OK)
+        }
+        ContractCommand::Hash(args) => {
+            let preview = preview(app, args)?;
+            if let Some(fault) = preview.tokenizer_fault {
+                return Err(ContractFault::NoTokenizer { fault }.into());
+            }
+            report_gaps(app, &preview);
+            app.screen
+                .out(&format!("{}\n", preview.contract.contract_hash()))?;
+            Ok(Exit::OK)
+        }
+        ContractCommand::Schema => {
+            // With line feeds, so that it can be kept as a file beside contracts.
+            let schema = format!("{:#}\n", contract_file_schema());
+            app.screen.out_json_text(&schema)?;
+            Ok(Exit::OK)
+        }
+    }
+}
+
+/// The contract as YAML, for people. What a schema says stands in `monolith tools`.
+fn readable(contract: &ExecutionContract) -> Result<String, CliError> {
+    let mut document: Value =
+        serde_json::from_str(&contract.canonical_text()).map_err(io::Error::from)?;
+    let tools = document.get_mut("tools").and_then(Value::as_array_mut);
+    for tool in tools.into_iter().flatten() {
+        let Some(schema) = tool.get_mut("input_schema") else {
+            continue;
+        };
+        let names = schema.get("properties").and_then(Value::as_object);
+        let names = names.map(|names| names.keys().cloned().collect::<Vec<_>>());
+        *schema = format!("of {}", names.unwrap_or_default().join(", ")).into();
+    }
+    let yaml = serde_saphyr::to_string(&document).map_err(io::Error::other)?;
+    Ok(text(&yaml))
+}
+
+fn preview(app: &App, args: &ContractArgs) -> Result<Preview, CliError> {
+    let file = ContractFile::given(app, args.file.clone(), args.sets.clone());
+    preview_of(app, &file, file.read(app)?, args.start_servers)
+}
+
+/// What `contract check` would find wrong with a file that is to hold this, in the order of the checks; no server is started.
+pub(in crate::cli) fn judge(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+) -> Result<Vec<(CheckName, String)>, CliError> {
+    secrets::learn(&spec, &app.environment);
+    Ok(failures(&preview_of(app, file, spec, false)?))
+}
+
+/// The checks that fail, and why.
+pub(in crate::cli) fn failures(preview: &Preview) -> Vec<(CheckName, String)> {
+    let failed = dry_precheck(preview).into_iter().filter(|check| !check.ok);
+    failed.map(|check| (check.name, check.detail)).collect()
+}
+
+/// What a contract file comes to.
+pub(in crate::cli) fn preview_of(
+    app: &App,
+    file: &ContractFile,
+    spec: ContractSpec,
+    start_servers: bool,
+) -> Result<Preview, CliError> {
+    // A contract knows no run, so nothing is committed to.
+    let request = file.request(app, spec, RedactionKey::new([0; 32]));
+    let servers = if start_servers {
+        ServersToStart::All
+    } else {
+        ServersToStart::Builtin
+    };
+    let cancel = CancellationToken::new();
+    let preview = runtime()?.block_on(driver::preview(&request, servers, &cancel))?;
+    Ok(preview)
+}
+
+/// Says what is from elsewhere, and what the contract lacks: a run's contract will have it, and so another hash.
+pub(in crate::cli) fn report_gaps(app: &App, preview: &Preview) {
+    for (path, origin) in &preview.origins {
+        let (path, origin) = (line(path), line(&origin.to_string()));
+        app.screen
+            .write_err(&format!("note: {path} is from {origin}\n"));
+    }
+    if !preview.not_started.is_empty() {
+        let servers = line(&preview.not_started.join(", "));
+        let text = format!(
+            "note: not started, so without pins: {servers}; the contract of a run has them and another hash \
+             (--start-servers pins them now)\n"
+        );
+        app.screen.write_err(&text);
+    }
+    if let Some(fault) = &preview.tokenizer_fault {
+        let fault = line(fault);
+        app.screen.write_err(&format!(
+            "note: {fault}; what can makes another contract of this, with another hash\n"
+        ));
+    }
+    for fault in &preview.faults {
+        let (server, detail) = (line(&fault.server), brief(&fault.detail, 400));
+        app.screen
+            .write_err(&format!("note: {server} did not come up: {detail}\n"));
+    }
+}
+
+fn check(app: &App, args: &ContractCheckArgs) -> Result<Exit, CliError> {
+    let preview = match preview(app, &args.contract) {
+        Ok(preview) => preview,
+        Err(fault) => {
+            if args.json {
+                app.screen.out_json(&CheckReport::refused(&fault))?;
+            }
+            return Err(fault);
+        }
+    };
+    let report = CheckReport::of(&preview);
+    if args.json {
+        app.screen.out_json(&report)?;
+        return Ok(Exit(report.exit_code));
+    }
+    let mut out = String::new();
+    for check in &report.checks {
+        let (verdict, detail) = match check.ok {
+            Some(true) => (
+                app.screen.paint_out(Style::Good, "ok    "),
+                check.detail.clone(),
+            ),
+            None => ("?     ".to_owned(), check.detail.clone()),
+            Some(false) => (
+                app.screen.paint_out(Style::Bad, "FAILED"),
+                line(&check.detail),
+            ),
+        };
+        let _ = writeln!(out, "{verdict}  {detail}");
+    }
+    let contract = &preview.contract;
+    let offered = contract.exposed_tools().count();
+    let _ = writeln!(
+        out,
+        "{}, {}, {}\nhash {}",
+        line(contract.contract_id()),
+        counted(contract.targets.len(), "target"),
+        counted(offered, "tool"),
+        contract.contract_hash()
+    );
+    out.push_str(&listed(&preview.reach));
+    app.screen.out(&out)?;
+    for warning in &report.warnings {
+        app.screen
+            .write_err(&format!("warning: {}\n", line(warning)));
+    }
+    for tool in &contract.tools {
+        if hides(&tool.description) {
+            app.screen.write_err(&format!(
+                "note: the description of {} holds characters that a terminal does not show: {}\n",
+                line(&tool.name),
+                line(&tool.description)
+            ));
+        }
+    }
+    for unsent in &report.unsent {
+        app.screen.write_err(&format!(
+            "note: targets.{}: not sent, the protocol has no place for it: {}\n",
+            unsent.target,
+            unsent.keys.join(", ")
+        ));
+    }
+    for Unmatched { place } in &preview.unmatched {
+        app.screen.write_err(&format!(
+            "note: {}: its value is too short or too plain to be told from ordinary text; it is not redacted\n",
+            line(place)
+        ));
+    }
+    report_gaps(app, &preview);
+    Ok(Exit(report.exit_code))
+}

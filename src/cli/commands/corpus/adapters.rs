@@ -1,0 +1,128 @@
+use std::fmt::Write as _;
+use std::fs::File;
+
+use super::args::CorpusAdaptersArgs;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, CorpusFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::{counted, grouped};
+use crate::cli::ui::screen::{Screen, Style};
+use crate::conformance::{RecordFault, RecordLines, RecordsReadError, VerdictRow, VerdictTable};
+
+/// After how many records whoever watches is told.
+const STRIDE: usize = 64;
+/// How many faulty lines are shown; the others are counted.
+const SHOWN_FAULTS: usize = 20;
+
+/// `monolith corpus adapters`: the rows are written as they come, so memory does not grow with the file.
+pub(in crate::cli) fn adapters(app: &App, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
+    let screen = app.screen;
+    let unreadable = |reason: String| CorpusFault::RecordsUnreadable {
+        path: args.file.clone(),
+        reason,
+    };
+    let file = File::open(app.cwd.join(&args.file)).map_err(|f| unreadable(f.to_string()))?;
+    let lines = RecordLines::of(file, !args.no_strict)
+        .map_err(|fault| unreadable(fault.source.to_string()))?;
+    let mut tally = Tally::default();
+    if args.json {
+        screen.out_json_text("{\"records\":[")?;
+    }
+    for line in lines {
+        match line {
+            Ok(Ok(record)) => {
+                if args.json {
+                    let comma = if tally.records == 0 { "" } else { "," };
+                    let row = serde_json::to_string(&record).map_err(std::io::Error::from)?;
+                    screen.out_json_text(&format!("{comma}\n{row}"))?;
+                }
+                tally.records += 1;
+                tally.table.count(&record);
+            }
+            Ok(Err(fault)) => tally.fault(&fault),
+            Err(fault) => tally.broken = Some(fault),
+        }
+        if tally.records.is_multiple_of(STRIDE) && screen.is_watched() {
+            screen.write_err(&format!("\r\u{1b}[2K{} judged", tally.counts()));
+        }
+    }
+    if screen.is_watched() {
+        screen.write_err("\r\u{1b}[2K");
+    }
+    let rows = tally.table.rows();
+    if args.json {
+        let table = serde_json::to_string(&rows).map_err(std::io::Error::from)?;
+        screen.out_json_text(&format!("\n],\"table\":{table}}}\n"))?;
+    } else {
+        screen.out(&told(screen, &rows, &tally))?;
+    }
+    tally.verdict(args)
+}
+
+/// What has been read so far.
+#[derive(Debug, Default)]
+struct Tally {
+    broken: Option<RecordsReadError>,
+    faults: Vec<RecordFault>,
+    more_faults: usize,
+    records: usize,
+    table: VerdictTable,
+}
+
+impl Tally {
+    fn fault(&mut self, fault: &RecordFault) {
+        if self.faults.len() < SHOWN_FAULTS {
+            self.faults.push(fault.clone());
+        } else {
+            self.more_faults += 1;
+        }
+    }
+
+    fn counts(&self) -> String {
+        counted(self.records, "record")
+    }
+
+    /// Every line must have been judged; what could not be is named, whatever was.
+    fn verdict(self, args: &CorpusAdaptersArgs) -> Result<Exit, CliError> {
+        if self.faults.is_empty() && self.broken.is_none() {
+            return Ok(Exit::OK);
+        }
+        let path = args.file.clone();
+        let mut faults: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
+        if self.more_faults > 0 {
+            faults.push(format!("and {} more", counted(self.more_faults, "line")));
+        }
+        faults.extend(self.broken.map(|fault| fault.to_string()));
+        Err(CorpusFault::RecordsNotJudged {
+            path,
+            faults: faults.join("\n  "),
+        }
+        .into())
+    }
+}
+
+fn told(screen: Screen, rows: &[VerdictRow], tally: &Tally) -> String {
+    let mut out = String::new();
+    let protocol = rows.iter().map(|row| row.proto.len()).max().unwrap_or(0);
+    let protocol = protocol.max("protocol".len());
+    let code = rows.iter().filter_map(|row| row.failure_code);
+    let code = code.map(str::len).max().unwrap_or(0).max("code".len());
+    let head = format!(
+        "{:protocol$}  verdict    {:code$}  records",
+        "protocol", "code"
+    );
+    let _ = writeln!(out, "{}", screen.paint_out(Style::Bold, &head));
+    for row in rows {
+        let records = grouped(row.records);
+        let _ = writeln!(
+            out,
+            "{:protocol$}  {:9}  {:code$}  {records:>7}",
+            line(&row.proto),
+            row.status.as_str(),
+            row.failure_code.unwrap_or("-"),
+        );
+    }
+    let _ = writeln!(out, "{} judged", tally.counts());
+    out
+}

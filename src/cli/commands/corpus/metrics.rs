@@ -1,0 +1,30 @@
+use crate::conformance::{Metrics, Spread};
+
+/// The metrics of 002 Phase 1.
+pub(in crate::cli) fn told_metrics(metrics: &Metrics) -> String {
+    let spread = |spread: Spread| {
+        let Spread { mean_milli, p95 } = spread;
+        format!(
+            "{}.{:03} mean, {p95} p95",
+            mean_milli / 1000,
+            mean_milli % 1000
+        )
+    };
+    format!(
+        "required runs     {}, {} without a call, {} completed without an executed one\n\
+         parse failures    {} of {} responses\n\
+         inferences        {}\n\
+         duration in ms    {}\n\
+         budget exits      {} of {} runs, {} of them max_turns\n\n",
+        metrics.required_runs,
+        metrics.required_without_call,
+        metrics.required_completed_without_tools,
+        metrics.parse_failures,
+        metrics.responses,
+        spread(metrics.inferences),
+        spread(metrics.duration_ms),
+        metrics.budget_exits,
+        metrics.runs,
+        metrics.max_turns_exits,
+    )
+}

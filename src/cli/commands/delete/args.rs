@@ -1,0 +1,39 @@
+use clap::Args;
+
+use crate::cli::commands::values::reason;
+use crate::cli::ui::when::{self, When};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DeleteArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+    /// Why; it stands in the signed note that stays, for whoever reads the log of runs
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
+    pub(in crate::cli) reason: String,
+    /// Delete a run that has not ended, too
+    #[arg(long)]
+    pub(in crate::cli) force: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct PruneArgs {
+    /// Delete runs that were begun longer ago than this: 12h, 30d, 8w, or before a date such as 2026-11-20
+    #[arg(long, value_name = "WHEN", value_parser = when::parse)]
+    pub(in crate::cli) older_than: When,
+    /// Only those that ended in this class, such as COMPLETED_CHAT_ONLY
+    #[arg(long, value_name = "CLASS")]
+    pub(in crate::cli) outcome: Option<String>,
+    /// Why; it stands in the signed notes that stay
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, value_parser = reason)]
+    pub(in crate::cli) reason: String,
+    /// Name the runs, and delete none
+    #[arg(long)]
+    pub(in crate::cli) dry_run: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+}

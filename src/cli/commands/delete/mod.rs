@@ -1,0 +1,7 @@
+//! `monolith delete` and `monolith prune`: runs that go for good.
+
+mod args;
+mod run;
+
+pub(in crate::cli) use self::args::{DeleteArgs, PruneArgs};
+pub(in crate::cli) use self::run::{delete, prune};

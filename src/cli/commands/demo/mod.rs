@@ -1,0 +1,7 @@
+//! `monolith demo`: a scripted model, real tool calls, a real transcript.
+
+mod args;
+mod run;
+
+pub(in crate::cli) use self::args::DemoArgs;
+pub(in crate::cli) use self::run::demo;

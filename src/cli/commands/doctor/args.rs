@@ -1,0 +1,17 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::context::found::Places;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct DoctorArgs {
+    /// Also look at what this contract needs: its checks and its tool servers, which are started and stopped again
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) contract: Option<PathBuf>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    #[command(flatten)]
+    pub(in crate::cli) places: Places,
+}

@@ -1,0 +1,278 @@
+use std::io::{self, IsTerminal as _};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::args::DoctorArgs;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, StateFault};
+use crate::cli::context::found::{running, ways_out};
+use crate::cli::context::keys::LOCAL_KEY;
+use crate::cli::context::permissions::{looser, named};
+use crate::cli::context::runtime::runtime;
+use crate::cli::ui::numbers::{counted, grouped};
+use crate::contract::ProviderType;
+use crate::driver::KeyFileError;
+use crate::inference::free_bytes;
+use crate::store::{RunFilter, StoreError};
+
+mod embedded;
+mod finding;
+mod needed;
+mod program;
+
+use embedded::{build_tools, engine, models, tokenizers};
+pub(super) use finding::{Finding, Status};
+use finding::{missing, ok, wrong};
+use needed::needed;
+use program::{ran, version_of};
+
+/// Less free room than this ends runs before long.
+const LITTLE_ROOM: u64 = 256 << 20;
+/// No clock of today stands before this moment: 2025-01-01 UTC.
+const EARLIEST: Duration = Duration::from_secs(1_735_689_600);
+/// How far the time of a file may lie ahead of the clock.
+const TOLERANCE: Duration = Duration::from_secs(120);
+/// How many runs are counted.
+const MOST_RUNS: usize = 100_000;
+
+/// Looks at everything, in the order in which it is needed.
+pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Finding>, CliError> {
+    let folder = app.models_folder()?;
+    let state = folder.parent().unwrap_or(&folder);
+    let mut found = vec![state_folder(state), store(app)];
+    found.extend([signing_key(app), redaction_key(app)]);
+    found.extend([modes(app)?, room(state)]);
+    found.extend([clock(app), terminal()]);
+    found.push(engine());
+    if !cfg!(feature = "local") {
+        found.push(build_tools());
+    }
+    found.push(tokenizers());
+    found.extend(models(app, &folder)?);
+    let servers = runtime()?.block_on(running(&args.places, &app.environment));
+    for server in &servers {
+        let count = counted(server.models.len(), "model");
+        let detail = format!("{} at {}, {count}", server.kind.name(), server.address);
+        found.push(if server.models.is_empty() {
+            wrong("model server", detail, "let it load a model")
+        } else {
+            ok("model server", detail)
+        });
+    }
+    for (kind, address) in args.places.unanswered(&servers) {
+        let detail = format!("no {} answers at {address}", kind.name());
+        found.push(wrong(
+            "model server",
+            detail,
+            "start it, or mend the address",
+        ));
+    }
+    if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
+        let asked = args.places.told(&app.environment);
+        found.push(missing("model server", asked, ways_out()));
+    }
+    found.push(keys(app));
+    found.extend(python());
+    if let Some(file) = &args.contract {
+        found.extend(needed(app, file)?);
+    }
+    Ok(found)
+}
+
+fn state_folder(state: &Path) -> Finding {
+    let name = "state folder";
+    let shown = state.display();
+    if !state.exists() {
+        return missing(
+            name,
+            format!("{shown} is not there yet"),
+            "the first run makes it",
+        );
+    }
+    let probe = state.join(format!(".doctor-{}", std::process::id()));
+    let written = std::fs::write(&probe, b"x").and_then(|()| std::fs::remove_file(&probe));
+    match written {
+        Ok(()) => ok(name, shown.to_string()),
+        Err(fault) => wrong(
+            name,
+            format!("{shown} cannot be written: {fault}"),
+            "make it yours to write, or name another with MONOLITH_HOME",
+        ),
+    }
+}
+
+fn store(app: &App) -> Finding {
+    let name = "store of runs";
+    let counted_runs = app.reader().and_then(|reader| match reader {
+        None => Ok(None),
+        Some(reader) => Ok(Some(reader.list_runs(MOST_RUNS, RunFilter::All)?.len())),
+    });
+    match counted_runs {
+        Ok(None) => missing(name, "there is none yet", "the first run makes it"),
+        Ok(Some(runs)) => ok(name, counted(runs, "run")),
+        Err(CliError::State(StateFault::NoSuchStore { path })) => missing(
+            name,
+            format!("{} is not there", path.display()),
+            "the first run makes it",
+        ),
+        Err(fault) => {
+            let fix = match &fault {
+                CliError::Store(StoreError::OlderFormat { .. }) => "monolith migrate brings it up",
+                CliError::Store(StoreError::NewerFormat { .. }) => {
+                    "use the build of monolith that wrote it, or a newer one"
+                }
+                CliError::Store(StoreError::Locked { .. }) => "wait for the process that has it",
+                _ => "name another with --store; this one was left as it is",
+            };
+            wrong(name, fault.summary(), fix)
+        }
+    }
+}
+
+fn signing_key(app: &App) -> Finding {
+    let name = "signing key";
+    let key = app
+        .keys()
+        .and_then(|keys| Ok((keys.show(LOCAL_KEY)?, keys.ring()?)));
+    match key {
+        Ok((key, _)) => ok(name, key.public().to_string()),
+        Err(CliError::Key(KeyFileError::None { .. })) => missing(
+            name,
+            "there is none yet",
+            "the first run makes it, or monolith key generate",
+        ),
+        Err(fault) => wrong(
+            name,
+            fault.summary(),
+            "chmod 600 the file, if nobody else has read it; else monolith key rotate",
+        ),
+    }
+}
+
+/// Whether others may read or write what is the owner's alone.
+fn modes(app: &App) -> Result<Finding, CliError> {
+    let name = "modes";
+    let found = looser(app)?;
+    if found.is_empty() {
+        return Ok(ok(name, "state and store are their owner's alone"));
+    }
+    let detail = format!("others may read or write {}", named(&found));
+    let fix = "chmod go-rwx each of them (files 0600, folders 0700)";
+    Ok(wrong(name, detail, fix))
+}
+
+fn redaction_key(app: &App) -> Finding {
+    let name = "redaction key";
+    match app
+        .keys()
+        .and_then(|keys| Ok(keys.existing_redaction_key()?))
+    {
+        Ok(_) => ok(name, "it can be read, and only by you"),
+        Err(CliError::Key(KeyFileError::None { .. })) => {
+            missing(name, "there is none yet", "the first run makes it")
+        }
+        Err(fault) => wrong(
+            name,
+            fault.summary(),
+            "chmod 600 the file, if nobody else has read it; without it commitments of earlier runs cannot be opened",
+        ),
+    }
+}
+
+fn room(state: &Path) -> Finding {
+    let name = "room on the disk";
+    let there = state.ancestors().find(|folder| folder.exists());
+    match there.and_then(free_bytes) {
+        None => ok(name, "this system does not say"),
+        Some(free) if free < LITTLE_ROOM => wrong(
+            name,
+            format!("{} MiB are free", grouped(free >> 20)),
+            "make room, or name a folder on another disk with MONOLITH_HOME",
+        ),
+        Some(free) => ok(name, format!("{} MiB are free", grouped(free >> 20))),
+    }
+}
+
+fn clock(app: &App) -> Finding {
+    let name = "clock";
+    let now = SystemTime::now();
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let written = app.store_path().ok();
+    let written = written.and_then(|path| std::fs::metadata(path).ok()?.modified().ok());
+    let ahead = written.and_then(|written| written.duration_since(now).ok());
+    let fix = "set the clock: entries carry its time";
+    if since < EARLIEST {
+        return wrong(name, "it stands before 2025", fix);
+    }
+    match ahead.filter(|ahead| *ahead > TOLERANCE) {
+        Some(ahead) => wrong(
+            name,
+            format!("the store was written {} s from now", ahead.as_secs()),
+            fix,
+        ),
+        None => ok(
+            name,
+            crate::message::utc(u64::try_from(since.as_millis()).unwrap_or(0)) + " UTC",
+        ),
+    }
+}
+
+fn terminal() -> Finding {
+    let kind = |terminal: bool| if terminal { "terminal" } else { "pipe or file" };
+    let (asks, shows, tells) = (
+        io::stdin().is_terminal(),
+        io::stdout().is_terminal(),
+        io::stderr().is_terminal(),
+    );
+    ok(
+        "terminal",
+        format!(
+            "input {}, answers {}, progress {}",
+            kind(asks),
+            kind(shows),
+            kind(tells)
+        ),
+    )
+}
+
+/// The usual keys, by their names alone.
+fn keys(app: &App) -> Finding {
+    let name = "keys";
+    let mut set: Vec<&str> = ProviderType::ALL
+        .iter()
+        .filter_map(|provider| provider.usual_key_env())
+        .filter(|variable| app.environment.get(variable).is_some())
+        .collect();
+    set.dedup();
+    if set.is_empty() {
+        return missing(
+            name,
+            "no usual variable of a hosted provider is set",
+            "export ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY or OPENROUTER_API_KEY",
+        );
+    }
+    ok(name, format!("{} set", set.join(", ")))
+}
+
+fn python() -> Vec<Finding> {
+    let (verifier, pip) = ("second verifier", "pip");
+    let Some(version) = version_of("python3") else {
+        let fix = "install Python 3; only the second verifier and monolith model pull need it";
+        return vec![missing(verifier, "there is no python3", fix)];
+    };
+    let mut found = vec![ok(
+        verifier,
+        format!("{version}; verifier/verify.py needs only that"),
+    )];
+    let has_pip = ran("python3", &["-m", "pip", "--version"]).is_some();
+    found.push(if has_pip {
+        ok(pip, "known models can be pulled")
+    } else {
+        missing(
+            pip,
+            "python3 has no pip",
+            "Debian, Ubuntu: apt-get install python3-pip; monolith model add takes a file without it",
+        )
+    });
+    found
+}

@@ -1,0 +1,48 @@
+use serde::Serialize;
+
+/// What one thing came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::cli::commands::doctor) enum Status {
+    /// It is there and works.
+    Ok,
+    /// It is not there, and only some things need it.
+    Missing,
+    /// It is there and does not work.
+    Wrong,
+}
+
+/// One line of the doctor.
+#[derive(Debug, Serialize)]
+pub(in crate::cli::commands::doctor) struct Finding {
+    pub(in crate::cli::commands::doctor) name: String,
+    pub(in crate::cli::commands::doctor) status: Status,
+    pub(in crate::cli::commands::doctor) detail: String,
+    /// How to get it or to mend it.
+    pub(in crate::cli::commands::doctor) fix: Option<String>,
+}
+
+pub(super) fn ok(name: &str, detail: impl Into<String>) -> Finding {
+    Finding {
+        name: name.to_owned(),
+        status: Status::Ok,
+        detail: detail.into(),
+        fix: None,
+    }
+}
+
+pub(super) fn missing(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding {
+        status: Status::Missing,
+        fix: Some(fix.into()),
+        ..ok(name, detail)
+    }
+}
+
+pub(super) fn wrong(name: &str, detail: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding {
+        status: Status::Wrong,
+        fix: Some(fix.into()),
+        ..ok(name, detail)
+    }
+}

@@ -1,0 +1,145 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::cli::commands::contract::{failures, preview_of};
+use crate::cli::commands::doctor::checkup::finding::{Finding, missing, ok, wrong};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::cli::context::runtime::runtime;
+use crate::cli::ui::numbers::counted;
+use crate::contract::{CapabilityManifest, ProviderType, ServerCapability};
+use crate::driver::Preview;
+use crate::inference::{Probe, knock};
+
+/// How long a model's server may take to answer a knock.
+const PATIENCE: Duration = Duration::from_secs(3);
+const NAME: &str = "contract";
+/// What to do about an embedded model that is not there.
+const LOCAL_FIX: &str = if cfg!(feature = "local") {
+    "monolith model list names what is stored and what can be pulled"
+} else {
+    "or let a model server answer it: monolith init finds one"
+};
+
+/// What a contract needs: its own checks, its tool servers, its keys, and what is to answer it.
+pub(super) fn needed(app: &App, file: &Path) -> Result<Vec<Finding>, CliError> {
+    let file = ContractFile::given(app, file.to_owned(), Vec::new());
+    let preview = file
+        .read(app)
+        .and_then(|spec| preview_of(app, &file, spec, true));
+    let preview = match preview {
+        Ok(preview) => preview,
+        Err(fault) => {
+            return Ok(vec![wrong(
+                NAME,
+                fault.summary(),
+                "monolith contract check says where",
+            )]);
+        }
+    };
+    let mut found = tool_servers(&preview);
+    found.extend(keys(&preview));
+    found.extend(answering(&preview)?);
+    let failed = failures(&preview);
+    let passes = failed.is_empty();
+    for (_, why) in failed {
+        found.push(wrong(NAME, why, "monolith contract check says more"));
+    }
+    if passes {
+        found.push(ok(NAME, "it passes monolith contract check"));
+    }
+    Ok(found)
+}
+
+fn tool_servers(preview: &Preview) -> Vec<Finding> {
+    let offered = CapabilityManifest::recorded_in(&preview.contract).servers;
+    let one = |(server, terms): (&String, &ServerCapability)| {
+        let detail = format!("tool server {server}");
+        if terms.available {
+            return ok(
+                NAME,
+                format!("{detail}: {}", counted(terms.tools.len(), "tool")),
+            );
+        }
+        let fault = preview.faults.iter().find(|fault| fault.server == *server);
+        let why = fault.map_or(String::new(), |fault| format!(": {}", fault.detail));
+        wrong(
+            NAME,
+            format!("{detail} did not come up{why}"),
+            "install what its command names, or mend its address",
+        )
+    };
+    offered.iter().map(one).collect()
+}
+
+fn keys(preview: &Preview) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for sent in &preview.reach.variables {
+        let variable = &sent.variable;
+        let (place, is_key) = match sent.place.strip_suffix(".api_key_env") {
+            Some(provider) => (provider, true),
+            None => match sent.place.strip_suffix(".base_url_env") {
+                Some(provider) => (provider, false),
+                None => continue,
+            },
+        };
+        let provider = place.trim_start_matches("providers.");
+        found.push(if sent.is_set {
+            ok(NAME, format!("provider {provider}: {variable} is set"))
+        } else if is_key {
+            missing(
+                NAME,
+                format!("provider {provider}: {variable} is not set"),
+                format!("export {variable}, unless the server wants no key"),
+            )
+        } else {
+            wrong(
+                NAME,
+                format!("provider {provider}: {variable}, which holds its address, is not set"),
+                "export it",
+            )
+        });
+    }
+    found
+}
+
+/// Whether what the targets name is there: the file of an embedded model, the server behind an address. No key is sent, and no
+/// model is asked or loaded.
+fn answering(preview: &Preview) -> Result<Vec<Finding>, CliError> {
+    let contract = &preview.contract;
+    let named: BTreeSet<&str> = contract
+        .targets
+        .iter()
+        .map(|target| target.provider.as_str())
+        .collect();
+    let mut found = Vec::new();
+    for provider in named {
+        let Some(terms) = contract.providers.get(provider) else {
+            continue;
+        };
+        if terms.provider_type == ProviderType::Local {
+            found.push(match preview.model_faults.get(provider) {
+                None => ok(NAME, format!("provider {provider}: its model is there")),
+                Some(fault) => wrong(NAME, format!("provider {provider}: {fault}"), LOCAL_FIX),
+            });
+        }
+        let place = format!("providers.{provider}");
+        let host = preview.reach.hosts.iter().find(|host| host.place == place);
+        let Some(address) = host.and_then(|host| host.address.as_deref()) else {
+            continue;
+        };
+        let Probe { detail, responsive } = runtime()?.block_on(knock(address, PATIENCE));
+        found.push(if responsive {
+            ok(NAME, format!("provider {provider}: its server answers"))
+        } else {
+            wrong(
+                NAME,
+                format!("provider {provider}: no answer: {detail}"),
+                "start the server, or mend its base_url",
+            )
+        });
+    }
+    Ok(found)
+}

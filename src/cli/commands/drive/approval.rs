@@ -1,0 +1,172 @@
+use std::io::{self, BufRead as _, IsTerminal as _};
+#[cfg(not(unix))]
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use super::live::Live;
+use crate::cli::ui::escape::{hides, line};
+use crate::cli::ui::numbers::counted;
+use crate::kernel::{Approval, CallOrder};
+use crate::message::{CallSeq, RunId};
+use crate::session::Control;
+use crate::store::{Answer, Store};
+
+/// Brings the answers of people to the run that waits for them: from whoever sits at the terminal, and from
+/// `monolith approve` in another process.
+pub(in crate::cli) struct Approver<'a> {
+    asked: Option<CallSeq>,
+    /// Whether an answer is waited for at this terminal.
+    at_terminal: bool,
+    /// What was typed; none before the first question.
+    #[cfg(not(unix))]
+    lines: Option<Receiver<String>>,
+    live: &'a Live,
+    store: &'a Store,
+}
+
+impl<'a> Approver<'a> {
+    pub(in crate::cli) const fn new(store: &'a Store, live: &'a Live) -> Self {
+        Self {
+            asked: None,
+            at_terminal: false,
+            #[cfg(not(unix))]
+            lines: None,
+            live,
+            store,
+        }
+    }
+
+    /// Called about ten times a second: asks where a call waits that nobody was asked about, and returns an answer to it.
+    pub(in crate::cli) fn look(&mut self) -> Option<Control> {
+        let (order, run_id) = self.live.awaited()?;
+        let answered = self.answer_left(&order, &run_id);
+        if answered.is_some() {
+            return answered;
+        }
+        if self.asked != Some(order.call) {
+            self.asked = Some(order.call);
+            self.ask(&order, &run_id);
+            return None;
+        }
+        self.answer_typed(&order)
+    }
+
+    fn ask(&mut self, order: &CallOrder, run_id: &RunId) {
+        let call = shown(order);
+        if !self.live.is_watched() || !io::stdin().is_terminal() {
+            let how = format!("waits: {call}  `monolith approve {run_id}` answers\n");
+            self.live.ask(&how);
+            return;
+        }
+        // What was typed before the question is no answer to it, whether it has been read or not.
+        #[cfg(unix)]
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+        #[cfg(not(unix))]
+        {
+            let lines = self.lines.get_or_insert_with(typed);
+            while lines.try_recv().is_ok() {}
+        }
+        self.at_terminal = true;
+        self.live.ask(&format!("{call}  allow it? [y/N] "));
+    }
+
+    /// What another process left. An answer to another call, or to other arguments, is none.
+    fn answer_left(&self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
+        let Answer {
+            approved,
+            arguments_hash,
+            call,
+        } = self.store.take_answer(run_id)?;
+        let same = call == order.call && arguments_hash == order.arguments_hash;
+        same.then(|| answer(order, approved))
+    }
+
+    fn answer_typed(&mut self, order: &CallOrder) -> Option<Control> {
+        if !self.at_terminal {
+            return None;
+        }
+        let typed = self.typed()?;
+        self.at_terminal = false;
+        Some(answer(order, said_yes(&typed)))
+    }
+
+    /// The line that was typed since, if one was. Nothing waits for it: a reader that waited would take the next line of a
+    /// conversation once the answer had come another way.
+    #[cfg(unix)]
+    #[expect(clippy::unused_self, reason = "elsewhere a thread waits for the line")]
+    fn typed(&self) -> Option<String> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let stdin = io::stdin();
+        let now = Timespec {
+            tv_nsec: 0,
+            tv_sec: 0,
+        };
+        // A terminal has something to read once a whole line is there, and at its end.
+        let ready = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&now));
+        if !ready.is_ok_and(|ready| ready > 0) {
+            return None;
+        }
+        let mut typed = String::new();
+        // The end of the input is a no.
+        drop(stdin.lock().read_line(&mut typed));
+        Some(typed)
+    }
+
+    #[cfg(not(unix))]
+    fn typed(&self) -> Option<String> {
+        self.lines.as_ref()?.try_recv().ok()
+    }
+}
+
+/// Anything but yes is no.
+pub(in crate::cli) fn said_yes(typed: &str) -> bool {
+    matches!(typed.trim(), "y" | "Y" | "yes")
+}
+
+/// The whole call as a person judges it: the tool, every byte of its arguments with nothing in them that could hide or move
+/// another, how many bytes they are, and the hash that the answer is bound to.
+pub(in crate::cli) fn shown(order: &CallOrder) -> String {
+    let arguments = order.invocation.arguments.as_str();
+    let hidden = if hides(arguments) {
+        "; characters that a terminal does not show are written as \\u{…}"
+    } else {
+        ""
+    };
+    format!(
+        "call {} of {} asks for your approval\n  arguments  {}\n  length     {}{hidden}\n  blake3     {}\n",
+        order.call.0,
+        line(&order.invocation.name),
+        line(arguments),
+        counted(arguments.len(), "byte"),
+        order.arguments_hash
+    )
+}
+
+const fn answer(order: &CallOrder, approved: bool) -> Control {
+    let approval = Approval {
+        arguments_hash: order.arguments_hash,
+        call: order.call,
+    };
+    if approved {
+        Control::Approve(approval)
+    } else {
+        Control::Deny(approval)
+    }
+}
+
+/// The lines that are typed from now on. The thread that waits for them ends with the process: nothing wakes it otherwise.
+#[cfg(not(unix))]
+fn typed() -> Receiver<String> {
+    let (sender, lines) = sync_channel(16);
+    std::thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        loop {
+            let mut typed = String::new();
+            // The end of the input is a no.
+            let ended = !matches!(stdin.read_line(&mut typed), Ok(1..));
+            if sender.send(typed).is_err() || ended {
+                break;
+            }
+        }
+    });
+    lines
+}

@@ -1,0 +1,182 @@
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read};
+use std::path::{Path, PathBuf};
+
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, InputFault};
+use crate::cli::ui::escape::line;
+
+/// The contract of a folder.
+pub(in crate::cli) const AGENT_FILE: &str = "agent.yaml";
+/// The most bytes of a task that is read from a file or a pipe.
+const MAX_TASK_BYTES: u64 = 2 << 20;
+
+/// Under which contract a run is begun, and what it is to do.
+#[derive(Debug)]
+pub(in crate::cli) struct RunInput {
+    pub(in crate::cli) file: PathBuf,
+    /// None where the file or a pipe is to say it.
+    pub(in crate::cli) task: Option<String>,
+}
+
+/// What an argument names.
+enum Named {
+    Contract(PathBuf),
+    Task(String),
+}
+
+impl RunInput {
+    /// What the arguments come to. A contract is an existing .yaml or .json file; any other text is the task, and the contract then
+    /// is the folder's own.
+    pub(in crate::cli) fn of(
+        app: &App,
+        given: Vec<OsString>,
+        contract: Option<PathBuf>,
+        task: Option<String>,
+    ) -> Result<Self, CliError> {
+        let mut given = given.into_iter();
+        let first = given.next().map(|first| named(app, first)).transpose()?;
+        let second = given.next().map(utf8).transpose()?;
+        let (file, positional) = match (contract, first, second) {
+            (Some(_), Some(Named::Contract(path)), _) => {
+                return Err(InputFault::TwoContracts { path }.into());
+            }
+            (Some(_), Some(Named::Task(_)), Some(_)) => return Err(InputFault::TwoTasks.into()),
+            (None, Some(Named::Task(_)), Some(_)) => {
+                return Err(InputFault::SystemAndUser.into());
+            }
+            (Some(contract), Some(Named::Task(task)), None) => (Some(contract), Some(task)),
+            (None, Some(Named::Task(task)), None) => (None, Some(task)),
+            (None, Some(Named::Contract(path)), second) => (Some(path), second),
+            (contract, None, _) => (contract, None),
+        };
+        let file = match file {
+            Some(file) if has_ending(&file, &["ai"]) => {
+                return Err(InputFault::AiFile { path: file }.into());
+            }
+            Some(file) => file,
+            None => agent_file(app, positional.as_deref())?,
+        };
+        let task = match (positional, task) {
+            (Some(_), Some(_)) => return Err(InputFault::TwoTasks.into()),
+            (Some(text), None) => Some(argument(text)?),
+            (None, task) => task.map(|task| task_of(app, task)).transpose()?,
+        };
+        Ok(Self { file, task })
+    }
+}
+
+/// A task as an argument: the text, or `-` for standard input.
+pub(in crate::cli) fn argument(text: String) -> Result<String, CliError> {
+    if text == "-" { piped() } else { Ok(text) }
+}
+
+/// A task as `--task` names it: the text, `@FILE`, or `-` for standard input.
+pub(in crate::cli) fn task_of(app: &App, given: String) -> Result<String, CliError> {
+    if given == "-" {
+        return piped();
+    }
+    let Some(path) = given.strip_prefix('@') else {
+        return Ok(given);
+    };
+    let from = || path.to_owned();
+    let file = File::open(app.cwd.join(path)).map_err(|fault| unreadable(from(), &fault))?;
+    text_of(file, from())
+}
+
+/// What stands in a piped standard input; none where a person sits there, or where there is nothing.
+pub(in crate::cli) fn piped_task() -> Result<Option<String>, CliError> {
+    if io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    Ok(Some(piped()?).filter(|text| !text.trim().is_empty()))
+}
+
+fn piped() -> Result<String, CliError> {
+    text_of(io::stdin().lock(), "standard input".to_owned())
+}
+
+fn text_of(input: impl Read, from: String) -> Result<String, CliError> {
+    let mut bytes = Vec::new();
+    let read = input.take(MAX_TASK_BYTES + 1).read_to_end(&mut bytes);
+    let read = read.map_err(|fault| unreadable(from.clone(), &fault))?;
+    if u64::try_from(read).is_ok_and(|read| read > MAX_TASK_BYTES) {
+        let reason = "it is longer than 2 MiB".to_owned();
+        return Err(InputFault::Task { from, reason }.into());
+    }
+    let mut text = String::from_utf8(bytes).map_err(|fault| InputFault::Task {
+        from,
+        reason: fault.utf8_error().to_string(),
+    })?;
+    text.truncate(text.trim_end_matches(['\r', '\n']).len());
+    Ok(text)
+}
+
+fn unreadable(from: String, fault: &io::Error) -> CliError {
+    let reason = fault.to_string();
+    InputFault::Task { from, reason }.into()
+}
+
+/// A contract where it is a file with the ending of one, else a task.
+fn named(app: &App, given: OsString) -> Result<Named, CliError> {
+    let path = PathBuf::from(&given);
+    let is_file = app.cwd.join(&path).is_file();
+    if is_file && has_ending(&path, &["yaml", "json", "ai"]) {
+        return Ok(Named::Contract(path));
+    }
+    utf8(given).map(Named::Task)
+}
+
+fn utf8(given: OsString) -> Result<String, CliError> {
+    given.into_string().map_err(|given| {
+        let from = given.to_string_lossy().into_owned();
+        let reason = "the argument is not UTF-8".to_owned();
+        InputFault::Task { from, reason }.into()
+    })
+}
+
+/// The contract of the folder. A task that looks like a file is pointed out: it may be a slip.
+pub(in crate::cli) fn agent_file(app: &App, task: Option<&str>) -> Result<PathBuf, CliError> {
+    if !app.cwd.join(AGENT_FILE).is_file() {
+        let task = task.map(|task| task.chars().take(80).collect());
+        return Err(InputFault::NoAgentFile { task }.into());
+    }
+    if let Some(task) = task.filter(|task| looks_like_a_file(task)) {
+        let task = line(task);
+        app.screen.write_err(&format!(
+            "note: `{task}` is no .yaml or .json file here, so it is the task of {AGENT_FILE}\n"
+        ));
+    }
+    Ok(AGENT_FILE.into())
+}
+
+fn looks_like_a_file(task: &str) -> bool {
+    !task.contains(char::is_whitespace)
+        && has_ending(Path::new(task), &["yaml", "yml", "json", "ai"])
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension().is_some_and(|ending| {
+        endings
+            .iter()
+            .any(|known| ending.eq_ignore_ascii_case(known))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_word_with_the_ending_of_a_contract_looks_like_a_file() {
+        let check =
+            |task: &str, expect: bool| assert_eq!(looks_like_a_file(task), expect, "{task}");
+        check("agnet.yaml", true);
+        check("a/b.JSON", true);
+        check("c.yml", true);
+        check("Explain agent.yaml", false);
+        check("Why?", false);
+        check("main.rs", false);
+    }
+}

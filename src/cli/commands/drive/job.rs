@@ -1,0 +1,413 @@
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::approval::Approver;
+use super::leaving::LeavingArgs;
+use super::live::Live;
+use super::not_begun::{print_result, result_of};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::panics::caught;
+use crate::cli::context::runtime::runtime;
+use crate::cli::context::signals::{Asked, Signals};
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::seconds;
+use crate::cli::ui::screen::Style;
+use crate::contract::ContractSpec;
+use crate::driver::{self, DriverError, Prepared};
+use crate::kernel::{Counters, Predicate, Run};
+use crate::message::RunId;
+use crate::session::Control;
+use crate::store::{Durability, Store};
+use crate::telemetry::AgentResult;
+use crate::view::RunView;
+
+/// How often whoever watches may see that something is waited for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What is to be run, read and judged as far as the file goes.
+#[derive(Debug)]
+pub(in crate::cli) struct Job {
+    pub(in crate::cli) spec: ContractSpec,
+    pub(in crate::cli) file: ContractFile,
+    pub(in crate::cli) run_id: Option<RunId>,
+    pub(in crate::cli) durability: Durability,
+    pub(in crate::cli) leaving: LeavingArgs,
+}
+
+/// A run that has ended, or was suspended.
+#[derive(Debug)]
+pub(in crate::cli) struct Ended {
+    pub(in crate::cli) result: AgentResult,
+    /// What is worth a word although the run succeeded.
+    flaw: Option<String>,
+    predicate: Option<Predicate>,
+    /// Whether the answer is on the screen already.
+    pub(in crate::cli) shown: bool,
+}
+
+impl Ended {
+    /// A run that is recorded to its end.
+    pub(in crate::cli) fn of(run: &Run, view: &RunView) -> Self {
+        Self {
+            flaw: failed_calls(view.counters()),
+            predicate: view.decision().map(|decision| decision.predicate),
+            result: AgentResult::of_run(run, view),
+            shown: false,
+        }
+    }
+
+    fn suspended(run: Option<&Run>, view: &RunView) -> Self {
+        Self {
+            flaw: None,
+            predicate: None,
+            result: AgentResult::suspended(run, view),
+            shown: false,
+        }
+    }
+}
+
+/// How many of the executed calls reported an error; none where none did.
+pub(in crate::cli) fn failed_calls(used: Counters) -> Option<String> {
+    let failed = used.executed.saturating_sub(used.executed_ok);
+    let executed = used.executed;
+    (failed > 0).then(|| format!("{failed} of {executed} calls reported an error"))
+}
+
+/// A run that could not be brought to its end, and its result.
+#[derive(Debug)]
+pub(in crate::cli) struct Broken {
+    pub(in crate::cli) error: CliError,
+    result: Option<Box<AgentResult>>,
+}
+
+impl<E: Into<CliError>> From<E> for Broken {
+    fn from(error: E) -> Self {
+        Self {
+            error: error.into(),
+            result: None,
+        }
+    }
+}
+
+/// Shows what a run came to.
+pub(in crate::cli) fn tell(
+    app: &App,
+    json: bool,
+    outcome: Result<Ended, Broken>,
+) -> Result<Exit, CliError> {
+    match outcome {
+        Ok(ended) => {
+            let exit = Exit(ended.result.exit_code);
+            if json {
+                app.screen.out_json(&ended.result)?;
+            }
+            if !app.screen.is_watched() && !app.accounting.quiet && ended.result.success {
+                tell_outcome(app, &ended);
+            }
+            tell_end(app, &ended);
+            tell_summary(app, &ended.result);
+            if !json && !ended.shown && ended.result.success {
+                let answer = ended.result.report_text().trim_end_matches('\n');
+                app.screen.out_foreign(&format!("{answer}\n"))?;
+            }
+            Ok(exit)
+        }
+        Err(broken) => {
+            match &broken.result {
+                Some(result) if json => app.screen.out_json(result)?,
+                None if json => print_result(app.screen, &broken.error),
+                _ => {}
+            }
+            match &broken.result {
+                Some(result) => tell_summary(app, result),
+                None => tell_summary(app, &result_of(&broken.error)),
+            }
+            if broken.error.is_panic() {
+                // The result is printed: whoever catches other panics must not print another.
+                broken.error.show(app.screen);
+                return Ok(Exit::from(&broken.error));
+            }
+            Err(broken.error)
+        }
+    }
+}
+
+/// The exit tag and what was used, where somebody asks for it.
+fn tell_summary(app: &App, result: &AgentResult) {
+    if app.accounting.verbose {
+        for told in result.summary() {
+            app.screen.write_err(&format!("{}\n", line(&told)));
+        }
+    }
+}
+
+/// What a pipe hears on stderr of a run that succeeded: how it ended, in one line. Of another one it hears the error.
+fn tell_outcome(app: &App, ended: &Ended) {
+    let result = &ended.result;
+    if let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) {
+        let time = seconds(result.counters.elapsed_ms);
+        let flaw = ended.flaw.as_ref().map(|flaw| format!("   {flaw}"));
+        let flaw = flaw.unwrap_or_default();
+        let end = format!("{time}  {outcome}   run {run_id}{flaw}\n");
+        app.screen.write_err(&end);
+    }
+}
+
+/// How long a finished run waits for file operations that it gave up.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Runs a job; whoever watches sees it happen.
+pub(in crate::cli) fn drive_job(app: &App, job: Job, live: &Live) -> Result<Ended, Broken> {
+    let store = app.open_store(job.durability)?;
+    let mut request = job.file.request(app, job.spec, app.redaction_key()?);
+    request.invocation = Some(job.file.invocation());
+    request.run_id = job.run_id;
+    let prepare = async |cancel: &CancellationToken| driver::prepare(request, cancel).await;
+    drive_to_the_end(&store, live, job.leaving, prepare)
+}
+
+/// How long a second request to leave waits for what is being closed.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
+/// What became of a run that was driven.
+enum Driven {
+    /// Ended, or suspended in good order.
+    Finished(Box<driver::Finished>),
+    /// Left at once.
+    Left,
+}
+
+/// Prepares and drives; whoever watches sees it happen.
+pub(in crate::cli) fn drive_to_the_end(
+    store: &Store,
+    live: &Live,
+    leaving: LeavingArgs,
+    preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
+) -> Result<Ended, Broken> {
+    let runtime = runtime()?;
+    // What panics here leaves a transcript behind, and the result says which.
+    let driven = caught(|| {
+        runtime.block_on(async {
+            let mut signals = Signals::listen().map_err(|fault| SystemFault::Runtime {
+                reason: fault.to_string(),
+            })?;
+            let mut terminated = false;
+            let prepared = prepare(preparing, live, &mut signals, &mut terminated).await;
+            let prepared = match prepared {
+                // A run that is recorded already stays as it is, and can be resumed.
+                Err(DriverError::Cancelled) if terminated && live.view().is_some() => {
+                    return Ok(Driven::Left);
+                }
+                prepared => prepared?,
+            };
+            let prepared = prepared.with_grace(Duration::from_secs(leaving.grace));
+            Ok::<_, CliError>(drive(prepared, store, live, &mut signals, leaving.no_wait).await?)
+        })
+    });
+    // A file operation that never returns must not keep a finished run's process alive.
+    let left = matches!(driven, Ok(Driven::Left));
+    runtime.shutdown_timeout(if left { Duration::ZERO } else { LINGER });
+    live.rest();
+    match driven {
+        Ok(Driven::Finished(finished)) => {
+            // A run that has ended has entries.
+            let contract = || Arc::clone(finished.run.contract());
+            let view = live.view().unwrap_or_else(|| RunView::new(contract()));
+            Ok(match finished.run.outcome() {
+                Some(_) => {
+                    let mut ended = Ended::of(&finished.run, &view);
+                    ended.shown = live.has_shown(ended.result.report_text());
+                    ended
+                }
+                None => Ended::suspended(Some(&finished.run), &view),
+            })
+        }
+        Ok(Driven::Left) => match live.view() {
+            Some(view) => Ok(Ended::suspended(None, &view)),
+            None => Err(CliError::from(DriverError::Cancelled).into()),
+        },
+        Err(error) => {
+            let result = live.view().map(|view| {
+                let exit = Exit::from(&error);
+                AgentResult::cut_off(&view, exit.0, error.reason(), error.summary())
+            });
+            Err(Broken {
+                error,
+                result: result.map(Box::new),
+            })
+        }
+    }
+}
+
+async fn prepare(
+    preparing: impl AsyncFnOnce(&CancellationToken) -> Result<Prepared, DriverError>,
+    live: &Live,
+    signals: &mut Signals,
+    terminated: &mut bool,
+) -> Result<Prepared, DriverError> {
+    let cancel = CancellationToken::new();
+    let mut preparing = pin!(preparing(&cancel));
+    let mut tick = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            biased;
+            prepared = &mut preparing => return prepared,
+            asked = signals.next() => {
+                *terminated |= asked == Asked::Terminate;
+                cancel.cancel();
+            }
+            _ = tick.tick() => live.tick(),
+        }
+    }
+}
+
+async fn drive(
+    prepared: Prepared,
+    store: &Store,
+    live: &Live,
+    signals: &mut Signals,
+    no_wait: bool,
+) -> Result<Driven, DriverError> {
+    let (control, asked) = mpsc::channel(8);
+    let mut observer = live.clone();
+    let mut driving = pin!(driver::drive(prepared, store, asked, &mut observer));
+    let mut tick = tokio::time::interval(TICK);
+    let mut interrupts = 0_u32;
+    let mut suspended = false;
+    let mut leaves_at = None;
+    let mut approver = Approver::new(store, live);
+    loop {
+        let ask = tokio::select! {
+            biased;
+            finished = &mut driving => return Ok(Driven::Finished(Box::new(finished?))),
+            () = until(leaves_at) => return Ok(Driven::Left),
+            signal = signals.next() => match signal {
+                Asked::Interrupt if interrupts == 0 => {
+                    live.say("stopping: the run is brought to its end; Ctrl-C again ends it at once");
+                    Control::Stop
+                }
+                Asked::Interrupt => {
+                    live.say("ending the run");
+                    Control::Abort
+                }
+                Asked::Terminate => {
+                    if suspended {
+                        leaves_at = Instant::now().checked_add(AT_ONCE);
+                    } else {
+                        live.say("suspending: what is in flight may still end; a second signal leaves at once");
+                    }
+                    Control::Suspend
+                }
+            },
+            _ = tick.tick() => {
+                live.tick();
+                match approver.look() {
+                    Some(answer) => answer,
+                    None if no_wait && !suspended && live.awaited().is_some() => Control::Suspend,
+                    None => continue,
+                }
+            }
+        };
+        if matches!(ask, Control::Stop | Control::Abort) {
+            interrupts = interrupts.saturating_add(1);
+        }
+        suspended |= ask == Control::Suspend;
+        // A full queue holds eight requests to end already.
+        let _ = control.try_send(ask);
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The end of a run and what to type next: for whoever watches, and on failure for everybody.
+pub(in crate::cli) fn tell_end(app: &App, ended: &Ended) {
+    let result = &ended.result;
+    if let (true, Some(run_id)) = (result.is_suspended(), &result.run_id) {
+        let resume = app.hint(&format!("resume {}", app.brief_name(run_id.as_str())));
+        let time = seconds(result.counters.elapsed_ms);
+        let told = format!("{time}  suspended   run {run_id}; {resume} goes on with it\n");
+        app.screen.write_err(&told);
+        return;
+    }
+    let (Some(outcome), Some(run_id)) = (result.outcome, &result.run_id) else {
+        return;
+    };
+    let brief = app.brief_name(run_id.as_str());
+    if !app.screen.is_watched() {
+        if let Some(error) = &result.error {
+            let next = app.hint(&format!("show {brief}"));
+            app.screen.fault(error, Some(next));
+        }
+        return;
+    }
+    let style = if result.success {
+        Style::Good
+    } else {
+        Style::Bad
+    };
+    let class = app.screen.paint(style, &outcome.to_string());
+    let predicate = ended.predicate.map(|predicate| format!("   {predicate}"));
+    let time = seconds(result.counters.elapsed_ms);
+    app.screen
+        .note(&format!("{time}  {class}{}", predicate.unwrap_or_default()));
+    if let Some(flaw) = ended.flaw.as_ref().filter(|_| result.success) {
+        app.screen.note(&format!("        {flaw}"));
+    }
+    if !result.success {
+        let why = line(result.report_text());
+        app.screen.note(&format!("        {why}"));
+    }
+    let show = app.hint(&format!("show {brief}"));
+    let replay = app.hint(&format!("replay {brief}"));
+    app.screen.note(&format!("        {show}   ·   {replay}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::context::source::Source;
+    use crate::cli::ui::screen::Screen;
+
+    /// A run of which two entries are recorded.
+    fn followed() -> Live {
+        let golden = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/replay/v1/core.valid_call.jsonl"
+        );
+        let environment = driver::Environment::new(|_| None);
+        let live = Live::new(Screen::of_process(&environment));
+        let recorded = Source::File(golden.into()).load().unwrap();
+        let entries = &recorded.entries[..2];
+        let contract = Arc::new(recorded.contract.clone());
+        live.recall(&contract, entries).unwrap();
+        live
+    }
+
+    /// 000/2.output.1
+    #[test]
+    fn a_panic_during_a_run_leaves_a_result_that_names_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("runs.db"), Durability::Normal).unwrap();
+        let live = followed();
+        let fails = async |_: &CancellationToken| panic!("as the test wants");
+        let leaving = LeavingArgs::default();
+        let broken = drive_to_the_end(&store, &live, leaving, fails).unwrap_err();
+        assert!(broken.error.is_panic());
+        let result = broken.result.unwrap();
+        assert!(result.run_id.is_some());
+        assert_eq!((result.entries, result.exit_code), (2, 1));
+    }
+}

@@ -1,0 +1,325 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::source::Recorded;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::narration::{Transition, target_name};
+use crate::cli::ui::numbers::seconds;
+use crate::cli::ui::screen::{Screen, Style};
+use crate::cli::ui::streamed::Streamed;
+use crate::contract::ExecutionContract;
+use crate::driver::Observer;
+use crate::kernel::{Action, CallOrder, EffectRecord, EntryDraft, Run, State};
+use crate::message::{InferenceSeq, RunId};
+use crate::store::Durability;
+use crate::telemetry::{AccountingLine, BillingFault, BillingFile, verbose_lines};
+use crate::transcript::SealedEntry;
+use crate::view::{Entry, RunView};
+
+/// How long nothing may happen before somebody who watches is told what is waited for.
+const PATIENCE_MS: u128 = 1000;
+/// Wipes the line that the cursor stands in.
+const WIPE: &str = "\r\u{1b}[2K";
+const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// Follows a run while it is driven: lines on stderr for whoever watches, and the result in the end.
+#[derive(Clone)]
+pub(in crate::cli) struct Live(Arc<Mutex<Following>>);
+
+struct Following {
+    awaited: Option<CallOrder>,
+    /// Where lines go once they are final, and how many of them went there.
+    billing: Option<(BillingFile, usize)>,
+    billing_fault: Option<BillingFault>,
+    drawn: bool,
+    /// The first run of the line that this one was forked along, where that is known.
+    origin: Option<RunId>,
+    screen: Screen,
+    since: Instant,
+    /// What is shown of the answer while it arrives; none where it is not shown.
+    streamed: Option<Streamed>,
+    ticks: usize,
+    verbose: bool,
+    /// The run as far as it has come; none before entry 0.
+    view: Option<RunView>,
+    waiting: String,
+}
+
+impl Live {
+    /// Follows a run that is being prepared, without accounting for it anywhere.
+    pub(in crate::cli) fn new(screen: Screen) -> Self {
+        Self::following(screen, false, None)
+    }
+
+    /// Follows a run that is about to be driven, and accounts for what it asks for and calls.
+    pub(in crate::cli) fn accounting(app: &App, durability: Durability) -> Result<Self, CliError> {
+        let billing = app.billing(durability)?;
+        let live = Self::following(app.screen, app.accounting.verbose, Some((billing, 0)));
+        Ok(if app.streams { live.streaming() } else { live })
+    }
+
+    fn following(screen: Screen, verbose: bool, billing: Option<(BillingFile, usize)>) -> Self {
+        Self(Arc::new(Mutex::new(Following {
+            awaited: None,
+            billing,
+            billing_fault: None,
+            drawn: false,
+            origin: None,
+            screen,
+            since: Instant::now(),
+            streamed: None,
+            ticks: 0,
+            verbose,
+            view: None,
+            waiting: "starting tool servers".to_owned(),
+        })))
+    }
+
+    /// Shows text on stdout as it is released.
+    fn streaming(self) -> Self {
+        self.lock().streamed = Some(Streamed::default());
+        self
+    }
+
+    /// Whether that text is on the screen already.
+    pub(in crate::cli) fn has_shown(&self, answer: &str) -> bool {
+        let following = self.lock();
+        following.streamed.as_ref().is_some_and(|s| s.is(answer))
+    }
+
+    /// Says which run was the first of the line that this one was forked along.
+    pub(in crate::cli) fn originating_from(&self, first: RunId) {
+        self.lock().origin = Some(first);
+    }
+
+    /// Takes in what was recorded before this process: nothing of it is shown, and what of it is accounted for already is not
+    /// accounted for again.
+    pub(in crate::cli) fn recall(
+        &self,
+        contract: &Arc<ExecutionContract>,
+        entries: &[SealedEntry],
+    ) -> Result<(), CliError> {
+        let mut following = self.lock();
+        for entry in entries {
+            let entry = Recorded::decode(entry)?;
+            following.view(contract).take(entry.entry());
+        }
+        following.catch_up()?;
+        Ok(())
+    }
+
+    /// Called about ten times a second: shows what is waited for once that takes longer than a second.
+    pub(in crate::cli) fn tick(&self) {
+        let mut following = self.lock();
+        let waited = following.since.elapsed().as_millis();
+        let free = following.streamed.as_ref().is_none_or(|s| !s.is_open());
+        let slow = waited >= PATIENCE_MS && !following.waiting.is_empty();
+        if following.screen.is_watched() && slow && free {
+            following.draw(waited);
+        }
+    }
+
+    /// Writes a line of monolith's own between those of the run.
+    pub(in crate::cli) fn say(&self, line: &str) {
+        let mut following = self.lock();
+        following.wipe();
+        following.screen.note(line);
+    }
+
+    /// The call that waits for a person now, where one does.
+    pub(in crate::cli) fn awaited(&self) -> Option<(CallOrder, RunId)> {
+        let following = self.lock();
+        let run_id = following.view.as_ref().and_then(RunView::run_id);
+        following.awaited.clone().zip(run_id.cloned())
+    }
+
+    /// Whether somebody watches.
+    pub(in crate::cli) fn is_watched(&self) -> bool {
+        self.lock().screen.is_watched()
+    }
+
+    /// Puts a question to whoever watches. The line stays free for the answer until the next entry.
+    pub(in crate::cli) fn ask(&self, question: &str) {
+        let mut following = self.lock();
+        following.wipe();
+        following.waiting.clear();
+        following.screen.write_err(question);
+    }
+
+    /// The run has ended, or will not begin: nothing is waited for any longer.
+    pub(in crate::cli) fn rest(&self) {
+        let mut following = self.lock();
+        following.wipe();
+        following.waiting.clear();
+    }
+
+    /// The run as far as it has come; none before entry 0.
+    pub(in crate::cli) fn view(&self) -> Option<RunView> {
+        self.lock().view.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Following> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Live {
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+        self.lock().entry(draft, sealed, run);
+    }
+
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        self.lock().text(inference, text);
+    }
+}
+
+impl Following {
+    fn entry(&mut self, draft: &EntryDraft, sealed: &SealedEntry, run: &Run) {
+        let entry = Entry::sealed(draft, sealed.hash);
+        let view = self.view(run.contract());
+        view.take(entry);
+        let transition = Transition::of(view, entry);
+        self.awaited = run.awaited();
+        self.bill();
+        if !self.screen.is_watched() && !self.verbose {
+            return;
+        }
+        self.wipe();
+        if let (Some(streamed), Some(view)) = (&mut self.streamed, &self.view) {
+            streamed.judge(self.screen, view, entry.action);
+        }
+        if let Some(view) = self.view.as_ref().filter(|_| self.verbose) {
+            for verbose in verbose_lines(view, entry, run.conversation()) {
+                self.screen.write_err(&format!("{}\n", line(&verbose)));
+            }
+        }
+        if let Some(transition) = transition {
+            let transition = self.screen.paint(Style::Dim, &transition.line());
+            self.screen.write_err(&format!("{transition}\n"));
+        }
+        if let Some(waiting) = waiting(run.contract(), entry.action) {
+            self.waiting = waiting;
+        }
+        self.since = Instant::now();
+    }
+
+    fn text(&mut self, inference: InferenceSeq, text: &str) {
+        if self.streamed.is_none() {
+            return;
+        }
+        if std::mem::take(&mut self.drawn) {
+            self.screen.write_err(WIPE);
+        }
+        if let Some(streamed) = &mut self.streamed {
+            streamed.add(self.screen, inference, text);
+        }
+        self.since = Instant::now();
+    }
+
+    /// The view of the run, which is made with its first entry.
+    fn view(&mut self, contract: &Arc<ExecutionContract>) -> &mut RunView {
+        let origin = &mut self.origin;
+        self.view.get_or_insert_with(|| {
+            let mut view = RunView::new(Arc::clone(contract));
+            if let Some(origin) = origin.take() {
+                view.originating_from(origin);
+            }
+            view
+        })
+    }
+
+    /// Writes the lines that have become final. What cannot be written now is tried again with the next.
+    fn bill(&mut self) {
+        let (Some((file, billed)), Some(view)) = (&mut self.billing, &self.view) else {
+            return;
+        };
+        match file.append(&AccountingLine::of_ended(view, *billed)) {
+            Ok(()) => {
+                *billed = view.ended().len();
+                self.billing_fault = None;
+            }
+            Err(fault) => {
+                if self.billing_fault.is_none() {
+                    let line = format!(
+                        "warning: {fault}; the run goes on, and its transcript keeps everything\n"
+                    );
+                    self.screen.write_err(&crate::cli::ui::escape::text(&line));
+                }
+                self.billing_fault = Some(fault);
+            }
+        }
+    }
+
+    /// Writes those lines of a run begun by another process that it did not live to write.
+    fn catch_up(&mut self) -> Result<(), BillingFault> {
+        let (Some((file, billed)), Some(view)) = (&mut self.billing, &self.view) else {
+            return Ok(());
+        };
+        let Some(run_id) = view.run_id() else {
+            return Ok(());
+        };
+        let there = file.entries_of(run_id)?;
+        let mut lines = AccountingLine::of_ended(view, 0);
+        lines.retain(|line| !there.contains(&line.index()));
+        file.append(&lines)?;
+        *billed = view.ended().len();
+        Ok(())
+    }
+
+    fn draw(&mut self, waited_ms: u128) {
+        self.ticks = self.ticks.wrapping_add(1);
+        let wheel = WHEEL.get(self.ticks % WHEEL.len()).copied().unwrap_or('·');
+        let waited = seconds(u64::try_from(waited_ms).unwrap_or(u64::MAX) / 100 * 100);
+        let line = format!("{wheel} {waited}  {}", self.waiting);
+        // A line that wraps could not be wiped.
+        let line: String = line.chars().take(self.screen.width() - 1).collect();
+        let line = self.screen.paint(Style::Dim, &line);
+        self.screen.write_err(&format!("{WIPE}{line}"));
+        self.drawn = true;
+    }
+
+    /// Makes the line free for another one.
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            self.screen.write_err(WIPE);
+        }
+        if let Some(streamed) = &mut self.streamed {
+            streamed.close(self.screen);
+        }
+    }
+}
+
+/// What the run waits for after this entry, where the entry changes that.
+fn waiting(contract: &ExecutionContract, action: &Action) -> Option<String> {
+    let mut calls = Vec::new();
+    let mut waiting = None;
+    for effect in &action.effects {
+        match effect {
+            EffectRecord::Probe => waiting = Some("asking whether the models answer".to_owned()),
+            EffectRecord::Infer { target, .. } => {
+                waiting = Some(format!("waiting for {}", target_name(contract, *target)));
+            }
+            EffectRecord::Execute { name, .. } => calls.push(line(name)),
+            EffectRecord::Summarise { target, .. } => {
+                let model = target_name(contract, *target);
+                waiting = Some(format!("waiting for a summary by {model}"));
+            }
+            EffectRecord::AwaitApproval { .. } => {
+                waiting = Some("waiting for an approval".to_owned());
+            }
+            EffectRecord::Wait { .. } => {
+                waiting = Some("waiting before the next attempt".to_owned());
+            }
+            EffectRecord::Cancel | EffectRecord::Finish => {}
+        }
+    }
+    if !calls.is_empty() {
+        return Some(format!("running {}", calls.join(", ")));
+    }
+    if action.to == State::Terminate {
+        return Some("closing".to_owned());
+    }
+    waiting
+}

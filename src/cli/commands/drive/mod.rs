@@ -1,0 +1,21 @@
+//! What the commands have in common that drive a run: `run`, `continue`, `chat`, `resume`, `demo` and `replay --fork-at`.
+//!
+//! Knows how a run is prepared, watched, interrupted and reported; not which command asked for it.
+
+mod approval;
+mod input;
+mod job;
+mod leaving;
+mod live;
+mod not_begun;
+mod offer;
+
+pub(in crate::cli) use self::approval::{said_yes, shown};
+pub(in crate::cli) use self::input::{RunInput, argument, piped_task, task_of};
+pub(in crate::cli) use self::job::{
+    Broken, Ended, Job, drive_job, drive_to_the_end, tell, tell_end,
+};
+pub(in crate::cli) use self::leaving::LeavingArgs;
+pub(in crate::cli) use self::live::Live;
+pub(in crate::cli) use self::not_begun::print_result;
+pub(in crate::cli) use self::offer::offer_models;

@@ -1,0 +1,90 @@
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::args::EraseArgs;
+use crate::cli::context::app::App;
+use crate::cli::context::ask::confirm;
+use crate::cli::context::clock::unix_ms;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::message::RunId;
+use crate::store::{Elsewhere, ElsewherePlace, Erasure, erase as erase_blob, named_blob};
+
+/// `monolith erase`.
+pub(in crate::cli) fn erase(app: &App, args: &EraseArgs) -> Result<Exit, CliError> {
+    let Source::Run(run_id, reader) = app.run(&args.run)? else {
+        return Ok(Exit::USAGE);
+    };
+    let path = app.store_path()?;
+    let hash = named_blob(&path, &run_id, &args.blob.to_ascii_lowercase())?;
+    app.screen.out(&elsewhere(&reader.elsewhere(hash)?))?;
+    drop(reader);
+    if !args.yes {
+        let question = format!("Erase {hash} of run {run_id} for good?");
+        confirm(app, "erase", &question)?;
+    }
+    let key = app.signer()?;
+    let erased = erase_blob(
+        &path,
+        &Erasure {
+            run_id,
+            blob: hash.to_string(),
+            reason: args.reason.clone(),
+            at_unix_ms: unix_ms(),
+            all_runs: args.all_runs,
+            key: &key,
+        },
+    )?;
+    let runs: Vec<&str> = erased.runs.iter().map(RunId::as_str).collect();
+    let hash = erased.hash;
+    let runs = runs.join(", ");
+    app.screen.out(&match erased.bytes {
+        Some(bytes) => {
+            format!(
+                "erased: {bytes} bytes of {hash}; a tombstone stands in their place in {runs}\n"
+            )
+        }
+        None => format!("erased before: {hash} of {runs}\n"),
+    })?;
+    app.screen
+        .note("What entries say of the bytes stays, and so do copies elsewhere: exports, backups, copies made by migrate.");
+    Ok(Exit::OK)
+}
+
+/// How many places of one run are named.
+const NAMED: usize = 12;
+
+/// What of the text stands elsewhere, and stays there.
+fn elsewhere(found: &[Elsewhere]) -> String {
+    let mut runs: BTreeMap<&str, (Vec<String>, Vec<String>)> = BTreeMap::new();
+    for place in found {
+        let (entries, blobs) = runs.entry(&place.run_id).or_default();
+        match place.place {
+            ElsewherePlace::Entry(seq) => entries.push(seq.to_string()),
+            ElsewherePlace::Blob(hash) => blobs.push(hash.short(16)),
+        }
+    }
+    let mut out = String::new();
+    if runs.is_empty() {
+        out.push_str("Nothing of its text was found elsewhere in this store.\n");
+        return out;
+    }
+    out.push_str("Parts of its text stand elsewhere in this store, and stay there:\n");
+    for (run, (entries, blobs)) in runs {
+        for (what, places) in [("entries", entries), ("blobs", blobs)] {
+            if places.is_empty() {
+                continue;
+            }
+            let more = places.len().saturating_sub(NAMED);
+            let named: Vec<String> = places.into_iter().take(NAMED).collect();
+            let more = if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(out, "  run {run}, {what} {}{more}", named.join(", "));
+        }
+    }
+    out
+}

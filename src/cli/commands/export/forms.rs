@@ -1,0 +1,153 @@
+//! What an export makes of a transcript: the transcript itself, a page, a trajectory, a recorded terminal.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::html::write_page;
+use crate::cli::context::error::{CliError, TranscriptFault};
+use crate::cli::context::source::{Source, each_line};
+use crate::cli::ui::escape::brief;
+use crate::cli::ui::narration::Transition;
+use crate::kernel::OutcomeCode;
+use crate::message::{Digest, RunId};
+use crate::store::ExportError;
+use crate::telemetry::{AtifTrajectory, sentence};
+use crate::transcript::{LineReader, Presence, Record, WithheldBlobs, blob_references};
+
+/// Columns and rows of the recorded terminal.
+const CAST_SIZE: (usize, usize) = (120, 32);
+
+/// Writes a run of the store; returns how many texts behind the token gate were left out.
+pub(in crate::cli) fn write_to(
+    source: Source,
+    out: &mut dyn Write,
+    withheld: WithheldBlobs,
+) -> Result<usize, CliError> {
+    match source {
+        Source::Run(run_id, mut reader) => {
+            let left_out = reader.read_run(&run_id)?.export(out, withheld)?;
+            out.flush().map_err(ExportError::Io)?;
+            Ok(left_out)
+        }
+        Source::File(path) => Err(TranscriptFault::FileInsteadOfRun { path }.into()),
+    }
+}
+
+/// The page of a run, with the transcript in it; returns how many texts behind the token gate were left out.
+pub(in crate::cli) fn html(
+    again: &dyn Fn() -> Result<Source, CliError>,
+    source: Source,
+    out: &mut dyn Write,
+    withheld: WithheldBlobs,
+) -> Result<usize, CliError> {
+    let code = code_of(again()?);
+    write_page(out, code, |out| match source {
+        Source::Run(..) => write_to(source, out, withheld),
+        Source::File(path) => copy(&path, out, withheld),
+    })
+}
+
+/// How the run ended, where it can be read: a page of a transcript that does not verify is made, too.
+fn code_of(source: Source) -> Option<OutcomeCode> {
+    let view = source.each_step(|_, _, _| Ok(())).ok()?;
+    view.outcome().map(|outcome| outcome.code)
+}
+
+/// The lines of a file as they are, but for the texts behind the token gate.
+fn copy(
+    path: &std::path::Path,
+    out: &mut dyn Write,
+    withheld: WithheldBlobs,
+) -> Result<usize, CliError> {
+    let mut presence: BTreeMap<Digest, Presence> = BTreeMap::new();
+    let mut reader = Some(LineReader::new());
+    let mut left_out = 0;
+    each_line(path, |line| {
+        // From the first line that cannot be read on, all are copied: the page finds the flaw.
+        let record = reader.as_mut().and_then(|reader| reader.read(line).ok());
+        match record {
+            Some(Record::Entry(entry)) => {
+                for named in entry.decoded_event.iter().flat_map(blob_references) {
+                    let least = presence.entry(named.hash).or_insert(named.presence);
+                    *least = named.presence.max(*least);
+                }
+            }
+            Some(Record::Blob(blob))
+                if withheld == WithheldBlobs::MayLack
+                    && presence.get(&blob.hash) == Some(&Presence::Withheld) =>
+            {
+                left_out += 1;
+                return Ok(true);
+            }
+            Some(_) => {}
+            None => reader = None,
+        }
+        out.write_all(line)?;
+        Ok(true)
+    })?;
+    Ok(left_out)
+}
+
+/// The trajectory of a run as one JSON document.
+pub(in crate::cli) fn atif(mut source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+    let mut trajectory = AtifTrajectory::new();
+    for stone in source.tombstones()? {
+        trajectory.erased(&stone);
+    }
+    let view = source.each_step(|view, entry, _| {
+        trajectory.take(view, entry.entry());
+        Ok(())
+    })?;
+    let document = trajectory.finish(&view);
+    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
+    out.write_all(b"\n")?;
+    Ok(0)
+}
+
+/// The narrated run as an asciicast, version 2: a header, then one line of JSON for each piece of output.
+pub(in crate::cli) fn cast(source: Source, out: &mut dyn Write) -> Result<usize, CliError> {
+    let (width, height) = CAST_SIZE;
+    let said = |out: &mut dyn Write, at_ms: u64, text: &str| -> Result<(), CliError> {
+        let text = format!("{}\r\n", brief(text, width.saturating_mul(3)));
+        writeln!(
+            out,
+            "[{}.{:03}, \"o\", {}]",
+            at_ms / 1000,
+            at_ms % 1000,
+            json!(text)
+        )?;
+        Ok(())
+    };
+    let view = source.each_step(|view, entry, _| {
+        if view.entries() == 1 {
+            let run_id = view.run_id().map_or("", RunId::as_str);
+            let header = json!({
+                "version": 2,
+                "width": width,
+                "height": height,
+                "timestamp": view.started_unix_ms() / 1000,
+                "title": format!("monolith run {run_id}"),
+            });
+            writeln!(out, "{header}")?;
+            if let Some(parent) = view.start().and_then(|start| start.parent.as_ref()) {
+                let parent = parent.run_id.as_str();
+                said(out, view.at_ms(), &format!("forked from run {parent}"))?;
+            }
+        }
+        if let Some(transition) = Transition::of(view, entry.entry()) {
+            said(out, transition.at_ms, &transition.line())?;
+        }
+        Ok(())
+    })?;
+    let at_ms = view.at_ms();
+    match view.outcome() {
+        Some(outcome) => {
+            said(out, at_ms, &format!("{outcome}"))?;
+            said(out, at_ms, sentence(outcome.code))?;
+        }
+        None => said(out, at_ms, "no end yet")?,
+    }
+    Ok(0)
+}

@@ -1,0 +1,12 @@
+//! A run as one HTML file: shows the run, and verifies its chain in the reader's browser.
+//!
+//! Knows how the page is put together and which content security policy it gets. What the page shows and how it checks is
+//! written in its own sources beside this file, in the order in which they are read: `blake3.js` hashes, `transcript.js` reads and verifies
+//! (after docs/transcript-format.md alone), `run.js` makes entries, calls and budgets of it, `draw.js` draws, `page.js` shows and listens.
+//! The page gets the exact bytes of the transcript, the machine's edges and one sentence; everything else it computes.
+
+mod page;
+#[cfg(test)]
+mod run_tests;
+
+pub(in crate::cli) use page::write_page;

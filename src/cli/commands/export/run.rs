@@ -1,0 +1,153 @@
+use std::io::{self, BufWriter};
+use std::path::Path;
+
+use super::args::{ExportArgs, ExportFormat};
+use super::forms;
+use crate::cli::commands::verify;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault, TranscriptFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
+use crate::store::ExportError;
+use crate::store::private_file;
+use crate::transcript::WithheldBlobs;
+
+/// `monolith export`.
+pub(in crate::cli) fn export(app: &App, args: &ExportArgs) -> Result<Exit, CliError> {
+    let withheld = if args.withheld {
+        WithheldBlobs::Needed
+    } else {
+        WithheldBlobs::MayLack
+    };
+    let (source, sealed) = match args.format {
+        ExportFormat::Jsonl => {
+            let mut source = app.run(&args.run)?;
+            let sealed = is_sealed(&mut source)?;
+            (source, sealed)
+        }
+        // What is made of a transcript looks like the truth: it is made of verified ones alone.
+        ExportFormat::Html | ExportFormat::Atif | ExportFormat::Cast => {
+            verified(app, args)?;
+            let mut source = app.source(&args.run)?;
+            let sealed = is_sealed(&mut source)?;
+            (source, sealed)
+        }
+    };
+    let again = || app.source(&args.run);
+    let write = |out: &mut dyn io::Write| match args.format {
+        ExportFormat::Jsonl => forms::write_to(source, out, withheld),
+        ExportFormat::Html => forms::html(&again, source, out, withheld),
+        ExportFormat::Atif => forms::atif(source, out),
+        ExportFormat::Cast => forms::cast(source, out),
+    };
+    let left_out = match &args.output {
+        Some(path) if !args.force && app.cwd.join(path).exists() => {
+            return Err(SystemFault::FileExists { path: path.clone() }.into());
+        }
+        Some(path) => {
+            let left_out = write_file(&app.cwd.join(path), write)?;
+            let place = line(&path.display().to_string());
+            app.screen
+                .note(&format!("wrote run {} to {place}", args.run));
+            left_out
+        }
+        None if app.screen.is_shown() => {
+            let mut file = Vec::new();
+            let left_out = write(&mut file)?;
+            let text = String::from_utf8_lossy(&file);
+            match args.format {
+                ExportFormat::Html => app.screen.out_foreign(&text)?,
+                ExportFormat::Jsonl | ExportFormat::Atif | ExportFormat::Cast => {
+                    app.screen.out_json_text(&text)?;
+                }
+            }
+            left_out
+        }
+        None => match write(&mut io::stdout().lock()) {
+            // A reader that has gone away has what it wanted.
+            Err(CliError::Export(ExportError::Io(fault)) | CliError::Output(fault))
+                if fault.kind() == io::ErrorKind::BrokenPipe =>
+            {
+                0
+            }
+            written => written?,
+        },
+    };
+    if !sealed {
+        app.screen.write_err(
+            "note: the run has no seal: it is in progress, or its process was cut off (verify --open accepts it)\n",
+        );
+    }
+    if left_out > 0 {
+        app.screen.note(&format!(
+            "{} held back by the token gate left out; --withheld includes them",
+            counted(left_out, "text")
+        ));
+    }
+    Ok(Exit::OK)
+}
+
+/// Refuses what does not verify, unless that is asked for.
+fn verified(app: &App, args: &ExportArgs) -> Result<(), CliError> {
+    if args.force_unverified {
+        return Ok(());
+    }
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
+    match &report.first_bad {
+        None => Ok(()),
+        Some(bad) => Err(TranscriptFault::ExportNotVerified {
+            asked: args.run.clone(),
+            place: verify::place(bad),
+        }
+        .into()),
+    }
+}
+
+/// Whether the run has its last entry; what cannot be read is refused later.
+fn is_sealed(source: &mut Source) -> Result<bool, CliError> {
+    match source {
+        Source::Run(run_id, reader) => Ok(reader.read_run(run_id)?.row().outcome.is_some()),
+        Source::File(path) => {
+            let mut sealed = false;
+            let read = Source::File(path.clone()).each_entry(|_, _, entry| {
+                sealed = entry
+                    .decode_action()
+                    .is_ok_and(|action| action.length.is_some());
+                Ok(())
+            });
+            Ok(read.is_err() || sealed)
+        }
+    }
+}
+
+/// Writes beside the file first, so that a failed export leaves what was there.
+fn write_file(
+    path: &Path,
+    write: impl FnOnce(&mut dyn io::Write) -> Result<usize, CliError>,
+) -> Result<usize, CliError> {
+    let refuse = |fault: &io::Error| SystemFault::CannotWrite {
+        path: path.to_owned(),
+        reason: fault.to_string(),
+    };
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    // One that was left over may be anybody's.
+    drop(std::fs::remove_file(&partial));
+    let file = private_file().write(true).create_new(true).open(&partial);
+    let file = file.map_err(|fault| refuse(&fault))?;
+    let mut out = BufWriter::new(file);
+    let written = write(&mut out).and_then(|left_out| {
+        let file = out.into_inner().map_err(|fault| refuse(fault.error()))?;
+        file.sync_all().map_err(|fault| refuse(&fault))?;
+        std::fs::rename(&partial, path).map_err(|fault| refuse(&fault))?;
+        Ok(left_out)
+    });
+    if written.is_err() {
+        drop(std::fs::remove_file(&partial));
+    }
+    written
+}

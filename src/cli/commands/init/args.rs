@@ -1,0 +1,29 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::context::found::Places;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct InitArgs {
+    /// The contract file to write
+    #[arg(value_name = "FILE", default_value = "agent.yaml")]
+    pub(in crate::cli) file: PathBuf,
+    /// Take the first way that is found without asking
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+    /// Replace the file that is there
+    #[arg(long)]
+    pub(in crate::cli) force: bool,
+    /// Take this way: llama-server, lm-studio, ollama, embedded, anthropic, openai, google or openrouter
+    #[arg(long = "use", value_name = "WAY")]
+    pub(in crate::cli) way: Option<String>,
+    /// Take this model
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) model: Option<String>,
+    /// What the agent is to do
+    #[arg(long, value_name = "TEXT")]
+    pub(in crate::cli) task: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) places: Places,
+}

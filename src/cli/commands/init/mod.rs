@@ -1,0 +1,7 @@
+//! `monolith init`: a contract that works with what this machine has.
+
+mod args;
+mod run;
+
+pub(in crate::cli) use self::args::InitArgs;
+pub(in crate::cli) use self::run::init;

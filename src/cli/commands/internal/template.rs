@@ -1,0 +1,9 @@
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::inference::template_process;
+
+/// `monolith __template`: the process in which the template of a model's file runs, from its input to its output.
+pub(in crate::cli) fn template() -> Result<Exit, CliError> {
+    template_process(&mut std::io::stdin().lock(), &mut std::io::stdout().lock())?;
+    Ok(Exit::OK)
+}

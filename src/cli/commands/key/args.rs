@@ -1,0 +1,29 @@
+use clap::{Args, Subcommand};
+
+use crate::cli::context::keys::LOCAL_KEY;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum KeyCommand {
+    /// Make a key, and print its public half
+    Generate(KeyArgs),
+    /// Print the public half of a key
+    Show(KeyArgs),
+    /// Replace a key, and print the new public half and the record that the old key signed
+    Rotate(KeyArgs),
+    /// Print what stands in a run's transcript in place of the value read from stdin
+    Commitment(CommitmentArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CommitmentArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct KeyArgs {
+    /// The key's name
+    #[arg(value_name = "NAME", default_value = LOCAL_KEY)]
+    pub(in crate::cli) name: String,
+}

@@ -1,0 +1,44 @@
+use std::io::Read as _;
+
+use super::args::{CommitmentArgs, KeyCommand};
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, TranscriptFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+
+/// The longest value that is committed to.
+const MAX_VALUE_BYTES: u64 = 16 << 20;
+
+/// `monolith key generate | show | rotate | commitment`.
+pub(in crate::cli) fn key(app: &App, command: &KeyCommand) -> Result<Exit, CliError> {
+    let keys = app.keys()?;
+    let text = match command {
+        KeyCommand::Generate(args) => format!("{}\n", keys.generate(&args.name)?.public()),
+        KeyCommand::Show(args) => format!("{}\n", keys.show(&args.name)?.public()),
+        KeyCommand::Commitment(args) => commitment(app, args)?,
+        KeyCommand::Rotate(args) => {
+            let (public, record) = keys.rotate(&args.name)?;
+            let hint = "give the record to whoever trusts the old key: verify --key takes it in a file beside that key";
+            app.screen.note(hint);
+            format!("{public}\n{record}")
+        }
+    };
+    app.screen.out(&text)?;
+    Ok(Exit::OK)
+}
+
+/// The marker of the value on stdin in that run. A line feed at its end is not part of it.
+fn commitment(app: &App, args: &CommitmentArgs) -> Result<String, CliError> {
+    let Source::Run(run_id, _) = app.run(&args.run)? else {
+        let path = args.run.clone().into();
+        return Err(TranscriptFault::FileInsteadOfRun { path }.into());
+    };
+    let key = app.keys()?.existing_redaction_key()?;
+    let mut value = Vec::new();
+    std::io::stdin()
+        .take(MAX_VALUE_BYTES)
+        .read_to_end(&mut value)?;
+    let value = value.strip_suffix(b"\n").unwrap_or(&value);
+    let value = value.strip_suffix(b"\r").unwrap_or(value);
+    Ok(format!("{}\n", key.salt(&run_id).marker(value)))
+}

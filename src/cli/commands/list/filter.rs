@@ -1,0 +1,80 @@
+use super::args::ListArgs;
+use crate::cli::context::clock::unix_ms;
+use crate::store::{RunFilter, RunRow};
+use crate::view::RunOutline;
+
+/// Which runs are asked for.
+pub(in crate::cli) struct Wanted<'a> {
+    args: &'a ListArgs,
+    since_unix_ms: u64,
+    /// In lower case.
+    text: Option<String>,
+}
+
+impl<'a> Wanted<'a> {
+    pub(in crate::cli) fn new(args: &'a ListArgs) -> Self {
+        Self {
+            since_unix_ms: args.since.map_or(0, |since| since.unix_ms(unix_ms())),
+            text: args.text.as_deref().map(str::to_lowercase),
+            args,
+        }
+    }
+
+    /// Whether some runs may be left out.
+    pub(in crate::cli) fn is_narrow(&self) -> bool {
+        let ListArgs {
+            outcome,
+            since,
+            model,
+            contract,
+            text,
+            ..
+        } = self.args;
+        let texts = [outcome, model, contract, text];
+        since.is_some() || texts.iter().any(|text| text.is_some())
+    }
+
+    /// What the store can tell.
+    pub(in crate::cli) const fn filter(&self) -> RunFilter {
+        match (self.args.open, &self.args.outcome) {
+            (true, _) => RunFilter::Open,
+            (false, Some(_)) => RunFilter::Sealed,
+            (false, None) => RunFilter::All,
+        }
+    }
+
+    /// What the row can tell.
+    pub(in crate::cli) fn has_row(&self, row: &RunRow) -> bool {
+        let ended_so = |asked: &String| {
+            let outcome = row.outcome.as_ref();
+            outcome.is_some_and(|(class, code)| {
+                asked.eq_ignore_ascii_case(class) || asked.eq_ignore_ascii_case(code)
+            })
+        };
+        row.created_unix_ms >= self.since_unix_ms && self.args.outcome.as_ref().is_none_or(ended_so)
+    }
+
+    /// What only the run can tell.
+    pub(in crate::cli) fn has(&self, row: &RunRow, outline: Option<&RunOutline>) -> bool {
+        let of_model = |asked: &String| {
+            outline.is_some_and(|outline| outline.models.iter().any(|model| model.contains(asked)))
+        };
+        let hash = row.contract_hash.to_string();
+        let under = |asked: &String| {
+            let id = outline.is_some_and(|outline| outline.contract_id.starts_with(asked));
+            id || hash.starts_with(asked)
+        };
+        let holds = |asked: &String| {
+            let task = outline.and_then(|outline| outline.task.as_deref());
+            let texts = [Some(row.run_id.as_str()), task].into_iter().flatten();
+            texts
+                .into_iter()
+                .any(|text| text.to_lowercase().contains(asked))
+        };
+        // A run may have ended between the two looks at it.
+        (!self.args.open || row.outcome.is_none())
+            && self.args.contract.as_ref().is_none_or(under)
+            && self.args.model.as_ref().is_none_or(of_model)
+            && self.text.as_ref().is_none_or(holds)
+    }
+}

@@ -1,0 +1,67 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum LogCommand {
+    /// Print the root over all sealed runs
+    Root(LogRootArgs),
+    /// Print the proof that a run is in the log
+    Prove(LogProveArgs),
+    /// Print the proof that the log has only grown
+    Consistency(LogConsistencyArgs),
+    /// Hold the log against the runs of the store, and against heads that were noted earlier
+    Verify(LogVerifyArgs),
+    /// Check a proof that `prove` or `consistency` printed; needs no store
+    Check(LogCheckArgs),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LogRootArgs {
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "note")]
+    pub(in crate::cli) json: bool,
+    /// Print the signed note alone, to be kept elsewhere or cosigned
+    #[arg(long)]
+    pub(in crate::cli) note: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LogProveArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LogConsistencyArgs {
+    /// How many runs the log had
+    #[arg(value_name = "OLD_SIZE")]
+    pub(in crate::cli) old_size: u64,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LogVerifyArgs {
+    /// A file of heads that were noted earlier
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(in crate::cli) pins: Vec<PathBuf>,
+    /// Print the report as one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LogCheckArgs {
+    /// What `log prove` or `log consistency` printed
+    #[arg(value_name = "PROOF-FILE")]
+    pub(in crate::cli) proof: PathBuf,
+    /// A file of heads that were noted earlier
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(in crate::cli) pins: Vec<PathBuf>,
+    /// A key that must have signed the head of the log, or a file of keys and rotations; this machine's own keys by default
+    #[arg(long = "key", value_name = "FILE|KEY")]
+    pub(in crate::cli) keys: Vec<String>,
+    /// Print the report as one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}

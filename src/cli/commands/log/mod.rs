@@ -1,0 +1,8 @@
+//! `monolith log`: the log of runs.
+
+mod args;
+mod check;
+mod run;
+
+pub(in crate::cli) use self::args::LogCommand;
+pub(in crate::cli) use self::run::log;

@@ -1,0 +1,168 @@
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde::Serialize;
+
+use super::args::{LogCommand, LogRootArgs, LogVerifyArgs};
+use crate::cli::commands::verify::{checks, place};
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, TranscriptFault, TrustFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::screen::Style;
+use crate::message::RunId;
+use crate::store::RunLog;
+use crate::transcript::{
+    ConsistencyProof, InclusionProof, TreeHash, TreeHead, consistency_proof, inclusion_proof,
+    tree_root,
+};
+
+#[derive(Serialize)]
+struct SignedHead {
+    origin: String,
+    size: u64,
+    root: String,
+    note: String,
+}
+
+/// `monolith log root | prove | consistency | verify`.
+pub(in crate::cli) fn log(app: &App, command: &LogCommand) -> Result<Exit, CliError> {
+    match command {
+        LogCommand::Root(args) => root(app, args),
+        LogCommand::Prove(args) => prove(app, &args.run),
+        LogCommand::Consistency(args) => consistency(app, args.old_size),
+        LogCommand::Verify(args) => verify(app, args),
+        LogCommand::Check(args) => super::check::check(app, args),
+    }
+}
+
+fn root(app: &App, args: &LogRootArgs) -> Result<Exit, CliError> {
+    let head = whole(app)?.head();
+    let note = head.sign(&app.signer()?).to_string();
+    if args.note {
+        app.screen.out(&note)?;
+    } else if args.json {
+        app.screen.out_json(&SignedHead {
+            root: BASE64.encode(head.root),
+            origin: head.origin,
+            size: head.size,
+            note,
+        })?;
+    } else {
+        let root = BASE64.encode(head.root);
+        let runs = counted(head.size, "run");
+        let text = format!("{}: {runs}, root {root}\n", head.origin);
+        app.screen.out(&text)?;
+    }
+    Ok(Exit::OK)
+}
+
+fn prove(app: &App, asked: &str) -> Result<Exit, CliError> {
+    let log = whole(app)?;
+    let (run_id, found) = match app.run(asked) {
+        Ok(Source::Run(run_id, reader)) => {
+            let leaf = reader.log_leaf(&run_id)?;
+            (run_id, leaf)
+        }
+        Ok(Source::File(_)) => return Err(TrustFault::NoLog.into()),
+        // The leaf of a run that was deleted stays.
+        Err(CliError::Transcript(TranscriptFault::Deleted { run_id, by, reason })) => {
+            let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
+            app.screen.note(&line(&format!(
+                "run {run_id} was deleted by {by}: {reason}"
+            )));
+            let leaf = reader.deleted_leaf(&run_id)?;
+            let name = RunId::try_from(run_id).map_err(|_| TrustFault::NoLog)?;
+            (name, leaf)
+        }
+        Err(fault) => return Err(fault),
+    };
+    let proven = found.and_then(|(index, leaf)| {
+        let proof = inclusion_proof(index, &log.leaves)?;
+        Some((index, leaf, proof))
+    });
+    let Some((index, leaf, proof)) = proven else {
+        return Err(TrustFault::NotInLog { run_id }.into());
+    };
+    let (head, note) = signed(app, &log)?;
+    app.screen.out_json(&InclusionProof {
+        index,
+        leaf,
+        size: head.size,
+        root: BASE64.encode(head.root),
+        proof: texts(&proof),
+        note,
+    })?;
+    Ok(Exit::OK)
+}
+
+fn consistency(app: &App, old_size: u64) -> Result<Exit, CliError> {
+    let log = whole(app)?;
+    let (head, note) = signed(app, &log)?;
+    let old = usize::try_from(old_size).ok();
+    let old = old.and_then(|old| log.leaves.get(..old));
+    let proof = consistency_proof(old_size, &log.leaves);
+    let (Some(old), Some(proof)) = (old, proof) else {
+        return Err(TrustFault::NoSuchLogSize {
+            asked: old_size,
+            size: head.size,
+        }
+        .into());
+    };
+    app.screen.out_json(&ConsistencyProof {
+        old_size,
+        old_root: BASE64.encode(tree_root(old)),
+        size: head.size,
+        root: BASE64.encode(head.root),
+        proof: texts(&proof),
+        note,
+    })?;
+    Ok(Exit::OK)
+}
+
+fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, CliError> {
+    let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
+    let trust = app.trust(&[], &args.pins, &[])?;
+    let report = reader.verify_log(&trust)?;
+    if args.json {
+        app.screen.out_json(&report)?;
+    } else {
+        let mut out = checks(app.screen, &report.checks, &report.not_checked);
+        let verdict = match &report.first_bad {
+            None => {
+                let holds = app.screen.paint_out(Style::Good, "verified");
+                let runs = counted(report.size, "run");
+                format!("{holds}: log {} with {runs}\n", report.log)
+            }
+            Some(bad) => {
+                let broken = app.screen.paint_out(Style::Bad, "not verified");
+                format!("{broken}: {}\n", place(bad))
+            }
+        };
+        let _ = write!(out, "{verdict}");
+        app.screen.out(&out)?;
+    }
+    Ok(if report.first_bad.is_none() {
+        Exit::OK
+    } else {
+        Exit::EVIDENCE
+    })
+}
+
+fn whole(app: &App) -> Result<RunLog, CliError> {
+    let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
+    Ok(reader.run_log()?)
+}
+
+fn signed(app: &App, log: &RunLog) -> Result<(TreeHead, String), CliError> {
+    let head = log.head();
+    let note = head.sign(&app.signer()?).to_string();
+    Ok((head, note))
+}
+
+fn texts(hashes: &[TreeHash]) -> Vec<String> {
+    hashes.iter().map(|hash| BASE64.encode(hash)).collect()
+}

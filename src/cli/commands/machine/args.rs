@@ -1,0 +1,19 @@
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct MachineArgs {
+    /// The form of the picture
+    #[arg(long, value_enum, default_value_t)]
+    pub(in crate::cli) format: MachineFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(in crate::cli) enum MachineFormat {
+    /// A Mermaid state diagram
+    #[default]
+    Mermaid,
+    /// A Graphviz digraph
+    Dot,
+    /// One JSON document
+    Json,
+}

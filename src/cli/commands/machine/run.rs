@@ -1,0 +1,109 @@
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::args::{MachineArgs, MachineFormat};
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::kernel::{EDGES, State};
+
+#[derive(Serialize)]
+struct Machine {
+    states: Vec<MachineState>,
+    edges: Vec<MachineEdge>,
+}
+
+#[derive(Serialize)]
+struct MachineState {
+    name: State,
+    /// Whether the machine waits here for an event.
+    resting: bool,
+}
+
+#[derive(Serialize)]
+struct MachineEdge {
+    from: State,
+    to: State,
+    when: &'static str,
+}
+
+/// `monolith machine`.
+pub(in crate::cli) fn machine(app: &App, args: &MachineArgs) -> Result<Exit, CliError> {
+    match args.format {
+        MachineFormat::Mermaid => app.screen.out(&mermaid())?,
+        MachineFormat::Dot => app.screen.out(&dot())?,
+        MachineFormat::Json => app.screen.out_json(&json())?,
+    }
+    Ok(Exit::OK)
+}
+
+fn mermaid() -> String {
+    let mut out = String::from("stateDiagram-v2\n    [*] --> PRECHECK\n");
+    for edge in EDGES {
+        let _ = writeln!(out, "    {} --> {}: {}", edge.from, edge.to, edge.when);
+    }
+    out.push_str("    TERMINATE --> [*]\n");
+    out
+}
+
+fn dot() -> String {
+    let mut out = String::from("digraph monolith {\n    rankdir=LR;\n    node [shape=box];\n");
+    for state in State::ALL.into_iter().filter(|state| state.is_resting()) {
+        let _ = writeln!(out, "    {state} [style=bold];");
+    }
+    for edge in EDGES {
+        let _ = writeln!(
+            out,
+            "    {} -> {} [label=\"{}\"];",
+            edge.from, edge.to, edge.when
+        );
+    }
+    out.push_str("}\n");
+    out
+}
+
+fn json() -> Machine {
+    Machine {
+        states: State::ALL
+            .into_iter()
+            .map(|name| MachineState {
+                name,
+                resting: name.is_resting(),
+            })
+            .collect(),
+        edges: EDGES
+            .iter()
+            .map(|edge| MachineEdge {
+                from: edge.from,
+                to: edge.to,
+                when: edge.when,
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_edge_stands_in_every_picture() {
+        let (mermaid, dot, json) = (mermaid(), dot(), json());
+        assert_eq!(json.edges.len(), EDGES.len());
+        for edge in EDGES {
+            let (from, to) = (edge.from, edge.to);
+            assert!(
+                mermaid.contains(&format!("{from} --> {to}: ")),
+                "{from} {to}"
+            );
+            assert!(dot.contains(&format!("{from} -> {to} [")), "{from} {to}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_a_dot_label_needs_no_escape() {
+        let plain = |when: &str| !when.contains(['"', '\\', '\n']);
+        assert!(EDGES.iter().all(|edge| plain(edge.when)));
+    }
+}

@@ -1,0 +1,45 @@
+use std::fmt::Write as _;
+
+use super::args::ProfileCommand;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, ModelFault};
+use crate::cli::context::exit::Exit;
+use crate::contract::ModelProfile;
+
+/// `monolith profile`.
+pub(in crate::cli) fn profile(app: &App, command: &ProfileCommand) -> Result<Exit, CliError> {
+    match command {
+        ProfileCommand::List(args) if args.json => app.screen.out_json(&ModelProfile::all())?,
+        ProfileCommand::List(_) => app.screen.out(&listed())?,
+        ProfileCommand::Show(args) => {
+            let profile = ModelProfile::by_id(&args.id).ok_or_else(|| ModelFault::NoProfile {
+                got: args.id.clone(),
+                known: known(),
+            })?;
+            let text = serde_json::to_string_pretty(profile).map_err(std::io::Error::from)?;
+            app.screen.out_json_text(&format!("{text}\n"))?;
+        }
+    }
+    Ok(Exit::OK)
+}
+
+fn known() -> String {
+    let ids = ModelProfile::all()
+        .iter()
+        .map(|profile| profile.id.as_str());
+    ids.collect::<Vec<_>>().join(", ")
+}
+
+fn listed() -> String {
+    let mut out = String::new();
+    for profile in ModelProfile::all() {
+        let window = profile.context_window;
+        let window = window.map_or_else(|| "to be stated".to_owned(), |tokens| tokens.to_string());
+        let _ = writeln!(
+            out,
+            "{:<26}{window:>12}  {}",
+            profile.id, profile.description
+        );
+    }
+    out
+}

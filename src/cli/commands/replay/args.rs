@@ -1,0 +1,79 @@
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::commands::values::{DurabilityArg, entry_number, run_id};
+use crate::message::RunId;
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+#[command(
+    after_help = "Without an option, the recorded events go through a fresh machine, and every entry must come out as it is \
+recorded; no model and no tool is asked.\n\
+--set asks what would have happened under the recorded contract with these changes, as far as the recording says it. It needs \
+nothing but the transcript: no contract file, no tool server, no key. --contract asks it of another file. Exit code 0: the run would \
+have ended alike; 6: otherwise, or the recording does not say.\n\
+--live asks the models or tools of the run again, with the recorded requests, and compares; nothing is written.\n\
+--fork-at N begins a new run with the conversation as of after entry N."
+)]
+pub(in crate::cli) struct ReplayArgs {
+    /// A run's name, the beginning of it, `last`, or a transcript file
+    #[arg(value_name = "RUN|FILE")]
+    pub(in crate::cli) run: String,
+    /// Accept a run in progress, which has no seal yet; else exit 7
+    #[arg(long, conflicts_with_all = ["fork_at", "contract", "sets", "start_servers"])]
+    pub(in crate::cli) open: bool,
+    /// Print the report as one JSON document; with --fork-at the result of the new run
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    /// Another contract file; with --live and --fork-at the file to go by, instead of the one that the run was begun with
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) contract: Option<PathBuf>,
+    /// Change a value of the recorded contract, or of the file, such as max_turns=3; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(in crate::cli) sets: Vec<String>,
+    /// Start the tool servers of the file that --contract names, instead of taking what the recorded contract says of them
+    #[arg(long, requires = "contract", conflicts_with_all = ["live", "fork_at"])]
+    pub(in crate::cli) start_servers: bool,
+    /// Ask the models, the tools or both again, and compare
+    #[arg(long, value_name = "WHAT", value_enum, conflicts_with = "fork_at")]
+    pub(in crate::cli) live: Option<LiveArg>,
+    /// Make calls again too that are not known to be repeatable
+    #[arg(long, requires = "live")]
+    pub(in crate::cli) effects: bool,
+    /// Begin a new run after this entry
+    #[arg(long, value_name = "N", value_parser = entry_number)]
+    pub(in crate::cli) fork_at: Option<u64>,
+    /// What the new run is told after the conversation so far
+    #[arg(long, value_name = "TEXT", requires = "fork_at")]
+    pub(in crate::cli) task: Option<String>,
+    /// The new run's name; a random one by default
+    #[arg(long, value_name = "ID", value_parser = run_id, requires = "fork_at")]
+    pub(in crate::cli) run_id: Option<RunId>,
+    /// Whether an entry of the new run must survive the loss of power, or only the death of the process
+    #[arg(long, value_enum, default_value_t, requires = "fork_at")]
+    pub(in crate::cli) durability: DurabilityArg,
+    /// Sign no checkpoints of the new run
+    #[arg(long, requires = "fork_at")]
+    pub(in crate::cli) no_sign: bool,
+    /// Add a line for each request and each call of the new run to this file, instead of accounting.jsonl in the state folder
+    #[arg(long, value_name = "FILE", requires = "fork_at")]
+    pub(in crate::cli) billing_file: Option<PathBuf>,
+    /// Tell each transition of the new run, the exit tag and a summary on stderr, also where nobody watches
+    #[arg(long, requires = "fork_at")]
+    pub(in crate::cli) verbose: bool,
+}
+
+/// What is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LiveArg {
+    /// The models
+    Inference,
+    /// The tools
+    Tools,
+    /// Both
+    All,
+}

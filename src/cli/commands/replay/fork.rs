@@ -1,0 +1,63 @@
+use tokio_util::sync::CancellationToken;
+
+use super::args::ReplayArgs;
+use super::recorded;
+use crate::cli::commands::drive::LeavingArgs;
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::contract::ExecutionContract;
+use crate::driver;
+use crate::message::RunId;
+use crate::replay::{Fork, ForkFault, ForkPoint, ReplayReport};
+
+/// `monolith replay --fork-at`: a new run begins with the conversation as of after entry `at`.
+pub(in crate::cli) fn replay(app: &App, args: ReplayArgs, at: u64) -> Result<Exit, CliError> {
+    let json = args.json;
+    tell(app, json, forked(app, args, at))
+}
+
+/// Where another run begins in a recorded one that verifies: with its contract, and the first run of its line where that is known.
+pub(in crate::cli) fn fork_point(
+    app: &App,
+    run: &str,
+    begin: impl FnOnce(ExecutionContract, RunId) -> Fork,
+) -> Result<(ExecutionContract, ForkPoint, Option<RunId>), CliError> {
+    if let Some(flaw) = recorded::evidence_flaw(app, run)? {
+        return Err(CliError::Fork(ForkFault::DoesNotReplay {
+            report: Box::new(ReplayReport::default().with_flaw(&flaw)),
+            run: run.to_owned(),
+        }));
+    }
+    let source = app.source(run)?;
+    let fork = source.each_entry_with_blobs(begin, |fork, entry, blobs| fork.take(entry, blobs))?;
+    let contract = fork.contract().clone();
+    let mut point = fork.finish().map_err(CliError::Fork)?;
+    if let (Some(_), Some(mut reader)) = (&point.parent, app.reader()?) {
+        driver::played_from_the_first(&mut reader, &contract, &mut point)?;
+    }
+    let first = match &point.parent {
+        Some(parent) => app.first_of(&parent.run_id)?,
+        None => Some(point.run_id.clone()),
+    };
+    Ok((contract, point, first))
+}
+
+fn forked(app: &App, args: ReplayArgs, at: u64) -> Result<Ended, Broken> {
+    let begin = |contract, run_id| Fork::new(contract, run_id, at);
+    let (_, point, first) = fork_point(app, &args.run, begin)?;
+    let file = recorded::contract_file(app, &args, &app.source(&args.run)?, true)?;
+    let mut request = file.request(app, file.read(app)?, app.redaction_key()?);
+    request.run_id = args.run_id;
+    request.invocation = Some(file.invocation());
+    let store = app.open_store(args.durability.into())?;
+    let live = Live::accounting(app, args.durability.into())?;
+    if let Some(first) = first {
+        live.originating_from(first);
+    }
+    let task = args.task;
+    let prepare =
+        async |cancel: &CancellationToken| driver::prepare_fork(point, task, request, cancel).await;
+    drive_to_the_end(&store, &live, LeavingArgs::default(), prepare)
+}

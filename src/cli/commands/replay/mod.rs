@@ -1,0 +1,13 @@
+//! `monolith replay`: a recorded run decided again, under another contract, live, or on from one of its entries.
+
+mod args;
+mod fork;
+mod live;
+mod recorded;
+mod run;
+mod what_if;
+
+pub(in crate::cli) use self::args::ReplayArgs;
+pub(in crate::cli) use self::fork::fork_point;
+pub(in crate::cli) use self::recorded::{report_of, told};
+pub(in crate::cli) use self::run::replay;

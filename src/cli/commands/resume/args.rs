@@ -1,0 +1,37 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::commands::drive::LeavingArgs;
+use crate::cli::commands::values::DurabilityArg;
+use crate::cli::context::accounting::AccountingArgs;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ResumeArgs {
+    /// A run's name, the beginning of it, or `last`
+    #[arg(value_name = "RUN")]
+    pub(in crate::cli) run: String,
+    /// The contract file, for what a contract does not hold: keys, headers, variables; by default the one that the run was
+    /// begun with
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) contract: Option<PathBuf>,
+    /// Change a value of the file, after the changes that the run was begun with; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(in crate::cli) sets: Vec<String>,
+    /// A file of heads that were noted earlier: a run that has fewer entries, or others, is not gone on with
+    #[arg(long = "pin", value_name = "FILE")]
+    pub(in crate::cli) pins: Vec<PathBuf>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    /// Whether an entry must survive the loss of power, or only the death of the process
+    #[arg(long, value_enum, default_value_t)]
+    pub(in crate::cli) durability: DurabilityArg,
+    /// Sign no checkpoints
+    #[arg(long)]
+    pub(in crate::cli) no_sign: bool,
+    #[command(flatten)]
+    pub(in crate::cli) leaving: LeavingArgs,
+    #[command(flatten)]
+    pub(in crate::cli) accounting: AccountingArgs,
+}

@@ -1,0 +1,7 @@
+//! `monolith resume`: a run goes on whose process died.
+
+mod args;
+mod run;
+
+pub(in crate::cli) use self::args::ResumeArgs;
+pub(in crate::cli) use self::run::resume;

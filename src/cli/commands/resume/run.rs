@@ -1,0 +1,77 @@
+use std::path::PathBuf;
+
+use tokio_util::sync::CancellationToken;
+
+use super::args::ResumeArgs;
+use crate::cli::commands::drive::{Broken, Ended, Live, drive_to_the_end, tell};
+use crate::cli::commands::verify::place;
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::{CliError, ContractFault, TranscriptFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::Source;
+use crate::driver;
+use crate::message::RunId;
+use crate::store::StoreError;
+use crate::transcript::Pin;
+
+/// `monolith resume`.
+pub(in crate::cli) fn resume(app: &App, args: ResumeArgs) -> Result<Exit, CliError> {
+    let json = args.json;
+    tell(app, json, resume_to_its_end(app, args))
+}
+
+fn resume_to_its_end(app: &App, args: ResumeArgs) -> Result<Ended, Broken> {
+    // Found first, by who makes nothing: a store or a key is not made for a run that is not there.
+    let Source::Run(run_id, mut reader) = app.run(&args.run)? else {
+        let asked = args.run;
+        return Err(CliError::from(StoreError::NoSuchRun { asked }).into());
+    };
+    let first = app.first_of(&run_id)?;
+    if reader.read_run(&run_id)?.row().outcome.is_some() {
+        // It has its result already.
+        judge_pins(app, &run_id, &args.pins)?;
+        let (run, view) = Source::Run(run_id, reader).fold(first)?;
+        return Ok(Ended::of(&run, &view));
+    }
+    drop(reader);
+    let store = app.open_store(args.durability.into())?;
+    let reopened = driver::reopen(&store, &run_id)?;
+    judge_pins(app, &run_id, &args.pins)?;
+    let begun = reopened.invocation().cloned();
+    let file = ContractFile::of_run(app, begun, args.contract, args.sets);
+    let file = file.ok_or(ContractFault::NoContractFile { run_id })?;
+    let request = file.request(app, file.read(app)?, app.redaction_key()?);
+    let live = Live::accounting(app, args.durability.into())?;
+    if let Some(first) = first {
+        live.originating_from(first);
+    }
+    live.recall(reopened.contract(), reopened.entries())?;
+    let prepare =
+        async |cancel: &CancellationToken| driver::prepare_resume(reopened, request, cancel).await;
+    drive_to_the_end(&store, &live, args.leaving, prepare)
+}
+
+/// Holds a run that is locked for this process against what was noted of it: one that was cut would do again what it had done.
+fn judge_pins(app: &App, run_id: &RunId, pins: &[PathBuf]) -> Result<(), CliError> {
+    if pins.is_empty() {
+        return Ok(());
+    }
+    let trust = app.trust(&[], pins, &[])?;
+    let of_run = |pin: &Pin| matches!(pin, Pin::Run { run_id: noted, .. } if noted == run_id);
+    let run_id = run_id.clone();
+    if !trust.pins.iter().any(of_run) {
+        return Err(TranscriptFault::NotPinned { run_id }.into());
+    }
+    let Source::Run(_, mut reader) = app.run(run_id.as_str())? else {
+        return Ok(());
+    };
+    let report = reader.verify_run_trusting(&run_id, true, &trust)?;
+    match &report.first_bad {
+        None => Ok(()),
+        Some(bad) => {
+            let place = place(bad);
+            Err(TranscriptFault::NotAsPinned { run_id, place }.into())
+        }
+    }
+}

@@ -1,0 +1,41 @@
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::commands::drive::LeavingArgs;
+use crate::cli::commands::values::{DurabilityArg, run_id};
+use crate::cli::context::accounting::AccountingArgs;
+use crate::message::RunId;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RunArgs {
+    /// A contract file, a task, or both; without a file the contract is agent.yaml of this folder
+    #[arg(value_name = "FILE|TASK", num_args = 0..=2)]
+    pub(in crate::cli) given: Vec<OsString>,
+    /// The contract file, named
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) contract: Option<PathBuf>,
+    /// Change a value of the file, such as max_turns=3; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(in crate::cli) sets: Vec<String>,
+    /// What the run is to do, instead of the file's task: the text, @FILE, or - for standard input
+    #[arg(long, value_name = "TEXT|@FILE|-")]
+    pub(in crate::cli) task: Option<String>,
+    /// Print the result as one JSON document
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+    /// The run's name; a random one by default
+    #[arg(long, value_name = "ID", value_parser = run_id)]
+    pub(in crate::cli) run_id: Option<RunId>,
+    /// Whether an entry must survive the loss of power, or only the death of the process
+    #[arg(long, value_enum, default_value_t)]
+    pub(in crate::cli) durability: DurabilityArg,
+    /// Sign no checkpoints
+    #[arg(long)]
+    pub(in crate::cli) no_sign: bool,
+    #[command(flatten)]
+    pub(in crate::cli) leaving: LeavingArgs,
+    #[command(flatten)]
+    pub(in crate::cli) accounting: AccountingArgs,
+}

@@ -1,0 +1,36 @@
+use super::args::RunArgs;
+use crate::cli::commands::drive::{
+    Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, tell,
+};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+
+/// `monolith run`.
+pub(in crate::cli) fn run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
+    let json = args.json;
+    tell(app, json, run_to_its_end(app, args))
+}
+
+fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {
+    let input = RunInput::of(app, args.given, args.contract, args.task)?;
+    let file = ContractFile::given(app, input.file, args.sets);
+    let mut spec = file.read(app)?;
+    if input.task.is_some() {
+        spec.task = input.task;
+    }
+    if spec.task.is_none() {
+        spec.task = piped_task()?;
+    }
+    offer_models(app, &spec)?;
+    let job = Job {
+        spec,
+        file,
+        run_id: args.run_id,
+        durability: args.durability.into(),
+        leaving: args.leaving,
+    };
+    let live = Live::accounting(app, job.durability)?;
+    drive_job(app, job, &live)
+}

@@ -1,0 +1,73 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::overview;
+use crate::cli::commands::verify;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::cli::context::source::{Recorded, Source};
+use crate::cli::ui::entry_row::EntryRow;
+use crate::message::RunId;
+use crate::store::StoreReader;
+use crate::view::RunView;
+
+/// How long the store is left alone before it is asked again.
+const PAUSE: Duration = Duration::from_millis(150);
+
+/// `monolith show --follow`: each entry once it is durable, until the seal. Between two looks nothing is held: no lock,
+/// no transaction.
+pub(in crate::cli) fn follow(app: &App, asked: &str) -> Result<Exit, CliError> {
+    let view = match app.source(asked)? {
+        source @ Source::File(_) => source.each_step(|view, entry, step| {
+            let row = EntryRow::of(view, entry.entry(), step);
+            app.screen.out(&row.line(app.screen))?;
+            Ok(())
+        })?,
+        Source::Run(run_id, mut reader) => {
+            let contract = reader.read_run(&run_id)?.contract()?;
+            let mut view = RunView::new(Arc::new(contract));
+            while !look(app, &run_id, &mut reader, &mut view)? {
+                // Nothing wakes this thread: it is the pause that ends.
+                std::thread::park_timeout(PAUSE);
+            }
+            view
+        }
+    };
+    let end = overview::end(app.screen, &view, None);
+    app.screen.out(&format!("\n{end}"))?;
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(asked)?, true, &trust)?;
+    match (&report.first_bad, view.outcome()) {
+        (Some(bad), _) => {
+            let place = verify::place(bad);
+            app.screen.out(&format!("NOT VERIFIED: {place}\n"))?;
+            Ok(Exit::EVIDENCE)
+        }
+        (None, Some(outcome)) => {
+            let level = &report.level;
+            app.screen.out(&format!("verified at level {level}\n"))?;
+            Ok(Exit(outcome.exit_code()))
+        }
+        (None, None) => Ok(Exit::FAILED),
+    }
+}
+
+/// Shows what has come since; returns whether the seal has.
+fn look(
+    app: &App,
+    run_id: &RunId,
+    reader: &mut StoreReader,
+    view: &mut RunView,
+) -> Result<bool, CliError> {
+    for entry in reader.read_run(run_id)?.starting_at(view.entries()) {
+        let entry = Recorded::decode(&entry?)?;
+        let step = view.take(entry.entry());
+        let row = EntryRow::of(view, entry.entry(), step);
+        app.screen.out(&row.line(app.screen))?;
+        if row.is_seal() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

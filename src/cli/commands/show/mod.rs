@@ -1,0 +1,14 @@
+//! `monolith show`: what happened in a run, for people and for programs.
+
+mod args;
+mod diff;
+#[cfg(test)]
+mod display_tests;
+mod follow;
+mod overview;
+mod run;
+mod shown_run;
+mod tree;
+
+pub(in crate::cli) use self::args::ShowArgs;
+pub(in crate::cli) use self::run::show;

@@ -1,0 +1,284 @@
+//! A run as `monolith show` lays it out: header, one line for each entry, calls, and how it ended.
+
+use std::fmt::Write as _;
+
+use super::shown_run::ShownRun;
+use crate::cli::commands::list::forked_from;
+use crate::cli::context::run_status::RunStatus;
+use crate::cli::ui::entry_row::EntryRow;
+use crate::cli::ui::escape::{brief, line};
+use crate::cli::ui::narration::{call_end, target_name};
+use crate::cli::ui::numbers::{counted, grouped, seconds};
+use crate::cli::ui::screen::{Screen, Style};
+use crate::contract::{Completion, Grounds, ToolPolicy};
+use crate::message::{RunId, utc};
+use crate::telemetry;
+use crate::view::{ApprovalEnd, Call, RunView};
+
+const BAR: u64 = 20;
+
+/// The whole of it; `verified` states how far it is verified.
+pub(in crate::cli) fn overview(screen: Screen, run: &ShownRun, verified: &str) -> String {
+    let view = &run.view;
+    let mut out = header(screen, run, verified);
+    out.push('\n');
+    for row in &run.rows {
+        out.push_str(&row.line(screen));
+    }
+    if !view.calls().is_empty() {
+        let _ = writeln!(out, "\n{}", calls(view));
+    }
+    let is_open = view.outcome().is_none();
+    let none = if is_open {
+        "no result yet"
+    } else {
+        "no result"
+    };
+    let awaited = view.approvals().awaited().filter(|_| is_open);
+    for (number, call) in view.calls() {
+        let waits = awaited.filter(|(waiting, _)| waiting == number);
+        let waits = waits.map(|(_, hash)| {
+            let length = counted(call.arguments.len(), "byte");
+            format!("waits for an approval of its arguments, {length}, blake3 {hash}")
+        });
+        let ended = ended(call).or(waits).unwrap_or_else(|| none.to_owned());
+        let arguments = brief(&call.arguments, 200);
+        let name = if call.name.is_empty() {
+            "a call".to_owned()
+        } else {
+            line(&call.name)
+        };
+        let _ = writeln!(out, "  {number}  {name} {arguments}");
+        let _ = writeln!(out, "     {ended}");
+    }
+    out.push('\n');
+    out.push_str(&end(screen, view, run.status));
+    out
+}
+
+/// How a call ended, or why it was not started; none where neither is known.
+fn ended(call: &Call) -> Option<String> {
+    if call.is_started() {
+        return call.reported().map(call_end);
+    }
+    let end = match call.approval? {
+        ApprovalEnd::Allowed => return None,
+        ApprovalEnd::Refused => "denied: approval, a person refused it",
+        ApprovalEnd::Expired => "denied: approval, nobody answered in time",
+        ApprovalEnd::Stopped => "not started: the run was stopped while it waited",
+    };
+    Some(end.to_owned())
+}
+
+/// How many calls there were; one that still runs has not failed.
+fn calls(view: &RunView) -> String {
+    let calls = || view.calls().values();
+    let is_open = view.outcome().is_none();
+    let unanswered = calls().filter(|call| call.is_started() && call.reported().is_none());
+    let running = if is_open { unanswered.count() } else { 0 };
+    let executions = calls().flat_map(|call| &call.executions);
+    let failed = executions.filter(|execution| !execution.is_ok()).count();
+    let failed = failed.saturating_sub(running);
+    let mut out = format!("{}, {failed} failed", counted(view.calls().len(), "call"));
+    if running > 0 {
+        let _ = write!(out, ", {running} without a result yet");
+    }
+    let kept_back = calls().filter(|call| !call.is_started()).count();
+    if kept_back > 0 {
+        let _ = write!(out, ", {kept_back} not started");
+    }
+    out
+}
+
+/// Why the run ended as it did.
+pub(in crate::cli) fn why(screen: Screen, run: &ShownRun) -> String {
+    let view = &run.view;
+    let mut out = end(screen, view, run.status);
+    if let (Some(decided), Some(_)) = (view.decision(), view.outcome()) {
+        let _ = writeln!(
+            out,
+            "\nDecided in entry {}, {} → {}, {} into the run.",
+            decided.seq,
+            decided.from,
+            decided.to,
+            seconds(decided.at_ms)
+        );
+        out.push_str(match decided.predicate.item {
+            0 => "PRECHECK performs all its checks; the first that failed gave the code.\n",
+            1 => "Predicates are asked in their order; this is the first of all.\n",
+            _ => "Predicates are asked in their order; none before this one held.\n",
+        });
+        let checks = &view.preflight().checks;
+        for check in checks.iter().filter(|_| decided.predicate.item == 0) {
+            let verdict = if check.ok { "ok    " } else { "FAILED" };
+            let detail = brief(&check.detail, 400);
+            let _ = writeln!(out, "  {verdict}  {:?}  {detail}", check.name);
+        }
+    }
+    out.push_str("\nBefore it:\n");
+    let before = run.rows.iter().filter(|row| !row.is_seal());
+    let before: Vec<&EntryRow> = before.collect();
+    for row in before.iter().skip(before.len().saturating_sub(6)) {
+        out.push_str(&row.line(screen));
+    }
+    out.push_str("\nUsed:\n");
+    out.push_str(&budgets(view));
+    out
+}
+
+fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
+    let view = &run.view;
+    let contract = view.contract();
+    let began = utc(view.started_unix_ms());
+    let run_id = view.run_id().map_or("", RunId::as_str);
+    let run_id = screen.paint_out(Style::Bold, run_id);
+    let mut out = format!("run       {run_id}, begun {began} UTC\n");
+    let _ = writeln!(
+        out,
+        "contract  {}, hash {}",
+        line(contract.contract_id()),
+        contract.contract_hash().short(16)
+    );
+    if let Some(forked) = forked(run) {
+        let _ = writeln!(out, "parent    {}", line(&forked));
+    }
+    let start = view.start();
+    if let Some(task) = start.and_then(|start| start.task.as_deref()) {
+        let _ = writeln!(out, "task      {}", brief(task, 200));
+    }
+    let policy = match contract.tool_policy {
+        ToolPolicy::Required => "tools required",
+        ToolPolicy::Optional => "tools optional",
+        ToolPolicy::Forbidden => "tools forbidden",
+    };
+    let decision = &contract.policy_decision;
+    let grounds = match decision.grounds {
+        Grounds::Given => "as given".to_owned(),
+        Grounds::Default => "by default".to_owned(),
+        Grounds::ChatPage => "page chat".to_owned(),
+        Grounds::CodeIntent => {
+            let words = start.map(|start| start.intent_words.join(", "));
+            format!("page code, words: {}", line(&words.unwrap_or_default()))
+        }
+        Grounds::CodeConceptual => "page code, no word of intent".to_owned(),
+    };
+    let strict = if contract.strict_mode {
+        "strict"
+    } else {
+        "not strict"
+    };
+    let completion = match contract.completion {
+        Completion::Message => "ends with a message",
+        Completion::FinalReport => "ends with a final report",
+    };
+    let _ = writeln!(
+        out,
+        "policy    {policy} ({grounds}), {strict}, {completion}"
+    );
+    let targets: Vec<String> = (0..contract.targets.len())
+        .map(|index| target_name(contract, u32::try_from(index).unwrap_or(u32::MAX)))
+        .collect();
+    let _ = writeln!(out, "targets   {}", targets.join(", "));
+    out.push_str(&budgets(view));
+    let head = view.head().map(|head| head.short(16)).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "chain     {} entries, head {head}, {verified}",
+        view.entries()
+    );
+    out
+}
+
+/// The run that this one was forked from. A file does not hold it, so only its head is known there.
+fn forked(run: &ShownRun) -> Option<String> {
+    if let Some(lineage) = &run.lineage {
+        return Some(forked_from(lineage));
+    }
+    let parent = run.view.start()?.parent.as_ref()?;
+    let (run_id, head) = (&parent.run_id, parent.head.short(16));
+    Some(format!(
+        "forked from {run_id} at the entry with the hash {head}"
+    ))
+}
+
+/// What was used of each limit.
+fn budgets(view: &RunView) -> String {
+    let (contract, used) = (view.contract(), view.counters());
+    let mut out = String::new();
+    let mut bar = |name: &str, used: u64, limit: Option<u64>| {
+        let shown = match limit {
+            Some(limit) => format!(
+                "{} {} of {}",
+                filled(used, limit),
+                grouped(used),
+                grouped(limit)
+            ),
+            None => grouped(used),
+        };
+        let _ = writeln!(out, "{name:<9} {shown}");
+    };
+    bar("turns", used.turns.into(), Some(contract.max_turns.into()));
+    bar("requests", used.inferences, Some(contract.max_inferences));
+    bar(
+        "tokens",
+        used.tokens(),
+        Some(contract.max_tokens_consumed.0),
+    );
+    bar("calls", used.calls, contract.max_calls.run);
+    if let Some(limit) = &contract.max_cost_micro_usd {
+        bar("micro-usd", used.cost_micro_usd, Some(limit.0));
+    }
+    bar("ms", view.at_ms(), Some(contract.total_timeout_ms));
+    out
+}
+
+fn filled(used: u64, limit: u64) -> String {
+    let full = used
+        .saturating_mul(BAR)
+        .checked_div(limit)
+        .unwrap_or(BAR)
+        .min(BAR);
+    // What was used at all is seen.
+    let full = if used > 0 { full.max(1) } else { full };
+    let (full, rest) = (usize::try_from(full), usize::try_from(BAR - full));
+    format!(
+        "{}{}",
+        "█".repeat(full.unwrap_or(0)),
+        "░".repeat(rest.unwrap_or(0))
+    )
+}
+
+/// The outcome, in its words and in one sentence.
+pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStatus>) -> String {
+    let Some(outcome) = view.outcome() else {
+        return match status {
+            Some(RunStatus::Running { pid: Some(pid) }) => {
+                format!("no end yet: the run is in progress, process {pid} drives it\n")
+            }
+            Some(RunStatus::Running { pid: None }) => {
+                "no end yet: the run is in progress\n".to_owned()
+            }
+            Some(RunStatus::Interrupted) => {
+                "no end yet: interrupted, no process drives the run\n".to_owned()
+            }
+            Some(RunStatus::Elsewhere) | None => {
+                "no end yet: the run is in progress, or its process was cut off\n".to_owned()
+            }
+        };
+    };
+    let style = if outcome.class.is_success() {
+        Style::Good
+    } else {
+        Style::Bad
+    };
+    let decided = view.decision();
+    let predicate = decided.map(|decided| format!("   {}", decided.predicate));
+    let why = telemetry::why(view).unwrap_or_default();
+    format!(
+        "{}{}\n{} Exit code {}.\n",
+        screen.paint_out(style, &outcome.to_string()),
+        predicate.unwrap_or_default(),
+        line(&why),
+        outcome.exit_code()
+    )
+}

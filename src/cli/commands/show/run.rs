@@ -1,0 +1,157 @@
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::args::ShowArgs;
+use super::shown_run::ShownRun;
+use super::{diff, follow, overview, tree};
+use crate::cli::commands::verify;
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, TranscriptFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::run_status::RunStatus;
+use crate::cli::context::source::{Recorded, Source};
+use crate::cli::ui::screen::Style;
+use crate::kernel::State;
+use crate::message::Digest;
+use crate::telemetry::AgentResult;
+use crate::transcript::SealedEntry;
+
+/// An entry with everything that is stored of it.
+#[derive(Serialize)]
+struct Step<'e> {
+    seq: u64,
+    state: State,
+    hash: Digest,
+    action: &'e RawValue,
+    event: &'e RawValue,
+}
+
+/// `monolith show`.
+pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError> {
+    if let Some(other) = &args.other {
+        return diff::diff(app, &args.run, other, args.form.json);
+    }
+    if args.form.tree {
+        return tree::tree(app, &args.run);
+    }
+    if args.form.follow {
+        return follow::follow(app, &args.run);
+    }
+    let trust = app.trust(&[], &[], &[])?;
+    let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
+    if let Some(bad) = &report.first_bad {
+        tell_unverified(app, args, &verify::place(bad))?;
+        return Ok(Exit::EVIDENCE);
+    }
+    let verified = format!("verified at level {}", report.level);
+    let exit = told(app, args, &verified)?;
+    Ok(if args.exit_code { exit } else { Exit::OK })
+}
+
+/// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
+fn tell_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliError> {
+    if args.form.json {
+        return Err(TranscriptFault::NotVerified {
+            asked: args.run.clone(),
+            place: place.to_owned(),
+        }
+        .into());
+    }
+    let line = format!("NOT VERIFIED: {place}");
+    if args.form.raw || args.form.step.is_some() {
+        // Stdout is for programs here.
+        app.screen.write_err(&format!("{line}\n"));
+    } else {
+        app.screen
+            .out(&format!("{}\n", app.screen.paint_out(Style::Bad, &line)))?;
+    }
+    if let Err(fault) = told(app, args, "not verified") {
+        fault.show(app.screen);
+    }
+    Ok(())
+}
+
+/// Shows what is asked for; returns the exit code of the run itself.
+fn told(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
+    let source = app.source(&args.run)?;
+    let stored = matches!(source, Source::Run(..));
+    let form = &args.form;
+    if form.json {
+        let first = match &source {
+            Source::Run(run_id, _) => app.first_of(run_id)?,
+            Source::File(_) => None,
+        };
+        let (run, view) = source.fold(first)?;
+        let result = AgentResult::of_run(&run, &view);
+        app.screen.out_json(&result)?;
+        return Ok(Exit(result.exit_code));
+    }
+    if form.raw || form.step.is_some() {
+        let mut last = None;
+        let mut found = false;
+        source.each_entry(|_, _, entry| {
+            last = Some(entry.seq);
+            if form.raw {
+                app.screen.out_json(&Step::of(entry)?)?;
+            } else if form.step == last {
+                found = true;
+                app.screen.out_foreign(&step(entry)?)?;
+            }
+            Ok(())
+        })?;
+        return match form.step {
+            Some(asked) if !found => Err(TranscriptFault::NoSuchEntry {
+                asked,
+                last: last.unwrap_or(0),
+            }
+            .into()),
+            _ => Ok(Exit::OK),
+        };
+    }
+    let run = ShownRun::read(source)?;
+    app.screen.out(&if form.why {
+        overview::why(app.screen, &run)
+    } else {
+        overview::overview(app.screen, &run, verified)
+    })?;
+    let outcome = run.view.outcome();
+    if let (true, None, Some(run_id)) = (stored, outcome, run.view.run_id()) {
+        let hint =
+            |command: &str| app.hint(&format!("{command} {}", app.brief_name(run_id.as_str())));
+        let awaits = run.view.approvals().awaited().is_some();
+        if awaits && run.status != Some(RunStatus::Elsewhere) {
+            app.screen
+                .out(&format!("Answer it: {}\n", hint("approve")))?;
+        }
+        let text = match run.status {
+            Some(RunStatus::Interrupted) => format!("Go on with it: {}\n", hint("resume")),
+            Some(RunStatus::Running { .. }) => {
+                format!("Watch it: {} --follow\n", hint("show"))
+            }
+            Some(RunStatus::Elsewhere) | None => String::new(),
+        };
+        app.screen.out(&text)?;
+    }
+    Ok(outcome.map_or(Exit::FAILED, |outcome| Exit(outcome.exit_code())))
+}
+
+impl<'e> Step<'e> {
+    fn of(entry: &'e SealedEntry) -> Result<Self, CliError> {
+        // What does not read back as an action or an event is refused with its place, before it is shown as one.
+        Recorded::decode(entry)?;
+        Ok(Self {
+            seq: entry.seq,
+            state: entry.state,
+            hash: entry.hash,
+            action: serde_json::from_str(&entry.action).map_err(std::io::Error::from)?,
+            event: serde_json::from_str(&entry.event).map_err(std::io::Error::from)?,
+        })
+    }
+}
+
+fn step(entry: &SealedEntry) -> Result<String, CliError> {
+    let step = serde_json::to_string(&Step::of(entry)?).map_err(std::io::Error::from)?;
+    let step: Value = serde_json::from_str(&step).map_err(std::io::Error::from)?;
+    Ok(format!("{step:#}\n"))
+}

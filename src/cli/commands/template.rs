@@ -1,9 +1,0 @@
-use crate::cli::error::CliError;
-use crate::cli::exit::Exit;
-use crate::inference::template_process;
-
-/// `monolith __template`: the process in which the template of a model's file runs, from its input to its output.
-pub(in crate::cli) fn template() -> Result<Exit, CliError> {
-    template_process(&mut std::io::stdin().lock(), &mut std::io::stdout().lock())?;
-    Ok(Exit::OK)
-}

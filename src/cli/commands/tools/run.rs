@@ -1,0 +1,178 @@
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::args::ToolsArgs;
+use crate::cli::commands::contract::{preview_of, report_gaps};
+use crate::cli::context::app::App;
+use crate::cli::context::contract_file::ContractFile;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::cli::ui::escape::{brief, line};
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::screen::{Screen, Style};
+use crate::contract::{ExecutionContract, ServerKind, ServerTerms, ToolTerms};
+use crate::message::Digest;
+
+/// Characters of a description that one line shows.
+const DESCRIPTION_CHARS: usize = 100;
+/// Hexadecimal digits of a pin that one line shows.
+const PIN_DIGITS: usize = 12;
+
+#[derive(Serialize)]
+struct Listing<'c> {
+    servers: BTreeMap<&'c str, ListedServer<'c>>,
+    tools: Vec<ListedTool<'c>>,
+}
+
+#[derive(Serialize)]
+struct ListedServer<'c> {
+    kind: ServerKind,
+    available: bool,
+    pin: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<&'c str>,
+}
+
+#[derive(Serialize)]
+struct ListedTool<'c> {
+    name: &'c str,
+    origin: &'c str,
+    /// Whether the model is offered it.
+    exposed: bool,
+    pin: Digest,
+    schema_tokens: u64,
+    description: &'c str,
+    input_schema: &'c Value,
+    annotations: &'c Value,
+}
+
+/// `monolith tools`.
+pub(in crate::cli) fn tools(app: &App, args: &ToolsArgs) -> Result<Exit, CliError> {
+    let file = ContractFile::given(app, args.file.clone(), args.sets.clone());
+    let preview = preview_of(app, &file, file.read(app)?, true)?;
+    let contract = &preview.contract;
+    if args.json {
+        app.screen.out_json(&listing(contract))?;
+    } else {
+        app.screen.out(&shown(app.screen, contract, args.schemas))?;
+        report_gaps(app, &preview);
+    }
+    let all_up = contract.servers.values().all(|server| server.available);
+    Ok(if all_up { Exit::OK } else { Exit::SETUP })
+}
+
+fn is_exposed(contract: &ExecutionContract, tool: &ToolTerms) -> bool {
+    contract
+        .exposed_tools()
+        .any(|other| other.name == tool.name)
+}
+
+fn listing(contract: &ExecutionContract) -> Listing<'_> {
+    let servers = contract.servers.iter().map(|(name, server)| {
+        let listed = ListedServer {
+            kind: server.kind,
+            available: server.available,
+            pin: server.pin,
+            command: server.command.as_deref(),
+            url: server.url.as_deref(),
+        };
+        (name.as_str(), listed)
+    });
+    let tools = contract.tools.iter().map(|tool| ListedTool {
+        name: &tool.name,
+        origin: &tool.origin,
+        exposed: is_exposed(contract, tool),
+        pin: tool.pin,
+        schema_tokens: tool.schema_tokens,
+        description: &tool.description,
+        input_schema: &tool.input_schema,
+        annotations: &tool.annotations,
+    });
+    Listing {
+        servers: servers.collect(),
+        tools: tools.collect(),
+    }
+}
+
+/// A server a paragraph, a tool a line, an argument a line below it.
+fn shown(screen: Screen, contract: &ExecutionContract, schemas: bool) -> String {
+    let mut out = String::new();
+    for (name, server) in &contract.servers {
+        let pin = server.pin.map_or_else(
+            || screen.paint_out(Style::Bad, "did not come up"),
+            |pin| format!("pin {}", pin.short(PIN_DIGITS)),
+        );
+        let heading = screen.paint_out(Style::Bold, &line(name));
+        let _ = writeln!(out, "{heading}  {}  {pin}", line(&reached_by(server)));
+        let origin = match server.kind {
+            ServerKind::Builtin => "builtin".to_owned(),
+            ServerKind::Stdio | ServerKind::Http => format!("mcp:{name}"),
+        };
+        let own = contract.tools.iter().filter(|tool| tool.origin == origin);
+        for tool in own {
+            let offered = if is_exposed(contract, tool) {
+                ""
+            } else {
+                " (not in allowed_tools)"
+            };
+            let _ = writeln!(
+                out,
+                "  {}{offered}  {}  {}",
+                screen.paint_out(Style::Good, &line(&tool.name)),
+                brief(&tool.description, DESCRIPTION_CHARS),
+                screen.paint_out(
+                    Style::Dim,
+                    &format!(
+                        "pin {}, {}",
+                        tool.pin.short(PIN_DIGITS),
+                        counted(tool.schema_tokens, "token")
+                    )
+                ),
+            );
+            if schemas {
+                let _ = writeln!(out, "    {}", line(&tool.input_schema.to_string()));
+            } else {
+                parameters(&mut out, &tool.input_schema);
+            }
+        }
+    }
+    if contract.servers.is_empty() {
+        out.push_str("this contract has no tools\n");
+    }
+    out
+}
+
+fn reached_by(server: &ServerTerms) -> String {
+    match (&server.command, &server.url) {
+        (Some(command), _) => [&[command.clone()][..], &server.args].concat().join(" "),
+        (None, Some(url)) => url.clone(),
+        (None, None) => "inside monolith".to_owned(),
+    }
+}
+
+/// The arguments at the top of a schema, by name and type.
+fn parameters(out: &mut String, schema: &Value) {
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|one| one == name));
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let kind = match &property["type"] {
+            Value::String(kind) => kind.clone(),
+            Value::Null => "any".to_owned(),
+            other => other.to_string(),
+        };
+        let mark = if is_required(name) { "" } else { "?" };
+        let says = property["description"].as_str().unwrap_or_default();
+        let text = format!(
+            "    {}{mark}: {}  {}",
+            line(name),
+            brief(&kind, 40),
+            brief(says, DESCRIPTION_CHARS)
+        );
+        let _ = writeln!(out, "{}", text.trim_end());
+    }
+}

@@ -1,0 +1,41 @@
+use clap::ValueEnum;
+
+use crate::message::RunId;
+use crate::store::Durability;
+
+/// What an entry must survive.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(in crate::cli) enum DurabilityArg {
+    #[default]
+    Full,
+    Normal,
+}
+
+impl From<DurabilityArg> for Durability {
+    fn from(arg: DurabilityArg) -> Self {
+        match arg {
+            DurabilityArg::Full => Self::Full,
+            DurabilityArg::Normal => Self::Normal,
+        }
+    }
+}
+
+/// The number of an entry.
+pub(in crate::cli) fn entry_number(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "expected the number of an entry, such as 3; `show RUN` lists them".to_owned())
+}
+
+/// The name of a run.
+pub(in crate::cli) fn run_id(text: &str) -> Result<RunId, String> {
+    RunId::try_from(text.to_owned()).map_err(|fault| fault.to_string())
+}
+
+/// Why something is erased or deleted.
+pub(in crate::cli) fn reason(text: &str) -> Result<String, String> {
+    let most = crate::transcript::MAX_REASON_BYTES;
+    if text.len() > most {
+        return Err(format!("a reason has at most {most} bytes"));
+    }
+    Ok(text.to_owned())
+}

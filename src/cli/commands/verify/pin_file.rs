@@ -1,0 +1,61 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault};
+
+/// Adds a line to a file of pins, unless it stands there already; one that is not there yet appears with the line in it.
+///
+/// What stands in the file stays: a line is only ever added at its end, by one process at a time.
+///
+/// # Errors
+/// [`TrustFault::Broken`](crate::cli::context::error::TrustFault::Broken) where the file holds something else than pins.
+pub(in crate::cli) fn add(app: &App, asked: &Path, pin: &str) -> Result<(), CliError> {
+    let path = app.cwd.join(asked);
+    let refuse = |fault: io::Error| SystemFault::CannotWrite {
+        path: asked.to_owned(),
+        reason: fault.to_string(),
+    };
+    if !path.exists() && make(&path, pin).map_err(refuse)? {
+        return Ok(());
+    }
+    let mut file = OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .map_err(refuse)?;
+    // Held until the file is closed; whoever else adds a line waits.
+    file.lock().map_err(refuse)?;
+    app.pins(&[asked.to_owned()])?;
+    let text = app.read_trusted(asked)?;
+    if text.lines().any(|line| line == pin.trim_end()) {
+        return Ok(());
+    }
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    file.write_all(format!("{end}{pin}").as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(refuse)?;
+    Ok(())
+}
+
+/// Makes the file with its first line in it; false where somebody else was faster.
+fn make(path: &Path, pin: &str) -> io::Result<bool> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.partial", std::process::id()));
+    let mut file = File::create(&beside)?;
+    file.write_all(pin.as_bytes())?;
+    file.sync_all()?;
+    // A link, unlike a rename, never takes the place of a file that is there.
+    let linked = fs::hard_link(&beside, path);
+    fs::remove_file(&beside)?;
+    match linked {
+        Ok(()) => Ok(true),
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        // A file system without links.
+        Err(_) => File::create_new(path).map(|_| false),
+    }
+}

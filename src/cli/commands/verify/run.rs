@@ -1,0 +1,166 @@
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::args::{LevelArg, VerifyArgs};
+use super::pin_file;
+use crate::cli::context::app::App;
+use crate::cli::context::error::CliError;
+use crate::cli::context::exit::Exit;
+use crate::cli::context::permissions::{looser, named};
+use crate::cli::context::source::{Source, each_line};
+use crate::cli::ui::escape::line;
+use crate::cli::ui::numbers::counted;
+use crate::cli::ui::screen::{Screen, Style};
+use crate::message::RunId;
+use crate::transcript::{
+    FirstBad, FlawKind, LineVerifier, Pin, Trust, VerifyCheck, VerifyOptions, VerifyReport,
+};
+
+/// What is said of a run in progress where nobody said that it may be one.
+pub(in crate::cli) const HOW_TO_ACCEPT: &str =
+    "  --open accepts a run in progress; else what is missing may have been cut off\n";
+
+/// `monolith verify`.
+pub(in crate::cli) fn verify(app: &App, args: &VerifyArgs) -> Result<Exit, CliError> {
+    let trust = app.trust(&args.keys, &args.pins, &args.witnesses)?;
+    let source = app.source(&args.run)?;
+    if let Some(path) = &args.write_pin
+        && app.cwd.join(path).exists()
+    {
+        // What is no file of pins is refused before anything is verified.
+        app.pins(std::slice::from_ref(path))?;
+    }
+    let is_stored = matches!(source, Source::Run(..));
+    let (mut report, run_id) = report_of(source, args.open, &trust)?;
+    let found = looser(app)?;
+    if is_stored && !found.is_empty() {
+        let which = named(&found);
+        app.screen.write_err(&format!(
+            "note: others may read or write what is the owner's alone: {which}; monolith doctor says more\n"
+        ));
+    }
+    let reached = args.require.is_none_or(|least| require(&mut report, least));
+    if let Some(path) = &args.write_pin
+        && let (true, Some(run_id), Some(head)) = (report.holds(), &run_id, report.head)
+    {
+        pin_file::add(app, path, &Pin::line_of(run_id, report.entries, head))?;
+    }
+    if args.json {
+        app.screen.out_json(&report)?;
+    } else {
+        app.screen.out(&told(app.screen, &report))?;
+    }
+    Ok(if reached {
+        Exit::of_verify(&report)
+    } else {
+        Exit::EVIDENCE
+    })
+}
+
+/// Adds the check that a level was reached; false where it was not.
+fn require(report: &mut VerifyReport, least: LevelArg) -> bool {
+    let (level, missing) = least.level();
+    let ok = report.holds() && report.level >= level;
+    let mut detail = format!("{level} is required, {} was reached", report.level);
+    if !ok {
+        let notes = report.not_checked.iter();
+        for note in notes.filter(|note| note.starts_with(missing)) {
+            let _ = write!(detail, "; {note}");
+        }
+    }
+    report.checks.push(VerifyCheck {
+        name: "required",
+        ok,
+        detail,
+    });
+    ok
+}
+
+/// Verifies a whole transcript; `open` accepts a run in progress. Returns the name of the run too, where its header holds.
+pub(in crate::cli) fn report_of(
+    source: Source,
+    open: bool,
+    trust: &Arc<Trust>,
+) -> Result<(VerifyReport, Option<RunId>), CliError> {
+    Ok(match source {
+        Source::Run(run_id, mut reader) => {
+            let report = reader.verify_run_trusting(&run_id, open, trust)?;
+            (report, Some(run_id))
+        }
+        Source::File(path) => {
+            let mut verifier = LineVerifier::new(VerifyOptions {
+                open,
+                ..VerifyOptions::default()
+            })
+            .trusting(Arc::clone(trust));
+            each_line(&path, |line| Ok(verifier.line(line)))?;
+            let run_id = verifier.run_id().cloned();
+            (verifier.finish(), run_id)
+        }
+    })
+}
+
+/// Checks and what was not checked, for people.
+pub(in crate::cli) fn checks(
+    screen: Screen,
+    checks: &[VerifyCheck],
+    not_checked: &[String],
+) -> String {
+    let mut out = String::new();
+    for check in checks {
+        let verdict = if check.ok {
+            screen.paint_out(Style::Good, "ok    ")
+        } else {
+            screen.paint_out(Style::Bad, "FAILED")
+        };
+        let _ = writeln!(out, "{verdict}  {:<11} {}", check.name, line(&check.detail));
+    }
+    for note in not_checked {
+        let _ = writeln!(out, "        not checked: {}", line(note));
+    }
+    out
+}
+
+/// The report for people.
+pub(in crate::cli) fn told(screen: Screen, report: &VerifyReport) -> String {
+    let mut out = checks(screen, &report.checks, &report.not_checked);
+    let verdict = match &report.first_bad {
+        None => {
+            let holds = screen.paint_out(Style::Good, "verified");
+            let head = report.head.map(|head| format!(", head {head}"));
+            format!(
+                "{holds} at level {}: {}{}\n",
+                report.level,
+                counted(report.entries, "entry"),
+                head.unwrap_or_default()
+            )
+        }
+        Some(bad) => {
+            let broken = screen.paint_out(Style::Bad, "not verified");
+            let help = if bad.kind == FlawKind::Incomplete {
+                HOW_TO_ACCEPT
+            } else {
+                ""
+            };
+            format!("{broken}: {}\n{help}", place(bad))
+        }
+    };
+    out.push_str(&verdict);
+    out
+}
+
+/// Where the first flaw is, and what it is.
+pub(in crate::cli) fn place(bad: &FirstBad) -> String {
+    let mut at = Vec::new();
+    at.extend(bad.seq.map(|seq| format!("entry {seq}")));
+    at.extend(bad.line.map(|line| format!("line {line}")));
+    at.extend(bad.table.map(|table| format!("table {table}")));
+    format!(
+        "{} at {}, {}: expected {}, got {}",
+        bad.kind,
+        at.join(", "),
+        line(&bad.field),
+        line(&bad.expected),
+        line(&bad.actual)
+    )
+}

@@ -1,0 +1,33 @@
+use std::path::PathBuf;
+
+use super::accounting::AccountingArgs;
+use crate::cli::ui::screen::Screen;
+use crate::driver::Environment;
+
+/// What a command stands in: the folder, the environment, the streams, and where runs are kept.
+#[derive(Debug)]
+pub(in crate::cli) struct App {
+    /// The file of configuration that the caller names.
+    pub(in crate::cli) config: Option<PathBuf>,
+    /// What is told of a run beside its result.
+    pub(in crate::cli) accounting: AccountingArgs,
+    pub(in crate::cli) cwd: PathBuf,
+    pub(in crate::cli) environment: Environment,
+    pub(in crate::cli) screen: Screen,
+    /// Whether an answer is shown while it arrives.
+    pub(in crate::cli) streams: bool,
+    /// The store that the caller names.
+    pub(in crate::cli) store: Option<PathBuf>,
+    /// Whether checkpoints are not to be signed.
+    pub(in crate::cli) unsigned: bool,
+}
+
+impl App {
+    /// A command to type next; it names the store where this one did.
+    pub(in crate::cli) fn hint(&self, command: &str) -> String {
+        match &self.store {
+            Some(path) => format!("monolith {command} --store {}", path.display()),
+            None => format!("monolith {command}"),
+        }
+    }
+}

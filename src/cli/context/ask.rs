@@ -1,0 +1,29 @@
+use std::io::{self, BufRead as _, IsTerminal as _};
+
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault};
+
+/// Asks whoever sits at the terminal; nobody there, or anything but yes, is no. `what` is what was not done then.
+pub(in crate::cli) fn confirm(
+    app: &App,
+    what: &'static str,
+    question: &str,
+) -> Result<(), CliError> {
+    let answer = answer(app, &format!("{question} [y/N] "))?;
+    match answer.as_deref() {
+        Some("y" | "Y" | "yes") => Ok(()),
+        _ => Err(SystemFault::NotConfirmed { what }.into()),
+    }
+}
+
+/// What whoever sits at the terminal answers; none where nobody does.
+pub(in crate::cli) fn answer(app: &App, question: &str) -> Result<Option<String>, CliError> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return Ok(None);
+    }
+    app.screen.write_err(question);
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(Some(answer.trim().to_owned()))
+}

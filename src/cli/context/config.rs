@@ -1,0 +1,90 @@
+//! The folders of monolith's own state, and the layers of configuration.
+
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use super::app::App;
+use super::error::{CliError, StateFault};
+use crate::config::{Layers, Places};
+use crate::store::{Durability, private_folder};
+use crate::telemetry::BillingFile;
+
+impl App {
+    /// The file of configuration that the caller names, absolute.
+    pub(in crate::cli) fn named_config(&self) -> Option<PathBuf> {
+        self.config.as_ref().map(|path| self.cwd.join(path))
+    }
+
+    /// What a contract in that folder may name without defining it, for a caller who stands in `base` and named that file of
+    /// configuration (000 §7).
+    pub(in crate::cli) fn layers(
+        &self,
+        (base, config): (&Path, Option<PathBuf>),
+        contract_dir: &Path,
+    ) -> Result<Layers, CliError> {
+        let folder = |name: &str| self.environment.get(name).map(PathBuf::from);
+        let program = std::env::current_exe().ok();
+        let places = Places {
+            config,
+            cwd: base.to_owned(),
+            contract_dir: contract_dir.to_owned(),
+            binary_dir: program.and_then(|program| program.parent().map(Path::to_owned)),
+            home: folder("HOME"),
+            system: cfg!(unix).then(|| PathBuf::from("/etc")),
+        };
+        Ok(Layers::at(places, self.environment.clone())?)
+    }
+
+    /// `MONOLITH_HOME`, else the platform's state folder.
+    pub(super) fn state_folder(&self) -> Result<PathBuf, CliError> {
+        if let Some(folder) = self.environment.get("MONOLITH_HOME") {
+            return Ok(self.cwd.join(folder));
+        }
+        let folders = ProjectDirs::from("", "", "monolith").ok_or(StateFault::NoStateFolder)?;
+        let state = folders
+            .state_dir()
+            .unwrap_or_else(|| folders.data_local_dir());
+        Ok(state.to_owned())
+    }
+
+    /// Where models are stored: in the state folder, wherever the store of runs is.
+    pub(in crate::cli) fn models_folder(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_folder()?.join("models"))
+    }
+
+    /// The folder of models, made: it may be the first of the state folder.
+    pub(in crate::cli) fn ready_models(&self) -> Result<PathBuf, CliError> {
+        let folder = self.models_folder()?;
+        private_folder(&folder).map_err(|fault| StateFault::StateFolder {
+            path: folder.clone(),
+            reason: fault.to_string(),
+        })?;
+        Ok(folder)
+    }
+
+    /// The folder that the tools of live conformance cases see.
+    pub(in crate::cli) fn live_folder(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_folder()?.join("live"))
+    }
+
+    /// The folder that the demo runs in where this repository is not at hand.
+    pub(in crate::cli) fn demo_folder(&self) -> Result<PathBuf, CliError> {
+        Ok(self.state_folder()?.join("demo"))
+    }
+
+    /// Opens the file that requests and calls are accounted for in: the caller's, else the one of the state folder.
+    pub(in crate::cli) fn billing(&self, durability: Durability) -> Result<BillingFile, CliError> {
+        let path = match &self.accounting.billing_file {
+            Some(path) => self.cwd.join(path),
+            None => self.state_folder()?.join("accounting.jsonl"),
+        };
+        if let (None, Some(folder)) = (&self.accounting.billing_file, path.parent()) {
+            private_folder(folder).map_err(|fault| StateFault::StateFolder {
+                path: folder.to_owned(),
+                reason: fault.to_string(),
+            })?;
+        }
+        Ok(BillingFile::open(&path, durability == Durability::Full)?)
+    }
+}

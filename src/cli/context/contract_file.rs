@@ -1,0 +1,172 @@
+//! A contract file as a command names it: where it lies, what is changed of its values, and where the caller stands.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, ContractFault};
+use crate::cli::context::secrets;
+use crate::contract::ContractSpec;
+use crate::driver::RunRequest;
+use crate::session::RedactionKey;
+use crate::store::Invocation;
+
+/// How much of a contract file is read; more is refused by its reader.
+const MAX_FILE_BYTES: u64 = 2 << 20;
+
+/// The contract file of a command.
+#[derive(Debug)]
+pub(in crate::cli) struct ContractFile {
+    /// The folder that the workspace and the layers of configuration are found from.
+    base_dir: PathBuf,
+    /// The file of configuration that is named.
+    config: Option<PathBuf>,
+    /// As messages call it.
+    name: PathBuf,
+    /// Where it is.
+    path: PathBuf,
+    /// What is changed of its values.
+    sets: Vec<String>,
+}
+
+impl ContractFile {
+    /// The file that the caller names.
+    pub(in crate::cli) fn given(app: &App, name: PathBuf, sets: Vec<String>) -> Self {
+        Self {
+            base_dir: app.cwd.clone(),
+            config: app.named_config(),
+            path: app.cwd.join(&name),
+            name,
+            sets,
+        }
+    }
+
+    /// A file of monolith's own, in a folder that stands for the caller's.
+    pub(in crate::cli) fn below(app: &App, folder: PathBuf, name: &str) -> Self {
+        Self {
+            config: app.named_config(),
+            name: name.into(),
+            path: folder.join(name),
+            base_dir: folder,
+            sets: Vec::new(),
+        }
+    }
+
+    /// The file that the caller names for a run that was begun with `begun`, else the one that it was begun with; none where there
+    /// is neither. Layers are looked for where they were then, and a file of configuration that is named now comes before the one
+    /// of then. What was changed of the file's values then is changed now too, before `sets`.
+    pub(in crate::cli) fn of_run(
+        app: &App,
+        begun: Option<Invocation>,
+        named: Option<PathBuf>,
+        sets: Vec<String>,
+    ) -> Option<Self> {
+        let Some(begun) = begun else {
+            return Some(Self::given(app, named?, sets));
+        };
+        let name = named.unwrap_or(begun.contract_file);
+        Some(Self {
+            base_dir: begun.base_dir,
+            config: app.named_config().or(begun.config),
+            path: app.cwd.join(&name),
+            name,
+            sets: begun.sets.into_iter().chain(sets).collect(),
+        })
+    }
+
+    /// The folder of the file.
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(&self.base_dir)
+    }
+
+    /// What is recorded of it for a resume. Changes below `providers` and `tools` may hold secrets: a resume is given them again.
+    pub(in crate::cli) fn invocation(&self) -> Invocation {
+        let kept = self.sets.iter().filter(|set| is_kept(set));
+        Invocation {
+            base_dir: self.base_dir.clone(),
+            config: self.config.clone(),
+            contract_file: self.path.clone(),
+            sets: kept.cloned().collect(),
+        }
+    }
+
+    /// Reads the file. What it names and does not define is taken from the layers of configuration. From now on nothing is said
+    /// that holds one of its secrets.
+    pub(in crate::cli) fn read(&self, app: &App) -> Result<ContractSpec, CliError> {
+        let text = self.text()?;
+        let place = (self.base_dir.as_path(), self.config.clone());
+        let layers = app.layers(place, self.folder())?;
+        let name = self.name.display().to_string();
+        let spec = ContractSpec::parse_with(&name, &text, &self.sets, &layers)?;
+        secrets::learn(&spec, &app.environment);
+        Ok(spec)
+    }
+
+    /// What a driver is to make of it; `key` is what the salt of a run comes from.
+    pub(in crate::cli) fn request(
+        &self,
+        app: &App,
+        spec: ContractSpec,
+        key: RedactionKey,
+    ) -> RunRequest {
+        RunRequest {
+            spec,
+            contract_dir: self.folder().to_owned(),
+            base_dir: self.base_dir.clone(),
+            environment: app.environment.clone(),
+            redaction_key: key,
+            invocation: None,
+            run_id: None,
+        }
+    }
+
+    fn text(&self) -> Result<String, ContractFault> {
+        let refuse = |reason: String| ContractFault::Unreadable {
+            path: self.name.clone(),
+            reason,
+        };
+        let mut bytes = Vec::new();
+        File::open(&self.path)
+            .and_then(|file| file.take(MAX_FILE_BYTES).read_to_end(&mut bytes))
+            .map_err(|fault| refuse(fault.to_string()))?;
+        String::from_utf8(bytes).map_err(|fault| {
+            let at = fault.utf8_error().valid_up_to();
+            let before = String::from_utf8_lossy(fault.as_bytes().get(..at).unwrap_or_default());
+            let line = before.matches('\n').count() + 1;
+            let column = before
+                .rsplit('\n')
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .count()
+                + 1;
+            refuse(format!(
+                "it is not UTF-8 at line {line}, column {column} (byte {at})"
+            ))
+        })
+    }
+}
+
+/// Whether a change of the file's values is recorded.
+fn is_kept(set: &str) -> bool {
+    let first = set.split(['.', '=']).next().unwrap_or_default();
+    !["providers", "tools"].contains(&first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_may_hold_a_secret_is_not_recorded() {
+        let check = |set: &str, expect: bool| assert_eq!(is_kept(set), expect, "{set}");
+        check("max_turns=4", true);
+        check("sampling.temperature=0.1", true);
+        check("system=providers.x", true);
+        check("providers.p.headers.authorization=Bearer s3cret", false);
+        check("providers={p: {headers: {x: s3cret}}}", false);
+        check("tools.mcp.fs.env.TOKEN=s3cret", false);
+        check("tools={mcp: {fs: {env: {TOKEN: s3cret}}}}", false);
+    }
+}

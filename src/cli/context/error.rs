@@ -1,0 +1,260 @@
+use std::io;
+
+use crate::cli::context::exit::Exit;
+use crate::cli::context::secrets;
+use crate::cli::ui::escape;
+use crate::cli::ui::screen::Screen;
+use crate::config::ConfigFault;
+use crate::contract::{ChangedError, SpecErrors};
+use crate::driver::{DriverError, KeyFileError};
+use crate::inference::{ModelStoreError, PullError};
+use crate::replay::ForkFault;
+use crate::store::{EraseError, ExportError, ImportError, MigrateError, RemoveError, StoreError};
+use crate::telemetry::BillingFault;
+
+mod advice;
+mod contract;
+mod corpus;
+mod driver;
+mod input;
+mod model;
+mod state;
+mod store;
+mod system;
+mod transcript;
+mod trust;
+
+pub(in crate::cli) use advice::Advice;
+pub(in crate::cli) use contract::ContractFault;
+pub(in crate::cli) use corpus::CorpusFault;
+pub(in crate::cli) use input::InputFault;
+pub(in crate::cli) use model::ModelFault;
+pub(in crate::cli) use state::StateFault;
+pub(in crate::cli) use system::SystemFault;
+pub(in crate::cli) use transcript::TranscriptFault;
+pub(in crate::cli) use trust::TrustFault;
+
+/// Why a command did not do what it was asked. Completes "failed to …" where it does not stand alone.
+///
+/// A fault of the command line itself is a variant of its subject's enum, below `error/`, with its exit code and what to
+/// do next beside it.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum CliError {
+    /// The author: the contract file breaks rules.
+    #[error(transparent)]
+    Spec(#[from] SpecErrors),
+    /// The file of the contract.
+    #[error(transparent)]
+    Contract(#[from] ContractFault),
+    /// The layers of settings.
+    #[error("use {0}")]
+    Config(#[from] ConfigFault),
+    /// A run could not be begun or brought to its end.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// No run can begin there.
+    #[error(transparent)]
+    Fork(#[from] ForkFault),
+    /// What a run is to do, and under which contract.
+    #[error(transparent)]
+    Input(#[from] InputFault),
+    /// The state folder.
+    #[error(transparent)]
+    State(#[from] StateFault),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A blob was not erased.
+    #[error(transparent)]
+    Erase(#[from] EraseError),
+    /// A run cannot be deleted.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+    /// A file was not imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// The store was not migrated.
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
+    /// The transcript could not be written out.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// The operator: the accounting cannot be kept.
+    #[error(transparent)]
+    Billing(#[from] BillingFault),
+    /// A transcript is not what it must be.
+    #[error(transparent)]
+    Transcript(#[from] TranscriptFault),
+    /// A key cannot be used or made.
+    #[error(transparent)]
+    Key(#[from] KeyFileError),
+    /// Keys, pins, the log of runs.
+    #[error(transparent)]
+    Trust(#[from] TrustFault),
+    /// There is no model, or nobody said which.
+    #[error(transparent)]
+    Model(#[from] ModelFault),
+    /// The store of models.
+    #[error("use the store of models: {0}")]
+    ModelStore(#[from] ModelStoreError),
+    /// A model was not fetched or not stored.
+    #[error("get the model: {0}")]
+    GetModel(#[from] PullError),
+    /// Cases and records.
+    #[error(transparent)]
+    Corpus(#[from] CorpusFault),
+    /// The system, or whoever sits at it.
+    #[error(transparent)]
+    System(#[from] SystemFault),
+    /// Whoever reads the output.
+    #[error("write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl From<ChangedError> for CliError {
+    fn from(fault: ChangedError) -> Self {
+        match fault {
+            ChangedError::Spec(errors) => Self::Spec(errors),
+            ChangedError::Factory(fault) => Self::Driver(fault.into()),
+        }
+    }
+}
+
+impl CliError {
+    /// monolith itself failed.
+    pub(in crate::cli) const fn is_panic(&self) -> bool {
+        matches!(self, Self::System(SystemFault::Panic { .. }))
+    }
+
+    /// A word for programs: what `metadata.reason` says where no run was begun.
+    pub(in crate::cli) const fn reason(&self) -> &'static str {
+        match self {
+            Self::Spec(_) | Self::Config(_) | Self::Contract(ContractFault::Unreadable { .. }) => {
+                "contract_invalid"
+            }
+            Self::Driver(fault) => match fault {
+                DriverError::Cancelled => "cancelled",
+                DriverError::Store(_) => "store",
+                DriverError::Randomness(_) => "internal",
+                DriverError::RunEnded { .. }
+                | DriverError::NothingRecorded { .. }
+                | DriverError::UnknownSemantics { .. }
+                | DriverError::NoTokenizer { .. }
+                | DriverError::DoesNotReplay { .. }
+                | DriverError::OtherContract { .. }
+                | DriverError::OtherScript { .. }
+                | DriverError::NoParent { .. }
+                | DriverError::OtherWorkspace { .. }
+                | DriverError::ServerDown { .. } => "resume_refused",
+                DriverError::ChangedContract { .. } | DriverError::ChangedScript { .. } => {
+                    "fork_refused"
+                }
+                _ => "contract_invalid",
+            },
+            Self::Store(_)
+            | Self::State(
+                StateFault::NoSuchStore { .. }
+                | StateFault::StateFolder { .. }
+                | StateFault::NoStateFolder,
+            ) => "store",
+            Self::Key(_) => "key",
+            Self::Billing(_) => "billing_file",
+            Self::Fork(_) => "fork_refused",
+            Self::Input(_) => "usage",
+            Self::System(SystemFault::Panic { .. }) => "internal",
+            _ => "error",
+        }
+    }
+
+    /// The fault as its subject knows it.
+    fn subject(&self) -> &dyn Advice {
+        match self {
+            Self::Spec(fault) => fault,
+            Self::Contract(fault) => fault,
+            Self::Config(fault) => fault,
+            Self::Driver(fault) => fault,
+            Self::Fork(fault) => fault,
+            Self::State(fault) => fault,
+            Self::Input(fault) => fault,
+            Self::Store(fault) => fault,
+            Self::Erase(fault) => fault,
+            Self::Remove(fault) => fault,
+            Self::Import(fault) => fault,
+            Self::Migrate(fault) => fault,
+            Self::Export(fault) => fault,
+            Self::Billing(fault) => fault,
+            Self::Transcript(fault) => fault,
+            Self::Key(fault) => fault,
+            Self::Trust(fault) => fault,
+            Self::Model(fault) => fault,
+            Self::ModelStore(fault) => fault,
+            Self::GetModel(fault) => fault,
+            Self::Corpus(fault) => fault,
+            Self::System(fault) => fault,
+            Self::Output(fault) => fault,
+        }
+    }
+
+    /// The fault in one line, for documents.
+    pub(in crate::cli) fn summary(&self) -> String {
+        secrets::without_secrets(&self.in_one_line())
+    }
+
+    fn in_one_line(&self) -> String {
+        match self {
+            Self::Spec(errors) => {
+                let lines = errors.errors.iter().map(|error| {
+                    let place = match &error.set {
+                        Some(set) => format!("--set {set}"),
+                        None => format!("{}:{}:{}", errors.file, error.line, error.column),
+                    };
+                    let path = if error.path.is_empty() {
+                        String::new()
+                    } else {
+                        format!("{}: ", error.path)
+                    };
+                    let help = error.help.as_ref().map(|help| format!(" ({help})"));
+                    format!("{place}: {path}{}{}", error.rule, help.unwrap_or_default())
+                });
+                lines.collect::<Vec<_>>().join("; ")
+            }
+            _ => self.message(),
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Self::Driver(DriverError::Store(fault)) => format!("failed to {fault}"),
+            Self::Driver(fault) if fault.completes_failed_to() => format!("failed to {fault}"),
+            Self::Driver(_) | Self::System(SystemFault::Panic { .. }) => self.to_string(),
+            _ => format!("failed to {self}"),
+        }
+    }
+
+    /// Shows the fault to people.
+    pub(in crate::cli) fn show(&self, screen: Screen) {
+        match self {
+            Self::Spec(errors) => {
+                let text = secrets::without_secrets(&errors.render());
+                screen.write_err(&escape::text(&text));
+            }
+            _ => screen.fault(&secrets::without_secrets(&self.message()), self.help()),
+        }
+    }
+}
+
+impl Advice for CliError {
+    fn exit(&self) -> Exit {
+        self.subject().exit()
+    }
+
+    fn help(&self) -> Option<String> {
+        self.subject().help()
+    }
+}
+
+impl From<&CliError> for Exit {
+    fn from(error: &CliError) -> Self {
+        error.exit()
+    }
+}

@@ -1,0 +1,18 @@
+use crate::cli::context::exit::Exit;
+
+/// Help for a version that this build does not read or write.
+pub(super) const KNOWN_VERSIONS: &str = "monolith migrate --list names what this build knows";
+
+/// Help for what cannot be the caller's fault.
+pub(super) const OUR_BUG: &str = "this is a bug in monolith: please report it";
+
+/// What a fault means for whoever gave the command. Every fault that a command can end with says it beside itself.
+pub(in crate::cli) trait Advice {
+    /// The code that the process ends with (semantics §3).
+    fn exit(&self) -> Exit;
+
+    /// What to do next, where it can be said.
+    fn help(&self) -> Option<String> {
+        None
+    }
+}

@@ -1,0 +1,62 @@
+use std::path::PathBuf;
+
+use crate::cli::context::error::advice::Advice;
+use crate::cli::context::exit::Exit;
+use crate::config::ConfigFault;
+use crate::contract::SpecErrors;
+use crate::message::RunId;
+use crate::telemetry::BillingFault;
+
+/// The file of a contract is not there.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum ContractFault {
+    /// The author: there is no such contract file.
+    #[error("read the contract {}: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    /// The build: it cannot count as the contract's tokenizer does, and the contract holds counts.
+    #[error("hash the contract: {fault}")]
+    NoTokenizer { fault: String },
+    /// The caller: it was not recorded which file the run's contract came from.
+    #[error("resume run {run_id}: it is not recorded which contract file it was begun with")]
+    NoContractFile { run_id: RunId },
+    /// The caller: nothing says which file the contract came from.
+    #[error("find the contract file of {asked}: it is not recorded with it")]
+    NoFileOfRun { asked: String },
+}
+
+impl Advice for ContractFault {
+    fn exit(&self) -> Exit {
+        Exit::USAGE
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::NoContractFile { .. } => "name it: monolith resume RUN --contract FILE",
+            Self::NoFileOfRun { .. } => "name it with --contract FILE",
+            Self::Unreadable { .. } | Self::NoTokenizer { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl Advice for SpecErrors {
+    fn exit(&self) -> Exit {
+        Exit::USAGE
+    }
+}
+
+impl Advice for ConfigFault {
+    fn exit(&self) -> Exit {
+        Exit::USAGE
+    }
+}
+
+impl Advice for BillingFault {
+    fn exit(&self) -> Exit {
+        Exit::USAGE
+    }
+
+    fn help(&self) -> Option<String> {
+        Some("name another file with --billing-file FILE".to_owned())
+    }
+}

@@ -1,0 +1,91 @@
+use crate::cli::context::error::advice::Advice;
+use crate::cli::context::exit::Exit;
+use crate::driver::DriverError;
+use crate::replay::ForkFault;
+
+impl Advice for DriverError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NoTask
+            | Self::Workspace { .. }
+            | Self::ScriptUnreadable { .. }
+            | Self::Script { .. }
+            | Self::MissingVariable { .. }
+            | Self::Address { .. }
+            | Self::Placeholder { .. }
+            | Self::SecretInContract { .. }
+            | Self::Contract(_)
+            | Self::Adapter(_)
+            | Self::Backend { .. }
+            | Self::RunEnded { .. }
+            | Self::NothingRecorded { .. }
+            | Self::UnknownSemantics { .. }
+            | Self::NoTokenizer { .. }
+            | Self::OtherContract { .. }
+            | Self::OtherScript { .. }
+            | Self::ChangedContract { .. }
+            | Self::ChangedScript { .. }
+            | Self::NoParent { .. }
+            | Self::OtherWorkspace { .. }
+            | Self::CannotAskAgain { .. } => Exit::USAGE,
+            Self::ServerDown { .. } | Self::NobodyToAsk { .. } => Exit::SETUP,
+            Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
+            Self::Cancelled
+            | Self::AskingInterrupted { .. }
+            | Self::Randomness(_)
+            | Self::Session(_) => Exit::FAILED,
+            Self::Store(fault) => fault.exit(),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Store(fault) => return fault.help(),
+            Self::MissingVariable { .. } => "set the variable, or leave its name out of the file",
+            Self::SecretInContract { .. } => {
+                "keep the value out of the file, or do not name it as a secret"
+            }
+            Self::OtherContract { .. } => {
+                "name the file that the run was begun with, and give again each --set below providers or tools"
+            }
+            Self::ChangedContract { .. } | Self::ChangedScript { .. } => {
+                "--contract FILE continues under a file as it is now"
+            }
+            Self::OtherWorkspace { .. } => "a run goes on in the folder that it was begun in",
+            Self::ServerDown { .. } => {
+                "nothing was recorded: resume the run again once the server is there"
+            }
+            Self::DoesNotReplay { .. } => "monolith replay RUN shows them all",
+            Self::OtherScript { .. } => {
+                "a run goes on with the script that it was begun with: put that one back"
+            }
+            Self::NoParent { .. } => {
+                "its script is played on from where that run had come: monolith import takes its transcript"
+            }
+            Self::NoTask => "monolith run --contract FILE --task \"…\"",
+            _ => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl Advice for ForkFault {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NoSuchEntry { .. } | Self::NotEnded { .. } | Self::Unanswered { .. } => {
+                Exit::USAGE
+            }
+            Self::DoesNotReplay { report, .. } => Exit::of_replay(report),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        match self {
+            Self::NoSuchEntry { .. } | Self::Unanswered { .. } => {
+                Some("monolith show RUN lists the entries".to_owned())
+            }
+            Self::NotEnded { .. } => Some("monolith resume RUN brings it to its end".to_owned()),
+            Self::DoesNotReplay { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,66 @@
+use std::path::PathBuf;
+
+use crate::cli::context::error::advice::Advice;
+use crate::cli::context::exit::Exit;
+
+/// What a run is to do, or under which contract, cannot be found out.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum InputFault {
+    /// The caller: no contract is named, and the folder has no usual one.
+    #[error("find a contract: this folder has no agent.yaml{}", taken(task.as_deref()))]
+    NoAgentFile {
+        /// The argument that was taken as the task.
+        task: Option<String>,
+    },
+    /// The caller: an agent file of another form.
+    #[error("run {}: .ai files are not supported yet", path.display())]
+    AiFile { path: PathBuf },
+    /// The caller: two texts and no contract file.
+    #[error("run a system prompt and a user prompt without a contract file: not supported yet")]
+    SystemAndUser,
+    /// The caller: two contract files.
+    #[error("choose a contract: {} and --contract both name one", path.display())]
+    TwoContracts { path: PathBuf },
+    /// The caller: two tasks.
+    #[error("choose a task: two are given")]
+    TwoTasks,
+    /// The caller: a continuation without anything new.
+    #[error("continue the run: there is no message")]
+    NoMessage,
+    /// The caller: the text of the task cannot be read.
+    #[error("read the task from {from}: {reason}")]
+    Task { from: String, reason: String },
+    /// The operator: the terminal gives no lines.
+    #[error("read a line from the terminal: {reason}")]
+    Line { reason: String },
+}
+
+fn taken(task: Option<&str>) -> String {
+    task.map_or(String::new(), |task| {
+        format!("; `{task}` is no .yaml or .json file here, so it is the task")
+    })
+}
+
+impl Advice for InputFault {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Line { .. } => Exit::FAILED,
+            _ => Exit::USAGE,
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::NoAgentFile { .. } => {
+                "monolith init writes one; or name a contract: monolith run FILE \"task\""
+            }
+            Self::AiFile { .. } | Self::SystemAndUser => {
+                "a contract is a .yaml or .json file: monolith run FILE \"task\"; monolith init writes one"
+            }
+            Self::TwoTasks => "give it as an argument, or with --task",
+            Self::NoMessage => "monolith continue RUN \"message\"",
+            Self::TwoContracts { .. } | Self::Task { .. } | Self::Line { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}

@@ -1,0 +1,43 @@
+use std::path::PathBuf;
+
+use crate::cli::context::error::advice::Advice;
+use crate::cli::context::exit::Exit;
+
+/// The state folder or its store is not there.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum StateFault {
+    /// The operator: the state folder cannot be made.
+    #[error("make the state folder {}: {reason}", path.display())]
+    StateFolder { path: PathBuf, reason: String },
+    /// The operator: the system names no home folder.
+    #[error("find a state folder: the system names no home folder")]
+    NoStateFolder,
+    /// The caller: the store that the caller names is not there.
+    #[error("read the store {}: there is no such file", path.display())]
+    NoSuchStore { path: PathBuf },
+    /// The caller: there is no demo run yet.
+    #[error("find a demo run: there is none in this store")]
+    NoDemoRun,
+}
+
+impl Advice for StateFault {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::NoDemoRun => Exit::USAGE,
+            Self::StateFolder { .. } | Self::NoStateFolder | Self::NoSuchStore { .. } => {
+                Exit::FAILED
+            }
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::NoStateFolder | Self::StateFolder { .. } => {
+                "name the file with --store PATH, or a folder with MONOLITH_HOME"
+            }
+            Self::NoSuchStore { .. } => "monolith run makes it; name another file with --store",
+            Self::NoDemoRun => "monolith demo makes one",
+        };
+        Some(text.to_owned())
+    }
+}

@@ -1,0 +1,77 @@
+use std::io;
+use std::path::PathBuf;
+
+use crate::cli::context::error::advice::{Advice, OUR_BUG};
+use crate::cli::context::exit::Exit;
+
+/// The system, or whoever sits at it, does not let the command go on.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum SystemFault {
+    /// The caller: there is a file already.
+    #[error("write {}: there is a file of that name", path.display())]
+    FileExists { path: PathBuf },
+    /// The caller: nobody said yes.
+    #[error("{what}: nobody confirmed it")]
+    NotConfirmed { what: &'static str },
+    /// The operator: a file cannot be written.
+    #[error("write {}: {reason}", path.display())]
+    CannotWrite { path: PathBuf, reason: String },
+    /// The operator: the process stands in no folder.
+    #[error("find the current folder: {reason}")]
+    CurrentFolder { reason: String },
+    /// The operator: the filter of diagnostics is none.
+    #[error("read MONOLITH_LOG: {got:?} is no filter of diagnostics")]
+    LogFilter { got: String },
+    /// The operator: no threads can be started.
+    #[error("start the runtime: {reason}")]
+    Runtime { reason: String },
+    /// The operator: the system gave no randomness.
+    #[error("find a name for the run: {reason}")]
+    Randomness { reason: String },
+    /// The operator: the system does not say which program this is.
+    #[error("find the program of this process: {reason}")]
+    OwnProgram { reason: String },
+    /// monolith itself.
+    #[error("monolith itself failed: {message}")]
+    Panic { message: String },
+}
+
+impl Advice for SystemFault {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::FileExists { .. } | Self::NotConfirmed { .. } | Self::LogFilter { .. } => {
+                Exit::USAGE
+            }
+            Self::CannotWrite { .. }
+            | Self::CurrentFolder { .. }
+            | Self::Runtime { .. }
+            | Self::Randomness { .. }
+            | Self::OwnProgram { .. }
+            | Self::Panic { .. } => Exit::FAILED,
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::FileExists { .. } => "--force replaces it",
+            Self::NotConfirmed { .. } => "--yes says so where nobody can be asked",
+            Self::LogFilter { .. } => {
+                "a level (error, warn, info, debug, trace), or monolith::tools=debug"
+            }
+            Self::Panic { .. } => OUR_BUG,
+            Self::CannotWrite { .. }
+            | Self::CurrentFolder { .. }
+            | Self::Runtime { .. }
+            | Self::Randomness { .. }
+            | Self::OwnProgram { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+/// The output cannot be written.
+impl Advice for io::Error {
+    fn exit(&self) -> Exit {
+        Exit::FAILED
+    }
+}

@@ -1,0 +1,121 @@
+use std::path::PathBuf;
+
+use crate::cli::context::error::advice::{Advice, KNOWN_VERSIONS, OUR_BUG};
+use crate::cli::context::exit::Exit;
+use crate::message::{RunId, VersionFault};
+use crate::transcript::{Flaw, LineError};
+
+/// A transcript, or a file that should be one, is not what the command needs.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum TranscriptFault {
+    /// The caller: no such file.
+    #[error("read the transcript {}: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    /// Whoever changed the file.
+    #[error("read the transcript {}: {fault}", path.display())]
+    Line { path: PathBuf, fault: LineError },
+    /// Whoever changed the file.
+    #[error("read the transcript {}: it does not begin with its contract", path.display())]
+    NoHeader { path: PathBuf },
+    /// The caller: a file of another kind.
+    #[error("read {}: not a monolith transcript", path.display())]
+    NotATranscript { path: PathBuf },
+    /// The caller: the transcript does not hold.
+    #[error("show {asked}: the transcript is not verified: {place}")]
+    NotVerified { asked: String, place: String },
+    /// The caller: the transcript does not hold.
+    #[error("export {asked}: the transcript is not verified: {place}")]
+    ExportNotVerified { asked: String, place: String },
+    /// The operator: the run is not what was noted of it earlier.
+    #[error("resume {run_id}: it is not what was noted: {place}")]
+    NotAsPinned { run_id: RunId, place: String },
+    /// The caller: nothing was noted of the run.
+    #[error("resume {run_id}: no head among the pins is of this run")]
+    NotPinned { run_id: RunId },
+    /// Who deleted the run says so.
+    #[error("find run {run_id}: it was deleted by {by}: {reason}")]
+    Deleted {
+        run_id: String,
+        by: String,
+        reason: String,
+    },
+    /// Whoever changed the transcript.
+    #[error("read entry {seq}: {flaw}")]
+    Entry { seq: u64, flaw: Flaw },
+    /// The caller: the run has no such entry.
+    #[error("show entry {asked}: the run has entries 0 to {last}")]
+    NoSuchEntry { asked: u64, last: u64 },
+    /// The caller: a file where only a run of the store will do.
+    #[error("export {}: it is a file already", path.display())]
+    FileInsteadOfRun { path: PathBuf },
+    /// The caller: the file is of a version that this build does not read.
+    #[error("read {}: {fault}", path.display())]
+    Version { path: PathBuf, fault: VersionFault },
+    /// The caller: what the file names is of a version that this build does not have.
+    #[error("read {}: its {what} is {found:?}, and this build knows {known}", path.display())]
+    UnknownPart {
+        path: PathBuf,
+        what: &'static str,
+        found: String,
+        known: String,
+    },
+    /// The caller: a file without a version.
+    #[error("read {}: it states no format, so it is neither a transcript nor a contract as monolith contract show prints it", path.display())]
+    NoFormat { path: PathBuf },
+    /// The caller: a store where a transcript or a contract is meant.
+    #[error("read {}: it is a database, not a transcript or a contract", path.display())]
+    StoreInsteadOfFile { path: PathBuf },
+    /// monolith: a changed byte was not found.
+    #[error("find the changed byte: verify accepted the file")]
+    NothingTampered,
+}
+
+impl Advice for TranscriptFault {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Unreadable { .. }
+            | Self::NotPinned { .. }
+            | Self::NoSuchEntry { .. }
+            | Self::FileInsteadOfRun { .. }
+            | Self::Version { .. }
+            | Self::UnknownPart { .. }
+            | Self::NoFormat { .. }
+            | Self::StoreInsteadOfFile { .. } => Exit::USAGE,
+            Self::Line { .. }
+            | Self::Deleted { .. }
+            | Self::NotAsPinned { .. }
+            | Self::Entry { .. }
+            | Self::NoHeader { .. }
+            | Self::NotATranscript { .. }
+            | Self::NotVerified { .. }
+            | Self::ExportNotVerified { .. }
+            | Self::NothingTampered => Exit::EVIDENCE,
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Line { .. }
+            | Self::NoHeader { .. }
+            | Self::Entry { .. }
+            | Self::NotVerified { .. } => "monolith verify RUN|FILE says what still holds",
+            Self::Version { .. } | Self::UnknownPart { .. } => KNOWN_VERSIONS,
+            Self::StoreInsteadOfFile { .. } => "monolith migrate --store FILE migrates a store",
+            Self::NoFormat { .. } => {
+                "the file that an author writes has no version: monolith contract check FILE reads it"
+            }
+            Self::NoSuchEntry { .. } => "monolith show RUN lists them",
+            Self::NotATranscript { .. } => "monolith export RUN -o FILE writes one",
+            Self::ExportNotVerified { .. } => "--force-unverified makes it nevertheless",
+            Self::FileInsteadOfRun { .. } => "monolith list names the runs of this store",
+            Self::NothingTampered => OUR_BUG,
+            Self::NotPinned { .. } => "monolith verify RUN --open --write-pin FILE notes one",
+            Self::NotAsPinned { .. } => {
+                "the store is older than the pin, or was changed: put the newer one in its place"
+            }
+            Self::Deleted { .. } => "monolith log verify says the same of its leaf",
+            Self::Unreadable { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}

@@ -1,0 +1,69 @@
+use std::path::PathBuf;
+
+use crate::cli::context::error::advice::Advice;
+use crate::cli::context::exit::Exit;
+use crate::driver::KeyFileError;
+use crate::message::RunId;
+use crate::transcript::{BlockError, Flaw};
+
+/// What a run would be judged by is missing: keys, pins, the log of runs.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum TrustFault {
+    /// The caller: no such file of keys or pins.
+    #[error("read the keys or pins {}: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: String },
+    /// The caller: the file holds something else.
+    #[error("read the keys or pins {}: {fault}", path.display())]
+    Broken { path: PathBuf, fault: BlockError },
+    /// The caller: the file holds no proof of the log.
+    #[error("read the proof {}: {flaw}", path.display())]
+    BrokenProof { path: PathBuf, flaw: Flaw },
+    /// The caller: nothing was ever written here, or only before there was a log.
+    #[error("read the log of runs: this store keeps none")]
+    NoLog,
+    /// The caller: the run has no seal yet.
+    #[error("find run {run_id} in the log: a run is in it from its seal on")]
+    NotInLog { run_id: RunId },
+    /// The caller: the log never had that size.
+    #[error("prove the log of {asked} runs: it has {size}, and one is the least")]
+    NoSuchLogSize { asked: u64, size: u64 },
+}
+
+impl Advice for TrustFault {
+    fn exit(&self) -> Exit {
+        Exit::USAGE
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::NoLog => "the first run that ends begins it",
+            Self::BrokenProof { .. } => "monolith log prove and log consistency print proofs",
+            Self::Unreadable { .. }
+            | Self::Broken { .. }
+            | Self::NotInLog { .. }
+            | Self::NoSuchLogSize { .. } => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl Advice for KeyFileError {
+    fn exit(&self) -> Exit {
+        Exit::USAGE
+    }
+
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::Permissions { .. } => {
+                "chmod 600 the file, if nobody else has read it; else make a new key"
+            }
+            Self::None { name } if name == "redaction" => {
+                "the first run makes it; a run of another machine is opened with that machine's file"
+            }
+            Self::None { .. } => "monolith key generate makes one",
+            Self::Exists { .. } => "monolith key rotate replaces it",
+            _ => "name a folder with MONOLITH_HOME, or run with --no-sign",
+        };
+        Some(text.to_owned())
+    }
+}

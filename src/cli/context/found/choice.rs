@@ -1,0 +1,88 @@
+use crate::cli::context::found::servers::{Calling, Server, ServerKind};
+use crate::contract::ProviderType;
+use crate::driver::Environment;
+use crate::inference::StoredModel;
+
+/// One way to have a contract answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Choice {
+    /// Where it is, for servers; none where the type's own place is meant.
+    pub(in crate::cli) address: Option<String>,
+    pub(in crate::cli) calling: Calling,
+    pub(in crate::cli) model: String,
+    /// The profile that fits, where the model's name does not tell it.
+    pub(in crate::cli) profile: Option<&'static str>,
+    pub(in crate::cli) provider: ProviderType,
+    /// What it is called on the command line and in the contract.
+    pub(in crate::cli) word: &'static str,
+    /// What people are told.
+    pub(in crate::cli) what: String,
+    /// The model's window, where it is known.
+    pub(in crate::cli) window: Option<u64>,
+}
+
+/// The hosted types with a model that each of them has.
+pub(super) const HOSTED: [(ProviderType, &str, &str); 4] = [
+    (ProviderType::Anthropic, "anthropic", "claude-sonnet-4-5"),
+    (ProviderType::Openai, "openai", "gpt-4o-mini"),
+    (ProviderType::Google, "google", "gemini-2.5-flash"),
+    (ProviderType::Openrouter, "openrouter", "openai/gpt-4o-mini"),
+];
+
+/// Every way that this machine has, the most local one first.
+pub(in crate::cli) fn choices(
+    servers: &[Server],
+    stored: &[StoredModel],
+    environment: &Environment,
+) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    for server in servers {
+        let (name, address) = (server.kind.name(), &server.address);
+        for model in &server.models {
+            choices.push(Choice {
+                address: Some(match server.kind {
+                    ServerKind::Ollama => address.clone(),
+                    ServerKind::LlamaServer | ServerKind::LmStudio => format!("{address}/v1"),
+                }),
+                calling: model.calling,
+                model: model.name.clone(),
+                profile: None,
+                provider: match server.kind {
+                    ServerKind::Ollama => ProviderType::Ollama,
+                    ServerKind::LlamaServer | ServerKind::LmStudio => ProviderType::Openai,
+                },
+                word: server.kind.word(),
+                what: format!("{name} at {address}: {}", model.name),
+                window: model.window,
+            });
+        }
+    }
+    if cfg!(feature = "local") {
+        choices.extend(stored.iter().map(|model| Choice {
+            address: None,
+            calling: Calling::Wire,
+            model: model.name.clone(),
+            profile: None,
+            provider: ProviderType::Local,
+            word: "embedded",
+            what: format!("the embedded model {}", model.name),
+            window: None,
+        }));
+    }
+    for (provider, word, model) in HOSTED {
+        let variable = provider.usual_key_env().unwrap_or_default();
+        if environment.get(variable).is_some() {
+            choices.push(Choice {
+                address: None,
+                calling: Calling::Wire,
+                model: model.to_owned(),
+                profile: None,
+                provider,
+                word,
+                what: format!("{word} with the key in {variable}: {model}"),
+                window: None,
+            });
+        }
+    }
+    choices
+}

@@ -1,0 +1,14 @@
+//! What this machine has that could answer: model servers on loopback, stored models, keys by their names.
+//!
+//! Knows where such servers usually listen and how they say what they hold. It deliberately asks no model anything, sends no
+//! key anywhere and never looks at a key's value but to see whether there is one.
+
+mod choice;
+mod fitting;
+mod no_way;
+mod servers;
+
+pub(in crate::cli) use choice::{Choice, choices};
+pub(in crate::cli) use fitting::other_profile;
+pub(in crate::cli) use no_way::{Looked, NoWay, ways_out};
+pub(in crate::cli) use servers::{Calling, Places, running};

@@ -1,0 +1,92 @@
+//! The last resort behind every command: the second Ctrl-C ends the process, whatever it does.
+//!
+//! A thread of its own counts the interrupts; no command can keep it from that. A command that listens itself (`run`, `resume`, a
+//! live replay) is left alone at the first one, and an answer of a conversation at the first two. It does not know what the command does, and closes nothing: what is recorded is
+//! durable, and tool servers end with the process that supervises them.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// What a shell reports of a program that ended by SIGINT.
+const EXIT_CODE: i32 = 130;
+/// How long a command that was interrupted twice has for an end of its own.
+const GRACE: Duration = Duration::from_millis(800);
+/// How long the end of the process may take, before it is killed.
+const LAST: Duration = Duration::from_millis(150);
+
+/// How many interrupts are the command's own.
+static OWN: AtomicU32 = AtomicU32::new(0);
+/// How many answers of a conversation have ended.
+static ANSWERS: AtomicU32 = AtomicU32::new(0);
+
+/// From now on the first interrupt is the command's own.
+pub(in crate::cli) fn listened() {
+    OWN.fetch_max(1, Ordering::SeqCst);
+}
+
+/// From now on an answer ends by its second interrupt, and the command goes on.
+pub(in crate::cli) fn conversing() {
+    OWN.fetch_max(2, Ordering::SeqCst);
+}
+
+/// What was interrupted has ended: the next interrupt is the first again.
+pub(in crate::cli) fn answered() {
+    ANSWERS.fetch_add(1, Ordering::SeqCst);
+}
+
+/// Counts interrupts from now on. Where no thread can be had, the system's default holds until a command listens.
+pub(in crate::cli) fn watch() {
+    #[cfg(unix)]
+    drop(
+        std::thread::Builder::new()
+            .name("interrupts".to_owned())
+            .spawn(count),
+    );
+}
+
+#[cfg(unix)]
+fn count() {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let Ok(runtime) = runtime else { return };
+    runtime.block_on(async {
+        let kind = tokio::signal::unix::SignalKind::interrupt();
+        let Ok(mut interrupts) = tokio::signal::unix::signal(kind) else {
+            return;
+        };
+        let (mut seen, mut answers) = (0_u32, 0);
+        while interrupts.recv().await.is_some() {
+            let now = ANSWERS.load(Ordering::SeqCst);
+            seen = if now == answers {
+                seen.saturating_add(1)
+            } else {
+                1
+            };
+            answers = now;
+            if seen <= OWN.load(Ordering::SeqCst) {
+                continue;
+            }
+            if seen > 1 {
+                tokio::time::sleep(GRACE).await;
+            }
+            if answers != ANSWERS.load(Ordering::SeqCst) {
+                continue;
+            }
+            drop(std::thread::Builder::new().spawn(exit));
+            tokio::time::sleep(LAST).await;
+            // The process hangs in its own end.
+            let own = rustix::process::getpid();
+            let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+        }
+    });
+}
+
+#[cfg(unix)]
+fn exit() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the command did not end by itself, so nothing can be returned from main"
+    )]
+    std::process::exit(EXIT_CODE);
+}

@@ -1,0 +1,104 @@
+//! This machine's keys, and what a transcript is held against.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::app::App;
+use super::clock::unix_ms;
+use super::error::{CliError, TrustFault};
+use crate::driver::KeyFolder;
+use crate::session::RedactionKey;
+use crate::transcript::{KeyRing, Pin, PublicKey, SecretKey, Trust};
+
+/// The name of the key that signs where none is named.
+pub(in crate::cli) const LOCAL_KEY: &str = "local";
+/// The most of a file of keys or pins that is read.
+const MAX_TRUST_BYTES: u64 = 16 << 20;
+
+impl App {
+    /// This machine's keys: in the state folder, wherever the store is.
+    pub(in crate::cli) fn keys(&self) -> Result<KeyFolder, CliError> {
+        Ok(KeyFolder::new(self.state_folder()?.join("keys")))
+    }
+
+    /// The key that signs here; it is made at its first use.
+    pub(in crate::cli) fn signer(&self) -> Result<SecretKey, CliError> {
+        Ok(self.keys()?.load_or_make(LOCAL_KEY)?)
+    }
+
+    /// What the salts of runs are made from; it is made at its first use.
+    pub(in crate::cli) fn redaction_key(&self) -> Result<RedactionKey, CliError> {
+        Ok(self.keys()?.redaction_key()?)
+    }
+
+    /// What a transcript is held against. Keys that are named must have signed; without one, this machine's own count.
+    pub(in crate::cli) fn trust(
+        &self,
+        keys: &[String],
+        pins: &[PathBuf],
+        witnesses: &[String],
+    ) -> Result<Arc<Trust>, CliError> {
+        let ring = if keys.is_empty() {
+            self.keys()?.ring()?.trusted()
+        } else {
+            self.named_keys(keys)?
+        };
+        Ok(Arc::new(Trust {
+            keys: ring,
+            signature_required: !keys.is_empty(),
+            pins: self.pins(pins)?,
+            witnesses: self.named_keys(witnesses)?,
+            now_unix_ms: Some(unix_ms()),
+        }))
+    }
+
+    /// The heads in these files.
+    pub(in crate::cli) fn pins(&self, files: &[PathBuf]) -> Result<Vec<Pin>, CliError> {
+        let mut pins = Vec::new();
+        for file in files {
+            let text = self.read_trusted(file)?;
+            let broken = |fault| TrustFault::Broken {
+                path: file.clone(),
+                fault,
+            };
+            pins.extend(Pin::read_all(&text).map_err(broken)?);
+        }
+        Ok(pins)
+    }
+
+    /// Keys that are given as such, and those in files.
+    fn named_keys(&self, given: &[String]) -> Result<Vec<PublicKey>, CliError> {
+        let mut ring = KeyRing::default();
+        for asked in given {
+            let file = Path::new(asked);
+            let text = if self.cwd.join(file).is_file() || !asked.contains('+') {
+                self.read_trusted(file)?
+            } else {
+                asked.clone()
+            };
+            ring.read(&text).map_err(|fault| TrustFault::Broken {
+                path: file.to_owned(),
+                fault,
+            })?;
+        }
+        Ok(ring.trusted())
+    }
+
+    pub(in crate::cli) fn read_trusted(&self, file: &Path) -> Result<String, CliError> {
+        let mut text = String::new();
+        let refuse = |reason: String| TrustFault::Unreadable {
+            path: file.to_owned(),
+            reason,
+        };
+        let open = File::open(self.cwd.join(file)).map_err(|fault| refuse(fault.to_string()))?;
+        let read = open.take(MAX_TRUST_BYTES + 1).read_to_string(&mut text);
+        let read = read.map_err(|fault| refuse(fault.to_string()))?;
+        // A part of it would be taken for the whole.
+        if u64::try_from(read).is_ok_and(|read| read > MAX_TRUST_BYTES) {
+            return Err(refuse("it is longer than 16 MiB".to_owned()).into());
+        }
+        Ok(text)
+    }
+}

@@ -1,0 +1,24 @@
+//! What a command stands in: folders, the store, keys, configuration, signals, faults with their exit codes.
+//!
+//! Knows where things are and how they are opened; of the screen only where to write. It knows no command.
+
+pub(in crate::cli) mod accounting;
+pub(in crate::cli) mod app;
+pub(in crate::cli) mod ask;
+pub(in crate::cli) mod clock;
+mod config;
+pub(in crate::cli) mod contract_file;
+pub(in crate::cli) mod error;
+pub(in crate::cli) mod exit;
+pub(in crate::cli) mod found;
+pub(in crate::cli) mod interrupts;
+pub(in crate::cli) mod keys;
+pub(in crate::cli) mod panics;
+pub(in crate::cli) mod permissions;
+pub(in crate::cli) mod reading;
+pub(in crate::cli) mod run_status;
+pub(in crate::cli) mod runtime;
+pub(in crate::cli) mod secrets;
+pub(in crate::cli) mod signals;
+pub(in crate::cli) mod source;
+mod store;

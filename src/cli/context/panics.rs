@@ -1,0 +1,52 @@
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::secrets;
+use crate::cli::ui::escape;
+
+/// What `body` comes to; a panic in it is a fault like any other.
+pub(in crate::cli) fn caught<T>(body: impl FnOnce() -> Result<T, CliError>) -> Result<T, CliError> {
+    panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        Err(SystemFault::Panic {
+            message: words(payload.as_ref()),
+        }
+        .into())
+    })
+}
+
+/// One line for the report of the bug; the command itself ends with an error after it.
+pub(in crate::cli) fn on_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map(ToString::to_string);
+    let place = place.unwrap_or_else(|| "an unknown place".to_owned());
+    let line = format!("monolith: bug at {place}: {}\n", words(info.payload()));
+    drop(std::io::Write::write_all(
+        &mut std::io::stderr(),
+        escape::text(&secrets::without_secrets(&line)).as_bytes(),
+    ));
+}
+
+fn words(payload: &(dyn Any + Send)) -> String {
+    payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::context::exit::Exit;
+
+    #[test]
+    fn a_panic_is_a_fault_of_monolith_with_its_words() {
+        let check = |body: fn() -> Result<Exit, CliError>, expect: &str| {
+            let fault = caught(body).map_err(|fault| (Exit::from(&fault), fault.summary()));
+            assert_eq!(fault, Err((Exit::FAILED, expect.to_owned())));
+        };
+        check(|| panic!("plain"), "monolith itself failed: plain");
+        check(|| panic!("{}", 1 + 1), "monolith itself failed: 2");
+        check(|| panic::panic_any(7), "monolith itself failed: no message");
+    }
+}

@@ -1,0 +1,43 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::cli::context::app::App;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::runtime::runtime;
+use crate::cli::context::signals::Signals;
+use crate::cli::ui::progress::Progress;
+use crate::inference::Reading;
+
+/// Does work that reads a large file: shows how far it has come, and ends it where the process is asked to end. What is called
+/// `name` has `total` bytes.
+pub(in crate::cli) fn reading<T: Send>(
+    app: &App,
+    name: String,
+    total: u64,
+    work: impl FnOnce(&mut Reading<'_>) -> T + Send,
+) -> Result<T, CliError> {
+    let refuse = |reason: String| CliError::from(SystemFault::Runtime { reason });
+    let runtime = runtime()?;
+    let ended = AtomicBool::new(false);
+    let mut progress = Progress::new(app.screen, name, total);
+    let mut told = |have| {
+        progress.at(have);
+        !ended.load(Ordering::Relaxed)
+    };
+    let (done, mut finished) = tokio::sync::oneshot::channel();
+    let asked = async {
+        let mut signals = Signals::listen().map_err(|fault| refuse(fault.to_string()))?;
+        let done = tokio::select! {
+            biased;
+            done = &mut finished => done,
+            _ = signals.next() => {
+                ended.store(true, Ordering::Relaxed);
+                finished.await
+            }
+        };
+        done.map_err(|_| refuse("the reading ended without a result".to_owned()))
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| drop(done.send(work(&mut told))));
+        runtime.block_on(asked)
+    })
+}

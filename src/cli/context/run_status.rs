@@ -1,0 +1,38 @@
+//! How a run stands that has no end yet: its process lives, or it died.
+
+use crate::store::{RunRow, StoreError, StoreReader};
+
+/// What is known of a run without a seal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum RunStatus {
+    /// A process drives it.
+    Running {
+        /// Its id, where it is known.
+        pid: Option<u32>,
+    },
+    /// No process drives it: `resume` goes on with it.
+    Interrupted,
+    /// It was driven elsewhere, and came as a file.
+    Elsewhere,
+}
+
+impl RunStatus {
+    /// How the run of that row stands; none where it has ended, be it since the row was read.
+    pub(in crate::cli) fn of(
+        reader: &mut StoreReader,
+        row: &RunRow,
+    ) -> Result<Option<Self>, StoreError> {
+        if row.outcome.is_some() {
+            return Ok(None);
+        }
+        if row.is_imported() {
+            return Ok(Some(Self::Elsewhere));
+        }
+        if let Some(driver) = reader.driver_of(&row.run_id)? {
+            return Ok(Some(Self::Running { pid: driver.pid }));
+        }
+        // A process that has ended its run lets it go after the seal is written.
+        let ended = reader.read_run(&row.run_id)?.row().outcome.is_some();
+        Ok((!ended).then_some(Self::Interrupted))
+    }
+}

@@ -1,0 +1,67 @@
+//! The secrets that this process knows, for everything it says to people: errors, diagnostics, the line of a panic.
+
+use std::borrow::Cow;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use regex::{Captures, Regex};
+
+use crate::contract::{ContractSpec, RedactionTerms, recorded_url};
+use crate::driver::{Environment, Secrets};
+use crate::message::Scrubber;
+use crate::session::Redactor;
+
+/// What goes over what is said; before a contract file has been read that is the shapes of well-known credentials.
+static KNOWN: LazyLock<RwLock<Redactor>> = LazyLock::new(|| {
+    let terms = RedactionTerms::default();
+    RwLock::new(Redactor::fixed([], &terms))
+});
+
+/// From now on nothing is said that holds a secret of this file.
+pub(in crate::cli) fn learn(spec: &ContractSpec, environment: &Environment) {
+    let redactor = Redactor::fixed(Secrets::of(spec, environment).matched(), &spec.redact);
+    *KNOWN.write().unwrap_or_else(PoisonError::into_inner) = redactor;
+}
+
+/// The text as it may be shown: without known secrets, and without the values of any address's query, known or not.
+pub(in crate::cli) fn without_secrets(text: &str) -> String {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    without_query_values(&known.text(text)).into_owned()
+}
+
+/// An address of the web in a text.
+static ADDRESS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(?i)\bhttps?://[^\s"'<>`]+"#).ok());
+
+/// Of each address in a text that has a query or a user, what a contract would record of it.
+fn without_query_values(text: &str) -> Cow<'_, str> {
+    let Some(address) = ADDRESS.as_ref() else {
+        return Cow::Borrowed(text);
+    };
+    address.replace_all(text, |found: &Captures<'_>| {
+        let whole = found.get(0).map_or("", |found| found.as_str());
+        if whole.contains(['?', '@']) {
+            recorded_url(whole)
+        } else {
+            whole.to_owned()
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_a_query_are_hidden_in_every_address() {
+        let check = |text: &str, expect: &str| assert_eq!(without_secrets(text), expect);
+        check(
+            "connect to http://h:1/v1?token=abc&v=2: refused",
+            "connect to http://h:1/v1?token=[SECRET]&v=[SECRET] refused",
+        );
+        check("\"HTTPS://u:p@h/x?k=a\"", "\"HTTPS://h/x?k=[SECRET]\"");
+        check(
+            "see https://h/x#part, or ask?",
+            "see https://h/x#part, or ask?",
+        );
+    }
+}

@@ -1,0 +1,65 @@
+use std::io;
+
+use crate::cli::context::interrupts;
+
+/// What somebody outside asks of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Asked {
+    /// Ctrl-C.
+    Interrupt,
+    /// The system ends the process.
+    Terminate,
+}
+
+/// The process's signals, from the moment of the call on.
+#[derive(Debug)]
+pub(in crate::cli) struct Signals {
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    /// Listens from now on; must be called inside a runtime.
+    #[cfg(unix)]
+    pub(in crate::cli) fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        interrupts::listened();
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Listens from now on; must be called inside a runtime.
+    #[cfg(not(unix))]
+    pub(in crate::cli) fn listen() -> io::Result<Self> {
+        interrupts::listened();
+        Ok(Self {})
+    }
+
+    /// Waits for the next one.
+    #[cfg(unix)]
+    pub(in crate::cli) async fn next(&mut self) -> Asked {
+        tokio::select! {
+            Some(()) = self.interrupt.recv() => Asked::Interrupt,
+            Some(()) = self.terminate.recv() => Asked::Terminate,
+            // The terminal is gone; tool servers would outlive a process that dies of it.
+            Some(()) = self.hangup.recv() => Asked::Terminate,
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Waits for the next one.
+    #[cfg(not(unix))]
+    pub(in crate::cli) async fn next(&mut self) -> Asked {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Asked::Interrupt,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}

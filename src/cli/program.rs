@@ -1,0 +1,160 @@
+use std::ffi::OsString;
+use std::panic;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::args::{Cli, Command};
+use crate::cli::commands;
+use crate::cli::commands::drive::print_result;
+use crate::cli::context::app::App;
+use crate::cli::context::clock::unix_ms;
+use crate::cli::context::error::{CliError, SystemFault};
+use crate::cli::context::exit::Exit;
+use crate::cli::context::interrupts;
+use crate::cli::context::panics::{caught, on_panic};
+use crate::cli::log;
+use crate::cli::ui::progress::watched;
+use crate::cli::ui::screen::Screen;
+use crate::driver::Environment;
+use crate::telemetry::AgentResult;
+use crate::tools::supervise;
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    panic::set_hook(Box::new(on_panic));
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let parsed = Cli::try_parse_from(&given);
+    // Before anything else is read: what a supervisor runs has the server's environment and streams.
+    if let Ok(Cli {
+        command: Command::Supervise { given },
+        ..
+    }) = parsed
+    {
+        return Exit(supervise(given)).into();
+    }
+    interrupts::watch();
+    let environment = Environment::new(|name| std::env::var(name).ok());
+    let screen = Screen::of_process(&environment);
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(fault) => return usage(&fault, &given, screen).into(),
+    };
+    let screen = if cli.command.accounting().quiet {
+        screen.quieted()
+    } else {
+        screen
+    };
+    let wants_result = cli.command.wants_result();
+    let outcome = caught(|| perform(cli, environment, screen, !wants_result));
+    if let Err(fault @ CliError::System(SystemFault::LogFilter { .. } | SystemFault::Panic { .. })) =
+        &outcome
+        && wants_result
+    {
+        print_result(screen, fault);
+    }
+    let exit = outcome.unwrap_or_else(|fault| {
+        fault.show(screen);
+        Exit::from(&fault)
+    });
+    exit.into()
+}
+
+fn perform(
+    cli: Cli,
+    environment: Environment,
+    screen: Screen,
+    for_people: bool,
+) -> Result<Exit, CliError> {
+    log::start(&environment)?;
+    let cwd = std::env::current_dir().map_err(|fault| SystemFault::CurrentFolder {
+        reason: fault.to_string(),
+    })?;
+    let mut app = App {
+        accounting: cli.command.accounting(),
+        config: cli.config,
+        cwd,
+        environment,
+        screen,
+        // Beside a stream on a terminal there must be a place for what is said of it.
+        streams: for_people && screen.is_shown() && screen.is_watched(),
+        store: cli.store,
+        unsigned: cli.command.is_unsigned(),
+    };
+    // Without a state folder nothing is stored, and whoever asks for a model is told.
+    if let Ok(folder) = app.models_folder() {
+        app.environment = app.environment.with_models(folder);
+    }
+    if let (Ok(keys), Ok(withheld)) = (app.keys(), app.withheld()) {
+        app.environment = app.environment.with_state(keys, withheld);
+    }
+    if let Ok(program) = std::env::current_exe() {
+        app.environment = app.environment.with_program(program);
+    }
+    if screen.is_watched() {
+        app.environment = app.environment.with_file_watch(watched(screen));
+    }
+    match cli.command {
+        Command::Run(args) => commands::run::run(&app, args),
+        Command::Continue(args) => commands::continuation::continue_run(&app, args),
+        Command::Chat(args) => commands::chat::chat(&app, args),
+        Command::Resume(args) => commands::resume::resume(&app, args),
+        Command::Approve(args) => commands::approve::approve(&app, &args),
+        Command::Replay(mut args) => {
+            args.run = app.settled(&args.run)?;
+            commands::replay::replay(&app, args)
+        }
+        Command::Verify(args) => commands::verify::verify(&app, &args),
+        Command::Show(mut args) => {
+            args.run = app.settled(&args.run)?;
+            commands::show::show(&app, &args)
+        }
+        Command::List(args) => commands::list::list(&app, &args),
+        Command::Import(args) => commands::import::import(&app, &args),
+        Command::Erase(args) => commands::erase::erase(&app, &args),
+        Command::Delete(args) => commands::delete::delete(&app, &args),
+        Command::Prune(args) => commands::delete::prune(&app, &args),
+        Command::Migrate(args) => commands::migrate::migrate(&app, &args),
+        Command::Export(args) => commands::export::export(&app, &args),
+        Command::Contract(command) => commands::contract::contract(&app, &command),
+        Command::Tools(args) => commands::tools::tools(&app, &args),
+        Command::Machine(args) => commands::machine::machine(&app, &args),
+        Command::Key(command) => commands::key::key(&app, &command),
+        Command::Log(command) => commands::log::log(&app, &command),
+        Command::Corpus(command) => commands::corpus::corpus(&app, &command),
+        Command::Model(command) => commands::model::model(&app, &command),
+        Command::Profile(command) => commands::profile::profile(&app, &command),
+        Command::Init(args) => commands::init::init(&app, &args),
+        Command::Doctor(args) => commands::doctor::doctor(&app, &args),
+        Command::Demo(args) => commands::demo::demo(&app, &args),
+        Command::Supervise { given } => Ok(Exit(supervise(given))),
+        Command::SlowTool => commands::internal::slow_tool(&app),
+        #[cfg(feature = "local")]
+        Command::Template => commands::internal::template(),
+        #[cfg(feature = "local")]
+        Command::TryModel(args) => commands::internal::try_model(&args),
+    }
+}
+
+/// Help and version are answers; anything else is a bad argument, for which clap's own code is 2 and ours is 4.
+fn usage(fault: &clap::Error, given: &[OsString], screen: Screen) -> Exit {
+    if !fault.use_stderr() {
+        return match fault.print() {
+            Ok(()) => Exit::OK,
+            Err(_) => Exit::FAILED,
+        };
+    }
+    // What was typed stands in it, and may hold anything.
+    screen.write_err(&crate::cli::ui::escape::text(&fault.render().to_string()));
+    if Cli::wanted_result(given) {
+        let said = fault.render().to_string();
+        // What stands before the first blank line; the rest is how the command is used.
+        let said = said.split("\n\n").next().unwrap_or_default();
+        let said = said.trim_start_matches("error: ").split_whitespace();
+        let said = said.collect::<Vec<_>>().join(" ");
+        let result = AgentResult::without_run(Exit::USAGE.0, "usage", said, unix_ms());
+        drop(screen.out_json(&result));
+    }
+    Exit::USAGE
+}

@@ -1,0 +1,86 @@
+use super::escape::line;
+use super::narration::Transition;
+use super::numbers::{grouped, seconds};
+use super::screen::{Screen, Style};
+use crate::kernel::{Action, EntryKind, State};
+use crate::message::Digest;
+use crate::view::{Entry, RunView, Step};
+
+/// What happened in one entry, as one line.
+pub(in crate::cli) struct EntryRow {
+    at_ms: u64,
+    detail: String,
+    from: State,
+    hash: Digest,
+    kind: EntryKind,
+    seq: u64,
+    step: Step,
+    to: State,
+}
+
+impl EntryRow {
+    /// The row of the entry that `view` took last, in that step.
+    pub(in crate::cli) fn of(view: &RunView, entry: Entry<'_>, step: Step) -> Self {
+        let action = entry.action;
+        let transition = Transition::of(view, entry);
+        Self {
+            at_ms: view.at_ms(),
+            detail: transition.map_or_else(|| beside(action), |transition| transition.detail),
+            from: action.from,
+            hash: entry.hash,
+            kind: action.kind,
+            seq: action.seq,
+            step,
+            to: action.to,
+        }
+    }
+
+    /// The row for people.
+    pub(in crate::cli) fn line(&self, screen: Screen) -> String {
+        let used = match (self.step.tokens, self.step.took_ms) {
+            (0, 0) => String::new(),
+            (0, ms) => format!("+{ms} ms"),
+            (tokens, ms) => format!("+{} tokens, +{ms} ms", grouped(tokens)),
+        };
+        let hash = screen.paint_out(Style::Dim, &self.hash.short(8));
+        format!(
+            "{:>4}  {:>9}  {:<24}  {hash}  {used:<22}  {}\n",
+            self.seq,
+            seconds(self.at_ms),
+            self.states(),
+            self.detail
+        )
+        .trim_end()
+        .to_owned()
+            + "\n"
+    }
+
+    /// Where the machine went, and why, without when.
+    pub(in crate::cli) fn decision(&self) -> String {
+        format!("{:>4}  {:<24}  {}", self.seq, self.states(), self.detail)
+    }
+
+    /// Whether it is the last of its run.
+    pub(in crate::cli) fn is_seal(&self) -> bool {
+        self.kind == EntryKind::Seal
+    }
+
+    fn states(&self) -> String {
+        if self.kind == EntryKind::Transition {
+            format!("{} → {}", self.from, self.to)
+        } else {
+            self.to.to_string()
+        }
+    }
+}
+
+/// What there is to show of an entry that is no transition.
+fn beside(action: &Action) -> String {
+    let note = action.note.as_deref().map(line).unwrap_or_default();
+    match action.kind {
+        EntryKind::Start => "the run begins".to_owned(),
+        EntryKind::Seal => "sealed".to_owned(),
+        EntryKind::Ignored => "an event that came too late".to_owned(),
+        EntryKind::Noted | EntryKind::Transition => note,
+    }
+}

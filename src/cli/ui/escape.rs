@@ -1,0 +1,175 @@
+//! Text from models, tools and files as it may reach a terminal: no byte of it can move the cursor, change colours, hide
+//! or reorder what stands beside it.
+
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// One line: line feeds and tabs are escaped too.
+pub(in crate::cli) fn line(text: &str) -> String {
+    escaped(text, |_| false)
+}
+
+/// Several lines: line feeds and tabs stay.
+pub(in crate::cli) fn text(text: &str) -> String {
+    escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+/// JSON text, which stays the same JSON: what is unsafe is written as JSON itself escapes it.
+pub(in crate::cli) fn json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || !is_unsafe(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
+}
+
+/// One line of at most `most` characters; what is left out is marked.
+pub(in crate::cli) fn brief(text: &str, most: usize) -> String {
+    let mut short: String = text.chars().take(most).collect();
+    if text.chars().nth(most).is_some() {
+        short.push('…');
+    }
+    line(&short)
+}
+
+fn escaped(text: &str, keep: impl Fn(char) -> bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if keep(c) || !is_unsafe(c) {
+            out.push(c);
+            continue;
+        }
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // Writing to a String cannot fail.
+            _ => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    out
+}
+
+/// A character that a terminal does not show as it stands, by its Unicode properties: controls, formats (directions, joiners, tags),
+/// what may be ignored (variation selectors, fillers, U+034F), every space but the plain one, private and unassigned
+/// characters. Beside them four that are blank by shape alone: U+2800, U+FFFC, U+1D159, U+16FE4.
+static UNSEEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u{2800}\u{FFFC}\u{1D159}\u{16FE4}--\x20]",
+    )
+    .ok()
+});
+
+fn is_unsafe(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_control();
+    }
+    // The pattern is fixed and compiles; without it nothing foreign would be shown as it stands.
+    UNSEEN
+        .as_ref()
+        .is_none_or(|unseen| unseen.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
+/// Whether a text holds characters that a terminal does not show.
+pub(in crate::cli) fn hides(text: &str) -> bool {
+    text.chars()
+        .any(|c| !matches!(c, '\n' | '\r' | '\t') && is_unsafe(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &str, expect: &str) {
+        assert_eq!(line(input), expect);
+    }
+
+    #[test]
+    fn plain_text_in_any_script_stays() {
+        check("naïve Ω 漢字 🦀 — “x”", "naïve Ω 漢字 🦀 — “x”");
+    }
+
+    #[test]
+    fn nothing_that_moves_hides_or_reorders_gets_through() {
+        check("\u{1b}[31mred\u{1b}[0m", "\\u{1b}[31mred\\u{1b}[0m");
+        check("\u{9b}31m", "\\u{9b}31m");
+        check("a\rb\u{8}\u{7f}", "a\\rb\\u{8}\\u{7f}");
+        check("\u{202e}txt\u{2066}", "\\u{202e}txt\\u{2066}");
+        check(
+            "a\u{200b}b\u{feff}\u{e0041}",
+            "a\\u{200b}b\\u{feff}\\u{e0041}",
+        );
+    }
+
+    #[test]
+    fn what_a_terminal_does_not_show_is_written_out() {
+        for hidden in [
+            '\u{a0}',
+            '\u{ad}',
+            '\u{34f}',
+            '\u{61c}',
+            '\u{115f}',
+            '\u{17b4}',
+            '\u{180b}',
+            '\u{2003}',
+            '\u{2064}',
+            '\u{206a}',
+            '\u{2800}',
+            '\u{3000}',
+            '\u{3164}',
+            '\u{e000}',
+            '\u{fe00}',
+            '\u{fe0f}',
+            '\u{ffa0}',
+            '\u{fff0}',
+            '\u{fffc}',
+            '\u{16fe4}',
+            '\u{1d159}',
+            '\u{1d173}',
+            '\u{e0001}',
+            '\u{e0100}',
+            '\u{e01ef}',
+            '\u{f0000}',
+        ] {
+            let text = format!("a{hidden}b");
+            check(&text, &format!("a\\u{{{:x}}}b", u32::from(hidden)));
+            assert!(hides(&text), "{text:?}");
+        }
+        for plain in ["a b", "naïve Ω 漢字 🦀", "हिन्दी ไทย עברית", "a\n\tb\r\n"]
+        {
+            assert!(!hides(plain), "{plain:?}");
+        }
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_json() {
+        let foreign = "a\u{7f}b\u{202e}c\u{e0041}d\n\u{1b}é";
+        let plain = serde_json::to_string(foreign).unwrap();
+        let shown = json(&plain);
+        assert_eq!(shown, "\"a\\u007fb\\u202ec\\udb40\\udc41d\\n\\u001bé\"");
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), foreign);
+    }
+
+    #[test]
+    fn only_a_text_keeps_its_lines() {
+        check("a\n\tb", "a\\n\\tb");
+        assert_eq!(text("a\n\tb\r"), "a\n\tb\\r");
+    }
+
+    #[test]
+    fn a_cut_is_marked_and_never_inside_a_character() {
+        assert_eq!(brief("äöü", 2), "äö…");
+        assert_eq!(brief("äöü", 3), "äöü");
+    }
+}

@@ -1,0 +1,295 @@
+use super::escape::{brief, line};
+use super::numbers::{counted, grouped, seconds};
+use crate::contract::{ExecutionContract, ToolPolicy};
+use crate::kernel::{
+    Action, ClosingReason, EffectRecord, EntryKind, EventKind, InferenceFailed, InferenceReturned,
+    Interrupter, LostEffect, State,
+};
+use crate::message::{EnvelopeStatus, ToolInvocation};
+use crate::view::{CallEnd, Entry, Request, RunView};
+
+/// A transition of the machine in words. Everything in it is escaped.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::cli) struct Transition {
+    /// Milliseconds since the run began.
+    pub(in crate::cli) at_ms: u64,
+    pub(in crate::cli) from: State,
+    pub(in crate::cli) to: State,
+    pub(in crate::cli) detail: String,
+}
+
+impl Transition {
+    /// The transition that the entry is, where it is one; `view` has taken it already.
+    pub(in crate::cli) fn of(view: &RunView, entry: Entry<'_>) -> Option<Self> {
+        let action = entry.action;
+        (action.kind == EntryKind::Transition).then(|| Self {
+            at_ms: view.at_ms(),
+            from: action.from,
+            to: action.to,
+            detail: detail(view, entry),
+        })
+    }
+
+    /// The line as a run shows it.
+    pub(in crate::cli) fn line(&self) -> String {
+        let gap = if self.detail.is_empty() { "" } else { "   " };
+        format!(
+            "{}  {} → {}{gap}{}",
+            seconds(self.at_ms),
+            self.from,
+            self.to,
+            self.detail
+        )
+    }
+}
+
+fn detail(view: &RunView, entry: Entry<'_>) -> String {
+    let action = entry.action;
+    let event = || event(view, entry);
+    match (action.from, action.to) {
+        (State::Precheck, State::Terminate) => failed_check(action).unwrap_or_else(event),
+        (State::Precheck, _) => {
+            let policy = match view.contract().tool_policy {
+                ToolPolicy::Required => "required",
+                ToolPolicy::Optional => "optional",
+                ToolPolicy::Forbidden => "forbidden",
+            };
+            let checks = counted(action.checks.len(), "check");
+            let next = next_request(view.contract(), action);
+            format!("{checks} passed, tools {policy}; {next}")
+        }
+        (State::ValidateCalls, State::Execute) => {
+            let refused = action.note.as_deref().map(line);
+            let told = [Some(started(view, action)), refused];
+            let told: Vec<String> = told.into_iter().flatten().collect();
+            told.join("; ")
+        }
+        (State::ValidateCalls, _) => action
+            .note
+            .as_deref()
+            .map_or_else(|| "nothing to execute".to_owned(), line),
+        (State::Execute, _) => {
+            let mut parts = results(view);
+            parts.extend(Some(event()).filter(|event| !event.is_empty()));
+            parts.join("; ")
+        }
+        (State::Observe, _) => action.context.as_ref().map_or_else(
+            || "observed".to_owned(),
+            |context| {
+                let projected = grouped(context.projected);
+                format!("context {projected} of {} tokens", grouped(context.limit))
+            },
+        ),
+        (State::Commit, State::Terminate) => {
+            let used = action.counters;
+            format!(
+                "{}, {}, {} executed, {} tokens",
+                counted(used.turns, "turn"),
+                counted(used.inferences, "inference"),
+                counted(used.executed, "call"),
+                grouped(used.tokens())
+            )
+        }
+        (State::Commit, _) => {
+            let predicate = action.predicate.map(|p| p.to_string()).unwrap_or_default();
+            format!("{predicate}; {}", next_request(view.contract(), action))
+        }
+        (State::Infer | State::Terminate, _) => event(),
+    }
+}
+
+/// What the event that began the step came to; nothing where the entry carries none.
+fn event(view: &RunView, entry: Entry<'_>) -> String {
+    let Some(event) = entry.event else {
+        return String::new();
+    };
+    let is_summary = |inference| view.request(inference).is_some_and(Request::is_summary);
+    match &event.event {
+        EventKind::InferenceReturned(returned) if is_summary(returned.inference) => {
+            "a summary came".to_owned()
+        }
+        EventKind::InferenceReturned(returned) => message(returned),
+        EventKind::InferenceFailed(failed) if is_summary(failed.inference) => {
+            format!("no summary: {}", fault(failed))
+        }
+        EventKind::InferenceFailed(failed) => fault(failed),
+        EventKind::TimerFired => "a deadline passed".to_owned(),
+        EventKind::StopRequested => "stop requested".to_owned(),
+        EventKind::Interrupted(Interrupter::Abort) => "aborted".to_owned(),
+        EventKind::Interrupted(Interrupter::Shutdown) => "the process is being ended".to_owned(),
+        EventKind::Interrupted(Interrupter::Parent) => "ended by the parent run".to_owned(),
+        EventKind::ApprovalGiven(_) => "approved".to_owned(),
+        EventKind::ApprovalDenied(_) => "denied".to_owned(),
+        EventKind::EffectLost(LostEffect::Call(_)) => "a call's result was lost".to_owned(),
+        EventKind::EffectLost(_) => "the answer was lost".to_owned(),
+        EventKind::Suspended => "suspended".to_owned(),
+        EventKind::Resumed(_) => "resumed".to_owned(),
+        EventKind::RunStarted(_) | EventKind::Probed(_) | EventKind::ToolReturned(_) => {
+            String::new()
+        }
+    }
+}
+
+/// What the calls of the turn came to, in the order in which they did.
+fn results(view: &RunView) -> Vec<String> {
+    let returned = view.turns().last().map_or(&[][..], |turn| &turn.returned);
+    let calls = returned.iter().filter_map(|call| view.call(*call));
+    calls
+        .filter_map(|call| {
+            Some(format!(
+                "{} {}",
+                line(&call.name),
+                call_end(call.reported()?)
+            ))
+        })
+        .collect()
+}
+
+/// The calls that the entry starts, and whether one of them waits.
+fn started(view: &RunView, action: &Action) -> String {
+    let started = action.effects.iter().filter_map(|effect| match effect {
+        EffectRecord::Execute { call, name, .. } => {
+            let arguments = view.call(*call).map_or("", |call| &call.arguments);
+            Some(format!("{} {}", line(name), brief(arguments, 80)))
+        }
+        EffectRecord::AwaitApproval { .. } => Some("waits for an approval".to_owned()),
+        _ => None,
+    });
+    started.collect::<Vec<String>>().join("; ")
+}
+
+/// What the adapter made of a response.
+fn message(returned: &InferenceReturned) -> String {
+    let result = &returned.result;
+    if let Some(code) = result.failure_code {
+        let pointer = result.pointer.as_deref().unwrap_or_default();
+        return format!("rejected: {code} at {:?}", line(pointer));
+    }
+    let verdict = if result.repair.is_some() {
+        "recovered"
+    } else {
+        "native"
+    };
+    let Some(message) = &result.canonical_message else {
+        return verdict.to_owned();
+    };
+    let mut said = Vec::new();
+    if !message.tool_calls.is_empty() {
+        // One that could not be read looks like a call without arguments, and was never run.
+        let with_fault = |call: &ToolInvocation| match call.fault {
+            Some(fault) => format!("{} ({fault})", line(&call.name)),
+            None => line(&call.name),
+        };
+        let names: Vec<String> = message.tool_calls.iter().map(with_fault).collect();
+        let calls = counted(message.tool_calls.len(), "call");
+        said.push(format!("{calls}: {}", brief(&names.join(", "), 120)));
+    }
+    if !message.is_blank() {
+        said.push(counted(message.content.chars().count(), "character"));
+    }
+    if let Some(withheld) = result.withheld.filter(|withheld| !withheld.blank) {
+        said.push(format!("{} held back", counted(withheld.bytes, "byte")));
+    }
+    if said.is_empty() {
+        said.push(if message.has_reasoning() {
+            "reasoning only".to_owned()
+        } else {
+            "empty".to_owned()
+        });
+    }
+    format!("{verdict}, {}", said.join(", "))
+}
+
+fn fault(failed: &InferenceFailed) -> String {
+    let fault = &failed.fault;
+    let status = fault.status.map(|status| format!(" ({status})"));
+    format!(
+        "{}{}: {}",
+        fault.class.as_str(),
+        status.unwrap_or_default(),
+        brief(&fault.message, 160)
+    )
+}
+
+/// How a call ended.
+pub(in crate::cli) fn call_end(end: &CallEnd) -> String {
+    match end {
+        CallEnd::Returned(result) => {
+            let status = match (result.status, &result.error) {
+                (EnvelopeStatus::Ok, _) => "ok".to_owned(),
+                (EnvelopeStatus::Error, Some(error)) => {
+                    format!(
+                        "error {}: {}",
+                        line(&error.code),
+                        brief(&error.message, 120)
+                    )
+                }
+                (EnvelopeStatus::Error, None) => "error".to_owned(),
+            };
+            let cut = if result.cut { ", cut" } else { "" };
+            let bytes = grouped(result.bytes_out);
+            format!("{status}, {bytes} bytes{cut} in {} ms", result.duration_ms)
+        }
+        CallEnd::Malformed { detail } => format!("malformed: {}", brief(detail, 120)),
+        CallEnd::TimedOut => "timed out".to_owned(),
+        CallEnd::ConnectionLost { detail } => {
+            format!("connection lost: {}", brief(detail, 120))
+        }
+        CallEnd::Cancelled | CallEnd::GivenUp => "cancelled".to_owned(),
+        CallEnd::ToolChanged => "not started: the tool is not the pinned one".to_owned(),
+        CallEnd::Lost => "lost with its process".to_owned(),
+    }
+}
+
+fn failed_check(action: &Action) -> Option<String> {
+    let check = action.checks.iter().find(|check| !check.ok)?;
+    let name = serde_json::to_value(check.name).ok()?;
+    let name = name.as_str().unwrap_or_default();
+    Some(format!("{name}: {}", brief(&check.detail, 400)))
+}
+
+/// The request that an entry sets going, or the wait before it.
+fn next_request(contract: &ExecutionContract, action: &Action) -> String {
+    let mut next: Vec<String> = action
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            EffectRecord::Infer { target, .. } => {
+                Some(format!("asks {}", target_name(contract, *target)))
+            }
+            EffectRecord::Wait { until_ms } => Some(format!("waits until {}", seconds(*until_ms))),
+            _ => None,
+        })
+        .collect();
+    if action.to == State::Infer {
+        if action.attempt > 1 {
+            next.push(format!("attempt {}", action.attempt));
+        } else {
+            next.push(format!("turn {}", action.step_id));
+        }
+    }
+    if let Some(reason) = action.closing {
+        next.push(format!("closing: {}", closing(reason)));
+    }
+    next.join(", ")
+}
+
+/// `provider/model` of a target.
+pub(in crate::cli) fn target_name(contract: &ExecutionContract, target: u32) -> String {
+    let index = usize::try_from(target).unwrap_or(usize::MAX);
+    contract.targets.get(index).map_or_else(String::new, |t| {
+        format!("{}/{}", line(&t.provider), line(&t.model))
+    })
+}
+
+const fn closing(reason: ClosingReason) -> &'static str {
+    match reason {
+        ClosingReason::MaxTurns => "the last turn",
+        ClosingReason::Context => "the context is used up",
+        ClosingReason::Stop => "stop requested",
+        ClosingReason::FinalReportFailed => "the final report failed",
+    }
+}
+
+#[cfg(test)]
+mod tests;

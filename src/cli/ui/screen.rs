@@ -1,0 +1,166 @@
+use std::io::{self, IsTerminal as _, Write as _};
+
+use super::{escape, fault};
+use crate::driver::Environment;
+
+/// Where output goes, and what it may look like there.
+///
+/// What is for people goes to stderr, and only where that is a terminal; what is for programs and the answer go to stdout.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct Screen {
+    err: Stream,
+    out: Stream,
+    quiet: bool,
+}
+
+/// One of the process's two streams.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    color: bool,
+    is_err: bool,
+    is_terminal: bool,
+}
+
+/// How a piece of text stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Style {
+    Bad,
+    Bold,
+    Dim,
+    Good,
+}
+
+impl Screen {
+    /// What the process has.
+    pub(in crate::cli) fn of_process(environment: &Environment) -> Self {
+        let plain = environment.get("NO_COLOR").is_some()
+            || environment.get("TERM").is_some_and(|term| term == "dumb");
+        let stream = |is_err, is_terminal| Stream {
+            color: is_terminal && !plain,
+            is_err,
+            is_terminal,
+        };
+        Self {
+            err: stream(true, io::stderr().is_terminal()),
+            out: stream(false, io::stdout().is_terminal()),
+            quiet: false,
+        }
+    }
+
+    /// The same for a caller who wants to see errors alone.
+    pub(in crate::cli) const fn quieted(self) -> Self {
+        Self {
+            quiet: true,
+            ..self
+        }
+    }
+
+    /// How many cells a line of stderr has, 2 at least; 80 where that is not known.
+    pub(in crate::cli) fn width(self) -> usize {
+        if !self.err.is_terminal {
+            return 80;
+        }
+        #[cfg(unix)]
+        let columns = rustix::termios::tcgetwinsize(io::stderr()).map(|size| size.ws_col);
+        #[cfg(not(unix))]
+        let columns: Result<u16, io::Error> = Ok(80);
+        columns.map_or(80, |columns| match columns {
+            0 => 80,
+            columns => usize::from(columns).max(2),
+        })
+    }
+
+    /// Whether somebody watches stderr.
+    pub(in crate::cli) const fn is_watched(self) -> bool {
+        self.err.is_terminal && !self.quiet
+    }
+
+    /// Text for stderr in that style, where colours are wanted there.
+    pub(in crate::cli) fn paint(self, style: Style, text: &str) -> String {
+        self.err.paint(style, text)
+    }
+
+    /// Text for stdout in that style, where colours are wanted there.
+    pub(in crate::cli) fn paint_out(self, style: Style, text: &str) -> String {
+        self.out.paint(style, text)
+    }
+
+    /// Writes a line for people who watch; nothing where nobody does. `line` is escaped already.
+    pub(in crate::cli) fn note(self, line: &str) {
+        if self.is_watched() {
+            self.write_err(&format!("{line}\n"));
+        }
+    }
+
+    /// Writes to stderr as it is. A stderr that cannot be written leaves nobody to tell.
+    pub(in crate::cli) fn write_err(self, text: &str) {
+        drop(self.err.write(text));
+    }
+
+    /// Shows a fault, and what to do next where that is known.
+    pub(in crate::cli) fn fault(self, message: &str, next: Option<String>) {
+        self.write_err(&fault::rendered(message, next, self.err.color));
+    }
+
+    /// Writes to stdout as it is. A reader that has gone away has what it wanted.
+    pub(in crate::cli) fn out(self, text: &str) -> io::Result<()> {
+        match self.out.write(text) {
+            Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
+    }
+
+    /// Writes text that comes from a model to stdout: as it is into a pipe, escaped onto a terminal.
+    pub(in crate::cli) fn out_foreign(self, text: &str) -> io::Result<()> {
+        if self.out.is_terminal {
+            self.out(&escape::text(text))
+        } else {
+            self.out(text)
+        }
+    }
+
+    /// Writes one JSON document and a line feed to stdout.
+    pub(in crate::cli) fn out_json(self, document: &impl serde::Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string(document).map_err(io::Error::from)?;
+        text.push('\n');
+        self.out_json_text(&text)
+    }
+
+    /// Writes JSON text to stdout: as it is into a pipe, as the same JSON without unsafe characters onto a terminal.
+    pub(in crate::cli) fn out_json_text(self, text: &str) -> io::Result<()> {
+        if self.out.is_terminal {
+            self.out(&escape::json(text))
+        } else {
+            self.out(text)
+        }
+    }
+
+    /// Whether stdout is a terminal.
+    pub(in crate::cli) const fn is_shown(self) -> bool {
+        self.out.is_terminal
+    }
+}
+
+impl Stream {
+    fn write(self, text: &str) -> io::Result<()> {
+        if self.is_err {
+            return io::stderr().lock().write_all(text.as_bytes());
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()
+    }
+
+    fn paint(self, style: Style, text: &str) -> String {
+        if !self.color {
+            return text.to_owned();
+        }
+        let code = match style {
+            Style::Bad => "31",
+            Style::Bold => "1",
+            Style::Dim => "2",
+            Style::Good => "32",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}

@@ -1,0 +1,80 @@
+//! The text of a response as it is shown while it arrives. Knows what is on the screen of it, and whether the run kept it; not when
+//! the token gate is open: what comes here is released.
+
+use super::escape;
+use super::screen::{Screen, Style};
+use crate::kernel::{Action, EffectRecord};
+use crate::message::InferenceSeq;
+use crate::view::{RequestEnd, RunView};
+
+/// The text that was shown last.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct Streamed {
+    inference: Option<InferenceSeq>,
+    /// Whether the cursor stands behind it.
+    open: bool,
+    text: String,
+}
+
+impl Streamed {
+    /// Shows the next piece of a response.
+    pub(in crate::cli) fn add(&mut self, screen: Screen, inference: InferenceSeq, piece: &str) {
+        if self.inference != Some(inference) {
+            self.close(screen);
+            self.inference = Some(inference);
+            self.text.clear();
+        }
+        self.text.push_str(piece);
+        self.open = !self.text.ends_with('\n');
+        // A stdout that cannot be written fails where the answer is.
+        drop(screen.out(&escape::text(piece)));
+    }
+
+    /// Ends the line that is begun.
+    pub(in crate::cli) fn close(&mut self, screen: Screen) {
+        if std::mem::take(&mut self.open) {
+            drop(screen.out("\n"));
+        }
+    }
+
+    /// Whether a line is begun and not ended.
+    pub(in crate::cli) const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Marks what was shown of an attempt that failed. `view` has taken the entry of that action.
+    pub(in crate::cli) fn judge(&mut self, screen: Screen, view: &RunView, action: &Action) {
+        let Some(inference) = self.inference.filter(|_| !self.text.is_empty()) else {
+            return;
+        };
+        let end = view
+            .request(inference)
+            .and_then(|request| request.end.as_ref());
+        let failed = match end {
+            None => false,
+            Some(RequestEnd::Returned { failure_code, .. }) => {
+                failure_code.is_some() || action.effects.iter().any(tries_again)
+            }
+            Some(_) => true,
+        };
+        if failed {
+            self.close(screen);
+            let mark = screen.paint(Style::Bad, "discarded");
+            screen.note(&format!(
+                "        {mark}: the text above is of a failed attempt"
+            ));
+            self.inference = None;
+            self.text.clear();
+        }
+    }
+
+    /// Whether that text is what was shown last.
+    pub(in crate::cli) fn is(&self, answer: &str) -> bool {
+        !self.text.is_empty() && self.text.trim_end() == answer.trim_end()
+    }
+}
+
+/// Whether another attempt of the same turn begins.
+const fn tries_again(effect: &EffectRecord) -> bool {
+    matches!(effect, EffectRecord::Infer { attempt, .. } if *attempt > 1)
+}
