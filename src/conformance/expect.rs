@@ -102,6 +102,13 @@ impl Expect {
         self.asks.clear();
     }
 
+    /// As many malformed answers as there are format retries, and one.
+    pub(super) fn take_format_retries(&mut self, retries: u32) {
+        self.format_retries = Some(retries);
+        self.inferences = Some(u64::from(retries) + 1);
+        self.turns = None;
+    }
+
     /// The end of a run whose contract its profile cannot serve: before the first request, whatever the case expected.
     pub(super) fn become_incompatible(&mut self) {
         *self = Self {
