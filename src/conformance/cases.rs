@@ -55,7 +55,8 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "anthropic_call_without_arguments_in_a_stream", "anthropic_cut_call_beside_a_whole_one",
         "anthropic_cut_call_shows_an_empty_object", "anthropic_error_in_a_stream", "anthropic_null_input",
         "anthropic_paused_turn", "gemini_blocked_prompt", "gemini_call_without_arguments", "gemini_malformed_call",
-        "ollama_error_in_a_stream", "ollama_stream_without_end", "responses_call_of_another_kind", "responses_failed",
+        "ollama_error_in_a_stream", "ollama_stream_without_end", "openai_filter_without_message",
+        "responses_call_of_another_kind", "responses_failed",
     ],
     "format": [
         "args_cut_by_length", "args_duplicate_key", "args_not_object", "arguments_cut_not_strict",
@@ -78,7 +79,7 @@ pub(super) const CASES: &[(&str, &str)] = corpus![
         "context_infeasible", "first_request_drops_a_target", "first_request_too_large",
         "first_request_too_large_without_tools", "format_version", "four_format_retries", "hash_mismatch",
         "no_invalid_turn_allowed", "one_of_two_backends", "page_chat", "page_disagrees", "pin_changed",
-        "profile_incompatible", "required_with_one_inference", "required_with_one_turn",
+        "profile_incompatible", "provenance_missing", "required_with_one_inference", "required_with_one_turn",
         "required_without_allowed_tools", "rule_about_an_unknown_tool", "semantics_version",
         "started_with_another_contract", "strict_with_two_format_retries", "tool_unavailable",
         "tool_unavailable_optional", "window_unknown",

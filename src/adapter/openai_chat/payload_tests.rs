@@ -279,6 +279,8 @@ fn the_stop_reason_is_read_and_proves_nothing() {
             &format!("{expect}: x"),
         );
     }
+    let choice = r#""choices":[{"index":0,"finish_reason":"content_filter"}]"#;
+    check(&format!("{{{choice}}}"), "ContentFilter: ");
     check(
         &whole(r#"{"content":null,"refusal":"I will not"}"#, "stop"),
         "Refusal: I will not",

@@ -36,6 +36,8 @@ pub(crate) struct XmlTransport {
     kept: Vec<(Arc<AgentMessage>, usize)>,
     plain: Vec<Arc<AgentMessage>>,
     progress: bool,
+    /// The schema of the final report, as text.
+    schema: Option<String>,
     tools: Vec<ToolTerms>,
     transport: ToolTransport,
 }
@@ -58,6 +60,11 @@ impl XmlTransport {
             kept: Vec::new(),
             plain: Vec::new(),
             progress: has_progress(terms),
+            schema: terms
+                .final_report
+                .as_ref()
+                .and_then(|report| report.schema.as_ref())
+                .map(ToString::to_string),
             tools: terms
                 .offered_tools(false)
                 .filter(numbered)
@@ -72,6 +79,7 @@ impl XmlTransport {
         let tools: Vec<&ToolTerms> = self.tools.iter().collect();
         let text = XmlNext {
             format: self.format,
+            schema: self.schema.as_deref(),
             terms: &xml_terms(offer, self.progress),
             tools: &tools,
         }
