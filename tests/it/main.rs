@@ -60,9 +60,14 @@ mod migrate;
 #[cfg(test)]
 mod own_state;
 #[cfg(test)]
+mod ownership;
+#[cfg(test)]
 mod pieces;
 #[cfg(test)]
 mod reach;
+#[cfg(test)]
+#[cfg(unix)]
+mod recipes;
 #[cfg(test)]
 mod recorded;
 #[cfg(test)]

@@ -109,7 +109,7 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
                 "/choices/0/finish_reason",
             ));
         }
-        // A filter may leave nothing to show of what it took away (Azure).
+        // Azure leaves the message out where its filter stopped the whole of it.
         if !self.saw_message && self.stop() != StopReason::ContentFilter {
             return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
         }

@@ -279,8 +279,6 @@ fn the_stop_reason_is_read_and_proves_nothing() {
             &format!("{expect}: x"),
         );
     }
-    let choice = r#""choices":[{"index":0,"finish_reason":"content_filter"}]"#;
-    check(&format!("{{{choice}}}"), "ContentFilter: ");
     check(
         &whole(r#"{"content":null,"refusal":"I will not"}"#, "stop"),
         "Refusal: I will not",
@@ -292,6 +290,18 @@ fn the_stop_reason_is_read_and_proves_nothing() {
     );
     // A cut is cut whatever the reason, and a whole call is whole.
     check(&whole(&call(r#""{}""#), "length"), "Length:  [a f {}]");
+}
+
+#[test]
+fn a_content_filter_that_leaves_the_message_out_is_a_content_filter() {
+    let filtered = r#"{"choices":[{"index":0,"finish_reason":"content_filter","content_filter_results":{"hate":{"filtered":true}}}]}"#;
+    check(filtered, "ContentFilter: ");
+    check(
+        &format!("data: {filtered}\n\ndata: [DONE]\n\n"),
+        "ContentFilter: ",
+    );
+    let stopped = filtered.replace("\"content_filter\"", "\"stop\"");
+    check(&stopped, "BODY_SHAPE /choices/0/message");
 }
 
 #[test]
