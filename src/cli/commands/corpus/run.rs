@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::args::{CorpusCommand, CorpusRunArgs};
 use super::metrics::told_metrics;
-use super::{adapters, live};
+use super::{adapters, coverage, live};
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, CorpusFault};
 use crate::cli::context::exit::Exit;
@@ -37,6 +37,7 @@ struct Record<'r> {
 pub(in crate::cli) fn corpus(app: &App, command: &CorpusCommand) -> Result<Exit, CliError> {
     match command {
         CorpusCommand::Run(args) => run(app, args),
+        CorpusCommand::Coverage(args) => coverage::coverage(app, args),
         CorpusCommand::Adapters(args) => adapters::adapters(app, args),
     }
 }
@@ -144,6 +145,8 @@ fn told_profiles(screen: Screen, profiles: &[ProfileRow]) -> String {
             let width = case.case.len();
             let cell = if case.played == 0 {
                 format!("{:width$}", "-")
+            } else if case.refused == case.played {
+                format!("{:width$}", "no")
             } else if case.passed == case.played {
                 screen.paint_out(Style::Good, &format!("{:width$}", "ok"))
             } else {
