@@ -91,7 +91,7 @@ impl CheckReport {
                 ok: (!not_known).then_some(check.ok),
                 detail: match (check.ok, not_known) {
                     (_, true) => "tool servers were not started (--start-servers)".to_owned(),
-                    (true, false) => said(check.name).to_owned(),
+                    (true, false) => title_of(check.name).to_owned(),
                     (false, false) => check.detail,
                 },
             });
@@ -186,7 +186,7 @@ pub(in crate::cli) const fn code_of(check: CheckName) -> Exit {
 }
 
 /// What a passed check means.
-const fn said(check: CheckName) -> &'static str {
+const fn title_of(check: CheckName) -> &'static str {
     match check {
         CheckName::Structure => "numbers and names make sense together",
         CheckName::Provenance => "id, hash and profile are there",

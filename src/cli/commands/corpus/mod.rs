@@ -4,6 +4,7 @@ mod adapters;
 mod args;
 mod live;
 mod metrics;
+mod render;
 mod run;
 
 pub(in crate::cli) use self::args::CorpusCommand;

@@ -68,7 +68,7 @@ pub(in crate::cli) fn checkup(app: &App, args: &DoctorArgs) -> Result<Vec<Findin
         ));
     }
     if servers.is_empty() && args.places.unanswered(&servers).next().is_none() {
-        let asked = args.places.told(&app.environment);
+        let asked = args.places.description(&app.environment);
         found.push(missing("model server", asked, ways_out()));
     }
     found.push(keys(app));

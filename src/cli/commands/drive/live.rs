@@ -122,7 +122,7 @@ impl Live {
     }
 
     /// Writes a line of monolith's own between those of the run.
-    pub(in crate::cli) fn say(&self, line: &str) {
+    pub(in crate::cli) fn note(&self, line: &str) {
         let mut following = self.lock();
         following.wipe();
         following.screen.note(line);

@@ -124,7 +124,7 @@ fn take_model(ways: &mut Vec<Choice>, model: &str) {
 /// The way to take: the only one, the first under `--yes`, else whoever sits there says which.
 fn choose(app: &App, args: &InitArgs, mut ways: Vec<Choice>) -> Result<Choice, CliError> {
     if ways.is_empty() {
-        let asked = args.places.told(&app.environment);
+        let asked = args.places.description(&app.environment);
         return Err(ModelFault::NothingToUse { asked }.into());
     }
     if ways.len() == 1 || args.yes {

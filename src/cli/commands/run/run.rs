@@ -1,6 +1,6 @@
 use super::args::RunArgs;
 use crate::cli::commands::drive::{
-    Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, tell,
+    Broken, Ended, Job, Live, RunInput, drive_job, offer_models, piped_task, report,
 };
 use crate::cli::context::app::App;
 use crate::cli::context::contract_file::ContractFile;
@@ -10,7 +10,7 @@ use crate::cli::context::exit::Exit;
 /// `monolith run`.
 pub(in crate::cli) fn run(app: &App, args: RunArgs) -> Result<Exit, CliError> {
     let json = args.json;
-    tell(app, json, run_to_its_end(app, args))
+    report(app, json, run_to_its_end(app, args))
 }
 
 fn run_to_its_end(app: &App, args: RunArgs) -> Result<Ended, Broken> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::overview;
+use super::render;
 use super::shown_run::ShownRun;
 use crate::cli::context::source::Source;
 use crate::cli::ui::screen::Screen;
@@ -35,9 +35,9 @@ fn shown(name: &str, why: bool) -> String {
     let screen = Screen::of_process(&environment);
     let run = ShownRun::read(golden(name)).unwrap();
     masked(&if why {
-        overview::why(screen, &run)
+        render::why(screen, &run)
     } else {
-        overview::overview(screen, &run, "verified at level L0")
+        render::overview(screen, &run, "verified at level L0")
     })
 }
 

@@ -5,7 +5,7 @@ mod diff;
 #[cfg(test)]
 mod display_tests;
 mod follow;
-mod overview;
+mod render;
 mod run;
 mod shown_run;
 mod tree;

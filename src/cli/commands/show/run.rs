@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::args::ShowArgs;
 use super::shown_run::ShownRun;
-use super::{diff, follow, overview, tree};
+use super::{diff, follow, render, tree};
 use crate::cli::commands::verify;
 use crate::cli::context::app::App;
 use crate::cli::context::error::{CliError, TranscriptFault};
@@ -41,16 +41,16 @@ pub(in crate::cli) fn show(app: &App, args: &ShowArgs) -> Result<Exit, CliError>
     let trust = app.trust(&[], &[], &[])?;
     let (report, _) = verify::report_of(app.source(&args.run)?, true, &trust)?;
     if let Some(bad) = &report.first_bad {
-        tell_unverified(app, args, &verify::place(bad))?;
+        show_unverified(app, args, &verify::place(bad))?;
         return Ok(Exit::EVIDENCE);
     }
     let verified = format!("verified at level {}", report.level);
-    let exit = told(app, args, &verified)?;
+    let exit = report_text(app, args, &verified)?;
     Ok(if args.exit_code { exit } else { Exit::OK })
 }
 
 /// What does not verify is shown below the flaw, as far as it can be read; no result is made of it.
-fn tell_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliError> {
+fn show_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliError> {
     if args.form.json {
         return Err(TranscriptFault::NotVerified {
             asked: args.run.clone(),
@@ -66,14 +66,14 @@ fn tell_unverified(app: &App, args: &ShowArgs, place: &str) -> Result<(), CliErr
         app.screen
             .out(&format!("{}\n", app.screen.paint_out(Style::Bad, &line)))?;
     }
-    if let Err(fault) = told(app, args, "not verified") {
+    if let Err(fault) = report_text(app, args, "not verified") {
         fault.show(app.screen);
     }
     Ok(())
 }
 
 /// Shows what is asked for; returns the exit code of the run itself.
-fn told(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
+fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
     let source = app.source(&args.run)?;
     let stored = matches!(source, Source::Run(..));
     let form = &args.form;
@@ -111,9 +111,9 @@ fn told(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliError> {
     }
     let run = ShownRun::read(source)?;
     app.screen.out(&if form.why {
-        overview::why(app.screen, &run)
+        render::why(app.screen, &run)
     } else {
-        overview::overview(app.screen, &run, verified)
+        render::overview(app.screen, &run, verified)
     })?;
     let outcome = run.view.outcome();
     if let (true, None, Some(run_id)) = (stored, outcome, run.view.run_id()) {

@@ -130,7 +130,7 @@ impl Places {
     }
 
     /// Every place that is asked, in words.
-    pub(in crate::cli) fn told(&self, environment: &Environment) -> String {
+    pub(in crate::cli) fn description(&self, environment: &Environment) -> String {
         let asked = ServerKind::ALL.into_iter().filter_map(|kind| {
             let address = self.of(kind, environment)?;
             Some(format!("no {} at {address}", kind.name()))
