@@ -18,7 +18,7 @@ form! {
         mcp: Servers, Said = Said("none"),
         "Tool servers by name; their tools are called `<server>__<tool>`.";
         workspace: String, Said = Said("none"),
-        "The folder that file tools see, found from the folder that you stand in." => nullable;
+        "The folder that file tools see and tool servers are started in. A relative path begins in the folder of the contract file; without this key it is that folder." => nullable;
     }
 }
 
