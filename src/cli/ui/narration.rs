@@ -106,7 +106,7 @@ fn detail(view: &RunView, entry: Entry<'_>) -> String {
 
 /// What is wrong with the last final report, and where.
 fn report_fault(view: &RunView) -> Option<String> {
-    Some(match view.reports().last()?.fault.as_ref()? {
+    Some(match view.report_fault()? {
         ReportFault::HeldBack => ": it came before a call had been validated".to_owned(),
         ReportFault::Form { pointer, rule } => {
             let place = if pointer.is_empty() { "it" } else { pointer };
