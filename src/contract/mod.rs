@@ -102,3 +102,4 @@ pub(crate) use text_profile::TextProfile;
 pub(crate) use tokenizer::{Counting, Tokenizer};
 pub(crate) use validators::ArgumentFault;
 pub use validators::Validators;
+pub(crate) use value_bounds::StepsLeft;

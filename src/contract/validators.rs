@@ -6,7 +6,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::schema_bounds::{SchemaFault, bounds};
-use super::value_bounds::ValueBounds;
+use super::value_bounds::{StepsLeft, ValueBounds};
 use super::{FINAL_REPORT, FinalReportTerms, Terms, ToolTerms};
 use crate::message::{Digest, ObjectText};
 
@@ -84,11 +84,21 @@ impl Validators {
         found
     }
 
-    /// Checks the arguments of one call.
+    /// Checks the arguments of the only call of a message.
     ///
     /// # Errors
     /// The first rule of the tool's schema that they break; also where no such tool is exposed.
     pub fn validate(&self, tool: &str, arguments: &ObjectText) -> Result<(), ArgumentFault> {
+        self.validate_within(tool, arguments, &mut StepsLeft::WHOLE.clone())
+    }
+
+    /// Checks the arguments of one call of a message, within the steps that the calls before it have left.
+    pub(crate) fn validate_within(
+        &self,
+        tool: &str,
+        arguments: &ObjectText,
+        left: &mut StepsLeft,
+    ) -> Result<(), ArgumentFault> {
         let whole = |rule: String| ArgumentFault {
             pointer: String::new(),
             rule,
@@ -97,7 +107,7 @@ impl Validators {
             .by_tool
             .get(tool)
             .ok_or_else(|| whole("no usable input schema is known for this tool".to_owned()))?;
-        compiled.validate(&arguments.to_value())
+        compiled.validate(&arguments.to_value(), left)
     }
 
     /// Checks a final report in JSON against the contract's schema; where there is none, everything fits.
@@ -107,7 +117,7 @@ impl Validators {
     pub fn validate_report(&self, report: &Value) -> Result<(), ArgumentFault> {
         match &self.report {
             None => Ok(()),
-            Some(compiled) => compiled.validate(report),
+            Some(compiled) => compiled.validate(report, &mut StepsLeft::WHOLE.clone()),
         }
     }
 
@@ -173,8 +183,9 @@ impl Compiled {
         })
     }
 
-    fn validate(&self, value: &Value) -> Result<(), ArgumentFault> {
-        self.bounds.judge(value).map_err(|rule| ArgumentFault {
+    fn validate(&self, value: &Value, left: &mut StepsLeft) -> Result<(), ArgumentFault> {
+        let sized = self.bounds.judge(value, left);
+        sized.map_err(|rule| ArgumentFault {
             pointer: String::new(),
             rule,
         })?;

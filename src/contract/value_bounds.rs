@@ -1,7 +1,16 @@
 use serde_json::Value;
 
-/// The most steps that checking one value may take: about half a second on a slow machine.
+/// The most steps that checking the calls of one message may take together: about half a second on a slow machine.
 const MAX_STEPS: u64 = 1 << 25;
+
+/// The steps that are left for the arguments of one message's calls, in their order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepsLeft(u64);
+
+impl StepsLeft {
+    /// Nothing of the message was checked yet.
+    pub(crate) const WHOLE: Self = Self(MAX_STEPS);
+}
 /// How many steps of a regular expression one look at a place counts for.
 const STEPS_PER_LOOK: u64 = 4;
 
@@ -17,9 +26,9 @@ pub(super) struct ValueBounds {
 }
 
 impl ValueBounds {
-    /// Judges the size of a value before it is checked: the steps that the schema may take over it are bounded, whatever the
-    /// value is. A clock would make another decision at every replay.
-    pub(super) fn judge(&self, value: &Value) -> Result<(), String> {
+    /// Judges the size of a value before it is checked, and takes its steps from what is left: the steps that the schema may take over
+    /// it are bounded, whatever the value is. A clock would make another decision at every replay.
+    pub(super) fn judge(&self, value: &Value, left: &mut StepsLeft) -> Result<(), String> {
         let mut size = Size::default();
         size.add(value, 0);
         let ValueBounds {
@@ -35,12 +44,17 @@ impl ValueBounds {
             .saturating_mul(looks)
             .saturating_mul(STEPS_PER_LOOK);
         let steps = looked.saturating_add(size.bytes.saturating_mul(states));
-        if steps > MAX_STEPS {
+        let Some(rest) = left.0.checked_sub(steps) else {
+            let (values, bytes) = (size.values, size.bytes);
+            let allowed = match left.0 {
+                MAX_STEPS => format!("at most {MAX_STEPS} are allowed"),
+                rest => format!("{rest} of {MAX_STEPS} are left for the calls of this message"),
+            };
             return Err(format!(
-                "too large for this schema: checking {} values and {} bytes may take {steps} steps, at most {MAX_STEPS} are allowed",
-                size.values, size.bytes
+                "too large for this schema: checking {values} values and {bytes} bytes may take {steps} steps, {allowed}"
             ));
-        }
+        };
+        left.0 = rest;
         Ok(())
     }
 }

@@ -2,8 +2,9 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::store::{looser_mode, private_file, private_folder};
-use crate::transcript::{BlockError, KeyError, KeyRing, Note, PublicKey, SecretKey};
+use super::key_file_error::KeyFileError;
+use crate::store::{Exposure, private_file, private_folder};
+use crate::transcript::{KeyError, KeyRing, Note, PublicKey, SecretKey};
 
 /// The name of the file of the redaction key without its ending; no signing key may have it.
 pub(super) const REDACTION: &str = "redaction";
@@ -15,74 +16,6 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// alone, and `NAME.pub`, the first public key and a signed record of every rotation since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyFolder(PathBuf);
-
-/// Why a key cannot be used or made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum KeyFileError {
-    /// The operator: a file or the folder cannot be read or written.
-    #[error("use the key file {}: {reason}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        reason: String,
-    },
-    /// The operator: others may read or write the secret.
-    #[error("use the key file {}: its mode is {mode:04o}, and only its owner may read and write it (0600)", path.display())]
-    Permissions {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The operator: others can put keys of theirs into the folder.
-    #[error("use the key folder {}: its mode is {mode:04o}, and only its owner may write it (0700)", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// Whoever changed the file: it holds no key.
-    #[error("use the key file {}: {fault}", path.display())]
-    Broken {
-        /// The file.
-        path: PathBuf,
-        /// The rule that it breaks.
-        fault: KeyError,
-    },
-    /// Whoever changed the file: it holds no public keys and rotations.
-    #[error("use the key file {}: {fault}", path.display())]
-    BrokenRing {
-        /// The file.
-        path: PathBuf,
-        /// The line, and the rule that it breaks.
-        fault: BlockError,
-    },
-    /// The caller: the name is taken.
-    #[error("make the key {name}: there is one of that name")]
-    Exists {
-        /// The name.
-        name: String,
-    },
-    /// The caller: there is none of that name.
-    #[error("find the key {name}: there is none of that name")]
-    None {
-        /// The name.
-        name: String,
-    },
-    /// The caller: the name is none for a file.
-    #[error(
-        "name a key {name:?}: a name is 1 to 64 characters of a-z 0-9 - _ . and begins with a letter or digit; `redaction` is taken"
-    )]
-    Name {
-        /// The name.
-        name: String,
-    },
-    /// The operator: the system gave no randomness.
-    #[error("make a key: the system gave no randomness: {0}")]
-    Randomness(String),
-}
 
 /// The files of one key.
 struct Files {
@@ -191,7 +124,7 @@ impl KeyFolder {
         paths.sort();
         for path in paths {
             if path.extension().is_some_and(|ending| ending == "pub") {
-                let text = read(&path).map_err(|fault| refuse(&path, &fault))?;
+                let text = read_public(&path)?;
                 let broken = |fault| KeyFileError::BrokenRing {
                     path: path.clone(),
                     fault,
@@ -254,12 +187,11 @@ impl KeyFolder {
 
     /// Refuses a folder that others can write.
     pub(super) fn own(&self) -> Result<(), KeyFileError> {
-        match looser_mode(&self.0).filter(|mode| mode & 0o022 != 0) {
+        let path = || self.0.clone();
+        match Exposure::to_write(&self.0) {
             None => Ok(()),
-            Some(mode) => Err(KeyFileError::Folder {
-                path: self.0.clone(),
-                mode,
-            }),
+            Some(Exposure::Mode(mode)) => Err(KeyFileError::Folder { path: path(), mode }),
+            Some(Exposure::Owner(uid)) => Err(KeyFileError::Owner { path: path(), uid }),
         }
     }
 }
@@ -310,39 +242,52 @@ fn append(path: &Path, text: &str) -> Result<(), KeyFileError> {
         .map_err(|fault| refuse(path, &fault))
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?
-        .take(MAX_FILE_BYTES)
-        .read_to_string(&mut text)?;
-    Ok(text)
+/// Reads public keys, once it is sure that nobody else may write them.
+fn read_public(path: &Path) -> Result<String, KeyFileError> {
+    let refuse = |fault: io::Error| refuse(path, &fault);
+    let file = File::open(path).map_err(refuse)?;
+    let to_path = || path.to_owned();
+    match Exposure::of_file_to_write(&file).map_err(refuse)? {
+        None => read(file).map_err(refuse),
+        Some(Exposure::Mode(mode)) => Err(KeyFileError::Public {
+            path: to_path(),
+            mode,
+        }),
+        Some(Exposure::Owner(uid)) => Err(KeyFileError::Owner {
+            path: to_path(),
+            uid,
+        }),
+    }
 }
 
 /// Reads a secret, once it is sure that nobody else may.
 pub(super) fn read_secret(path: &Path) -> Result<String, KeyFileError> {
+    let refuse = |fault: io::Error| refuse(path, &fault);
     let file = match File::open(path) {
         Ok(file) => file,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => {
             let name = path.display().to_string();
             return Err(KeyFileError::None { name });
         }
-        Err(fault) => return Err(refuse(path, &fault)),
+        Err(fault) => return Err(refuse(fault)),
     };
-    #[cfg(unix)]
-    {
-        let metadata = file.metadata().map_err(|fault| refuse(path, &fault))?;
-        let mode = std::os::unix::fs::MetadataExt::mode(&metadata) & 0o7777;
-        if mode & 0o077 != 0 {
-            return Err(KeyFileError::Permissions {
-                path: path.to_owned(),
-                mode,
-            });
-        }
+    let to_path = || path.to_owned();
+    match Exposure::of_file(&file).map_err(refuse)? {
+        None => read(file).map_err(refuse),
+        Some(Exposure::Mode(mode)) => Err(KeyFileError::Permissions {
+            path: to_path(),
+            mode,
+        }),
+        Some(Exposure::Owner(uid)) => Err(KeyFileError::Owner {
+            path: to_path(),
+            uid,
+        }),
     }
+}
+
+fn read(file: File) -> io::Result<String> {
     let mut text = String::new();
-    file.take(MAX_FILE_BYTES)
-        .read_to_string(&mut text)
-        .map_err(|fault| refuse(path, &fault))?;
+    file.take(MAX_FILE_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 

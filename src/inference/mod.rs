@@ -49,7 +49,7 @@ pub use model_file::ModelFile;
 pub(crate) use model_hash::{ModelHash, Reading};
 pub(crate) use model_store::{
     Hub, HubFile, HubReference, KNOWN_MODELS, KnownModel, ModelStore, ModelStoreError, NewModel,
-    Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_space, free_bytes,
+    Partial, PullError, PullLock, StoredModel, USUAL_HUB, check_space,
 };
 pub use patience::Patience;
 pub(crate) use probe::Probe;

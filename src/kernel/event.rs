@@ -147,13 +147,16 @@ impl RunStarted {
         (!said.is_empty()).then(|| said.join("\n"))
     }
 
-    /// What the run is to do, as the intent rules judge it (semantics §8): of a run under the contract of a parent the last message
-    /// of the user alone, else everything that the user said.
+    /// The messages that the intent rules judge by [`Self::intent`] (semantics §8, §10): of a continuation, whose contract names that of
+    /// its parent, the last one alone; else all of them.
     #[must_use]
-    pub(crate) fn judged_task(&self, contract: &ExecutionContract) -> Option<String> {
-        let last = self.messages.last();
-        let last = last.filter(|_| contract.parent_contract_hash.is_some());
-        Self::intent(last.map_or(&self.messages, std::slice::from_ref))
+    pub(crate) fn judged_messages(&self, contract: &ExecutionContract) -> &[AgentMessage] {
+        match self.messages.split_last() {
+            Some((last, _)) if contract.parent_contract_hash.is_some() => {
+                std::slice::from_ref(last)
+            }
+            _ => &self.messages,
+        }
     }
 
     /// Counts a conversation again, but for what the model said: that was never estimated.

@@ -9,7 +9,7 @@ use super::machine::Machine;
 use super::nearest::nearest;
 use super::session::Unit;
 use super::texts::FailedReason;
-use crate::contract::ToolPolicy;
+use crate::contract::{StepsLeft, ToolPolicy};
 use crate::message::{AgentMessage, Digest, ToolInvocation};
 
 /// What a message's calls amount to.
@@ -45,7 +45,9 @@ impl Machine {
         if holds(Guard::ToolNotAllowed, outside) {
             return Judgement::Violation(OutcomeCode::ToolNotAllowed);
         }
-        let answers: Vec<Option<FailedReason>> = units.iter().map(|u| self.fault_of(u)).collect();
+        let mut left = StepsLeft::WHOLE;
+        let answers = units.iter().map(|unit| self.fault_of(unit, &mut left));
+        let answers: Vec<Option<FailedReason>> = answers.collect();
         let invalid = answers.iter().flatten().any(FailedReason::is_invalid);
         if holds(Guard::StrictRefuses, terms.strict_mode && invalid) {
             let reason =
@@ -68,8 +70,8 @@ impl Machine {
         Judgement::Calls(answers)
     }
 
-    /// What is wrong with one call, if anything is.
-    fn fault_of(&self, unit: &Unit<'_>) -> Option<FailedReason> {
+    /// What is wrong with one call, if anything is. Its check takes from the steps that the calls before it have left.
+    fn fault_of(&self, unit: &Unit<'_>, left: &mut StepsLeft) -> Option<FailedReason> {
         let call = &unit.invocation;
         let name = call.name.clone();
         if unit.refused.is_some() {
@@ -93,7 +95,7 @@ impl Machine {
             return Some(FailedReason::NotJson);
         }
         self.validators
-            .validate(&name, &call.arguments)
+            .validate_within(&name, &call.arguments, left)
             .err()
             .map(|fault| FailedReason::Invalid {
                 pointer: fault.pointer,

@@ -293,3 +293,33 @@ fn a_message_with_nothing_to_run_is_answered_and_the_turn_counts() {
     h.answer(calls(&["fly"]));
     assert_eq!(h.request().map(|r| (r.turn, r.attempt)), Some((2, 1)));
 }
+
+/// One message may hold 128 calls; what checking them may take is bounded for all of them.
+#[test]
+fn the_calls_of_a_message_share_the_steps_that_checking_them_may_take() {
+    let patterns = (0..900).map(|n| (format!("^(a+)+(b|a){n}$"), serde_json::json!(true)));
+    let schema =
+        serde_json::json!({"patternProperties": patterns.collect::<serde_json::Map<_, _>>()});
+    let mut terms = terms(ToolPolicy::Optional);
+    terms.strict_mode = false;
+    for tool in &mut terms.tools {
+        tool.input_schema = schema.clone();
+    }
+    let long = serde_json::json!({"k": "x".repeat(200)}).to_string();
+    let of = |count: usize| {
+        let mut h = Harness::inferring(terms.clone());
+        let calls = (0..count).map(|n| call(&format!("c{n}"), "read", &long));
+        h.answer(AgentMessage {
+            tool_calls: calls.collect(),
+            ..text("")
+        });
+        h.run_tools();
+        let observed = h.observations();
+        let of_size = |text: &&String| text.contains("are left for the calls of this message");
+        (observed.len(), observed.iter().filter(of_size).count())
+    };
+    assert_eq!(of(1), (1, 0));
+    let (observed, refused) = of(64);
+    assert_eq!(observed, 64);
+    assert!((1..64).contains(&refused), "{refused} refused");
+}

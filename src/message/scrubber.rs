@@ -19,6 +19,9 @@ pub trait Scrubber: Debug + Send + Sync {
     /// The same of bytes.
     fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]>;
 
+    /// Whether bytes hold a known secret, in any form. What merely looks like a credential does not count.
+    fn knows(&self, bytes: &[u8]) -> bool;
+
     /// What stands in place of a secret.
     fn marker(&self, secret: &[u8]) -> String;
 
@@ -74,6 +77,10 @@ impl Scrubber for NoSecrets {
 
     fn cut_bytes<'t>(&self, bytes: &'t [u8]) -> Cow<'t, [u8]> {
         Cow::Borrowed(bytes)
+    }
+
+    fn knows(&self, _: &[u8]) -> bool {
+        false
     }
 
     fn marker(&self, _: &[u8]) -> String {

@@ -222,7 +222,7 @@ impl Fork {
         if let Ok(Some(event)) = entry.decode_event() {
             if let EventKind::RunStarted(started) = &event.event {
                 self.parent.clone_from(&started.parent);
-                self.task = started.judged_task(&self.contract);
+                self.task = RunStarted::intent(started.judged_messages(&self.contract));
             }
             self.step = (self.marks.digest(), self.replayer.answered.clone());
             // An answer that is in no conversation yet is not used up.

@@ -1,11 +1,12 @@
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::private::{own_folder, private_file, private_folder};
+use super::lock::refused;
+use super::private::{open_own, own_folder, private_file, private_folder};
 use super::{Store, StoreError, StoreReader};
 use crate::message::{CallSeq, Digest, RunId};
 
@@ -28,15 +29,19 @@ pub(crate) struct Answer {
 
 impl StoreReader {
     /// The answer that was left for a run and not taken yet; none where there is nothing that can be read as one.
-    pub(crate) fn left_answer(&self, run_id: &RunId) -> Option<Answer> {
-        read_answer(&path_of(&self.path, run_id))
+    ///
+    /// # Errors
+    /// [`StoreError::Lock`] where others can write what is there.
+    pub(crate) fn left_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
+        let path = path_of(&self.path, run_id);
+        read_answer(&path).map_err(|fault| refused(&path, &fault))
     }
 
     /// Leaves an answer in the place of the one that was found there, of none where none was. False where another one was left
     /// or taken since that look; nothing is changed then.
     ///
     /// # Errors
-    /// [`StoreError`] where the file cannot be written.
+    /// [`StoreError`] where the file cannot be written, and [`StoreError::Lock`] where others can write what is there.
     pub(crate) fn leave_answer(
         &self,
         run_id: &RunId,
@@ -44,14 +49,14 @@ impl StoreReader {
         found: Option<Answer>,
     ) -> Result<bool, StoreError> {
         let path = path_of(&self.path, run_id);
-        let refuse = |fault: io::Error| super::lock::refused(&path, &fault);
+        let refuse = |fault: io::Error| refused(&path, &fault);
         let folder = path.parent().unwrap_or(&path);
         private_folder(folder)
             .and_then(|()| own_folder(folder))
             .map_err(refuse)?;
         // Of two people who answer at once the second is told.
         let _turn = turn_in(folder).map_err(refuse)?;
-        if read_answer(&path) != found {
+        if read_answer(&path).map_err(refuse)? != found {
             return Ok(false);
         }
         // Whole or not at all: whoever takes it may look at any moment. No run is called so.
@@ -59,9 +64,7 @@ impl StoreReader {
         let text = serde_json::to_vec(answer).map_err(|fault| refuse(fault.into()))?;
         let mut file = private_file();
         let file = file.create(true).truncate(true).write(true);
-        let written = file
-            .open(&unfinished)
-            .and_then(|mut file| file.write_all(&text));
+        let written = open_own(file, &unfinished).and_then(|mut file| file.write_all(&text));
         written.map_err(refuse)?;
         fs::rename(&unfinished, &path).map_err(refuse)?;
         Ok(true)
@@ -70,19 +73,23 @@ impl StoreReader {
 
 impl Store {
     /// Takes what was left for a run; none where there is nothing that can be read as an answer.
-    pub(crate) fn take_answer(&self, run_id: &RunId) -> Option<Answer> {
+    ///
+    /// # Errors
+    /// [`StoreError::Lock`] where others can write what is there: it stays, and answers nothing.
+    pub(crate) fn take_answer(&self, run_id: &RunId) -> Result<Option<Answer>, StoreError> {
         let path = path_of(self.path(), run_id);
-        if !path.exists() {
-            return None;
+        let refuse = |fault: io::Error| refused(&path, &fault);
+        if path.symlink_metadata().is_err() {
+            return Ok(None);
         }
-        // What others can write is nobody's answer.
-        own_folder(path.parent()?).ok()?;
+        let folder = path.parent().unwrap_or(&path);
+        own_folder(folder).map_err(refuse)?;
         // An answer that is being put in another's place is not lost between the look and the removal.
-        let _turn = turn_in(path.parent()?).ok()?;
-        let answer = read_answer(&path);
+        let _turn = turn_in(folder).map_err(refuse)?;
+        let answer = read_answer(&path).map_err(refuse)?;
         // What cannot be read as one is nobody's answer, and must not be looked at again and again.
-        fs::remove_file(&path).ok()?;
-        answer
+        fs::remove_file(&path).map_err(refuse)?;
+        Ok(answer)
     }
 }
 
@@ -90,16 +97,22 @@ impl Store {
 fn turn_in(folder: &Path) -> io::Result<File> {
     let mut turn = private_file();
     let turn = turn.create(true).truncate(false).write(true);
-    let turn = turn.open(folder.join("_turn"))?;
+    let turn = open_own(turn, &folder.join("_turn"))?;
     turn.lock()?;
     Ok(turn)
 }
 
-fn read_answer(path: &Path) -> Option<Answer> {
+/// What is left there; none where it is not there, or cannot be read as an answer. The file is opened by its own name, and judged
+/// as it was opened.
+fn read_answer(path: &Path) -> io::Result<Option<Answer>> {
+    let file = match open_own(OpenOptions::new().read(true), path) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
     let mut text = Vec::new();
-    let mut file = File::open(path).ok()?.take(ANSWER_BYTES);
-    file.read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
+    file.take(ANSWER_BYTES).read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text).ok())
 }
 
 pub(super) fn path_of(database: &Path, run_id: &RunId) -> PathBuf {
@@ -127,10 +140,10 @@ mod tests {
         };
         assert!(reader.leave_answer(&run, &answer(true), None).unwrap());
         assert!(!reader.leave_answer(&run, &answer(false), None).unwrap());
-        assert_eq!(reader.left_answer(&run), Some(answer(true)));
+        assert_eq!(reader.left_answer(&run), Ok(Some(answer(true))));
         let found = Some(answer(true));
         assert!(reader.leave_answer(&run, &answer(false), found).unwrap());
-        assert_eq!(reader.left_answer(&run), Some(answer(false)));
+        assert_eq!(reader.left_answer(&run), Ok(Some(answer(false))));
     }
 
     #[cfg(unix)]
@@ -153,11 +166,11 @@ mod tests {
         let mode = |mode| fs::set_permissions(&answers, fs::Permissions::from_mode(mode)).unwrap();
         for open in [0o777, 0o770, 0o702] {
             mode(open);
-            assert_eq!(store.take_answer(&run), None, "{open:o}");
+            assert!(store.take_answer(&run).is_err(), "{open:o}");
             let again = reader.leave_answer(&run, &answer, Some(answer));
             assert!(again.is_err(), "{open:o}");
         }
         mode(0o700);
-        assert_eq!(store.take_answer(&run), Some(answer));
+        assert_eq!(store.take_answer(&run), Ok(Some(answer)));
     }
 }

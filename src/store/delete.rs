@@ -1,3 +1,5 @@
+//! Deletion of whole runs: what only they use goes, the leaf in the log and a signed note stay.
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -6,9 +8,17 @@ use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use super::connection::BUSY;
 use super::lock::{RunLock, lock_run, lock_store};
 use super::open_writer::open_writer;
-use super::{Durability, StoreError, StoreReader};
+use super::schema::BLOB_INDEX;
+use super::{Durability, StoreError};
 use crate::message::{Digest, RunId};
-use crate::transcript::{Deletion, Note, SecretKey};
+use crate::transcript::{Deletion, SecretKey};
+
+/// How many runs are locked at a time and deleted in one transaction: a lock holds two descriptors, and a process has few.
+const BATCH: usize = 32;
+
+/// Takes away a blob that no run uses any more.
+pub(super) const DELETE_UNUSED: &str =
+    "DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE hash = ?1)";
 
 /// What is to be deleted, and who says so.
 #[derive(Clone, Debug)]
@@ -28,13 +38,15 @@ pub(crate) struct Removal<'k> {
 /// What was deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Removed {
-    /// The runs, those that they delegated to among them.
+    /// The runs.
     pub(crate) runs: Vec<RunId>,
     /// Whether the files of the store were written anew without them; else that is left to be done.
     pub(crate) cleared: bool,
+    /// What kept the rest of them; they are as they were.
+    pub(crate) stopped: Option<RemoveError>,
 }
 
-/// Why nothing was deleted.
+/// Why runs were not deleted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RemoveError {
     /// The store.
@@ -54,66 +66,96 @@ struct Doomed {
     head: Digest,
     entries: u64,
     run_id: RunId,
-    lock: RunLock,
 }
 
 /// Deletes runs with everything that only they use. A signed note stays of each, and its leaf in the
 /// log. Forks and continuations stay, and so do blobs that another run uses.
 ///
 /// # Errors
-/// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`].
+/// [`RemoveError`]; nothing is changed then. A run that a process drives is [`StoreError::RunLocked`]. What is found only after
+/// some were deleted is in [`Removed::stopped`].
 pub(crate) fn remove(path: &Path, asked: &Removal<'_>) -> Result<Removed, RemoveError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let mut conn = open_writer(path, Durability::Full, BUSY)?;
     conn.execute_batch("PRAGMA secure_delete = ON")
         .map_err(sql)?;
+    // A store that was made without it would be read as a whole for each blob.
+    conn.execute_batch(BLOB_INDEX).map_err(sql)?;
     let names: BTreeSet<RunId> = asked.runs.iter().cloned().collect();
-    let mut doomed = Vec::new();
-    for run_id in names {
-        doomed.push(lock(&conn, path, run_id, asked.force)?);
+    for run_id in &names {
+        find(&conn, path, run_id, asked.force)?;
+    }
+    let names: Vec<RunId> = names.into_iter().collect();
+    let (mut runs, mut stopped) = (Vec::new(), None);
+    for batch in names.chunks(BATCH) {
+        match remove_batch(&mut conn, path, batch, asked) {
+            Ok(()) => runs.extend_from_slice(batch),
+            Err(fault) if runs.is_empty() => return Err(fault),
+            Err(fault) => {
+                stopped = Some(fault);
+                break;
+            }
+        }
+    }
+    // Only where no run is driven; what was freed is overwritten already.
+    let alone = lock_store(path);
+    let cleared = alone.is_ok() && super::erase::clear(&conn).is_ok();
+    Ok(Removed {
+        runs,
+        cleared,
+        stopped,
+    })
+}
+
+/// Deletes these runs in one transaction, under the locks of all of them.
+fn remove_batch(
+    conn: &mut Connection,
+    path: &Path,
+    batch: &[RunId],
+    asked: &Removal<'_>,
+) -> Result<(), RemoveError> {
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    let mut locks: Vec<RunLock> = Vec::new();
+    for run_id in batch {
+        locks.push(lock_run(path, run_id)?);
     }
     let tx = conn
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(sql)?;
-    for run in &doomed {
-        take_out(&tx, run, asked).map_err(sql)?;
+    for run_id in batch {
+        let doomed = find(&tx, path, run_id, asked.force)?;
+        take_out(&tx, &doomed, asked).map_err(sql)?;
     }
     tx.commit().map_err(sql)?;
-    let runs = doomed.into_iter().map(|run| {
-        drop(std::fs::remove_file(super::answer::path_of(
-            path,
-            &run.run_id,
-        )));
-        run.lock.discard();
-        run.run_id
-    });
-    let runs = runs.collect();
-    // Only where no run is driven; what was freed is overwritten already.
-    let alone = lock_store(path);
-    let cleared = alone.is_ok() && super::erase::clear(&conn).is_ok();
-    Ok(Removed { runs, cleared })
+    for (run_id, lock) in batch.iter().zip(locks) {
+        drop(std::fs::remove_file(super::answer::path_of(path, run_id)));
+        lock.discard();
+    }
+    Ok(())
 }
 
-/// Locks a run, so that nobody drives it, and reads what its note will say.
-fn lock(conn: &Connection, path: &Path, run_id: RunId, force: bool) -> Result<Doomed, RemoveError> {
-    let lock = lock_run(path, &run_id)?;
+/// Reads what the note of a run will say.
+fn find(
+    conn: &Connection,
+    path: &Path,
+    run_id: &RunId,
+    force: bool,
+) -> Result<Doomed, RemoveError> {
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
     let row = conn
-        .query_row(
-            "SELECT id, head_seq, head_hash, class IS NULL FROM runs WHERE run_id = ?1",
-            [run_id.as_str()],
-            |row| {
-                let (key, seq, open) = (row.get(0)?, row.get::<_, i64>(1)?, row.get(3)?);
-                Ok((key, seq, row.get::<_, [u8; 32]>(2)?, open))
-            },
-        )
+        .prepare_cached("SELECT id, head_seq, head_hash, class IS NULL FROM runs WHERE run_id = ?1")
+        .map_err(sql)?
+        .query_row([run_id.as_str()], |row| {
+            let (key, seq, open) = (row.get(0)?, row.get::<_, i64>(1)?, row.get(3)?);
+            Ok((key, seq, row.get::<_, [u8; 32]>(2)?, open))
+        })
         .optional()
         .map_err(sql)?;
     let Some((key, seq, head, open)) = row else {
-        lock.discard();
         let asked = run_id.to_string();
         return Err(StoreError::NoSuchRun { asked }.into());
     };
+    let run_id = run_id.clone();
     if open && !force {
         return Err(RemoveError::Open { run_id });
     }
@@ -122,7 +164,6 @@ fn lock(conn: &Connection, path: &Path, run_id: RunId, force: bool) -> Result<Do
         head: Digest::from_bytes(head),
         entries: u64::try_from(seq.saturating_add(1)).unwrap_or(0),
         run_id,
-        lock,
     })
 }
 
@@ -136,62 +177,58 @@ fn take_out(conn: &Connection, run: &Doomed, asked: &Removal<'_>) -> rusqlite::R
         at_unix_ms: asked.at_unix_ms,
     };
     let leaf: Option<i64> = conn
-        .query_row(
-            "UPDATE log_leaves SET run = NULL WHERE run = ?1 RETURNING idx",
-            [run.key],
-            |row| row.get(0),
-        )
+        .prepare_cached("UPDATE log_leaves SET run = NULL WHERE run = ?1 RETURNING idx")?
+        .query_row([run.key], |row| row.get(0))
         .optional()?;
-    conn.execute(
-        "INSERT INTO deletions(run_id, leaf, note) VALUES(?1, ?2, ?3)",
-        params![run.run_id.as_str(), leaf, note.sign(asked.key).to_string()],
-    )?;
+    conn.prepare_cached("INSERT INTO deletions(run_id, leaf, note) VALUES(?1, ?2, ?3)")?
+        .execute(params![
+            run.run_id.as_str(),
+            leaf,
+            note.sign(asked.key).to_string()
+        ])?;
     let links: Vec<Vec<u8>> = conn
-        .prepare("DELETE FROM run_blobs WHERE run = ?1 RETURNING hash")?
+        .prepare_cached("DELETE FROM run_blobs WHERE run = ?1 RETURNING hash")?
         .query_map([run.key], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut blob = conn.prepare_cached(
-        "DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM run_blobs WHERE hash = ?1)",
-    )?;
+    let mut blob = conn.prepare_cached(DELETE_UNUSED)?;
     for hash in links {
         blob.execute([hash])?;
     }
     for table in ["entries", "checkpoints", "tombstones", "invocations"] {
-        conn.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run.key])?;
+        conn.prepare_cached(&format!("DELETE FROM {table} WHERE run = ?1"))?
+            .execute([run.key])?;
     }
-    conn.execute("DELETE FROM runs WHERE id = ?1", [run.key])?;
+    conn.prepare_cached("DELETE FROM runs WHERE id = ?1")?
+        .execute([run.key])?;
     Ok(())
 }
 
-impl StoreReader {
-    /// What stays of a run that was deleted, the last of that name; none where there was none.
-    pub(crate) fn deletion(&self, name: &str) -> Result<Option<Note>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        let note: Option<String> = self
-            .conn
-            .prepare_cached(
-                "SELECT note FROM deletions WHERE run_id = ?1 ORDER BY rowid DESC LIMIT 1",
-            )
-            .and_then(|mut select| select.query_row([name], |row| row.get(0)).optional())
-            .map_err(sql)?;
-        Ok(note.and_then(|note| note.parse().ok()))
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
 
-    /// The number of the leaf that stays of a deleted run, and its text.
-    pub(crate) fn deleted_leaf(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
-        let sql = |fault: rusqlite::Error| StoreError::from_sql(&self.path, &fault);
-        let found: Option<(i64, String)> = self
-            .conn
-            .prepare_cached(
-                "SELECT l.idx, l.leaf FROM deletions d JOIN log_leaves l ON l.idx = d.leaf \
-                 WHERE d.run_id = ?1 ORDER BY d.rowid DESC LIMIT 1",
-            )
-            .and_then(|mut select| {
-                select
-                    .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
-                    .optional()
-            })
-            .map_err(sql)?;
-        Ok(found.map(|(index, leaf)| (u64::try_from(index).unwrap_or(u64::MAX), leaf)))
+    /// What is deleted costs what it has, not what the store has: each row that goes is found by an index, and so is what
+    /// would still refer to it.
+    #[test]
+    fn no_table_is_read_as_a_whole_for_what_is_deleted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("runs.db");
+        drop(Store::open(&path, Durability::Normal).unwrap());
+        let conn = open_writer(&path, Durability::Normal, BUSY).unwrap();
+        let plan = |sql: &str| -> Vec<String> {
+            let mut select = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let rows = select.query_map([[0_u8; 32]], |row| row.get(3)).unwrap();
+            rows.map(Result::unwrap).collect()
+        };
+        let steps = plan(DELETE_UNUSED);
+        assert!(
+            steps.iter().all(|step| !step.starts_with("SCAN run")),
+            "{steps:?}"
+        );
+        // What the foreign key of `run_blobs` looks for.
+        let steps = plan("SELECT rowid FROM run_blobs WHERE hash = ?1");
+        assert!(steps.iter().all(|step| step.contains("INDEX")), "{steps:?}");
+        assert_eq!(steps.len(), 1, "{steps:?}");
     }
 }

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use super::formats::STORE_FORMAT;
 use crate::message::RunId;
 
 /// Why the store refused or failed, by who has to do something about it.
@@ -20,6 +21,14 @@ pub enum StoreError {
     ReadOnly {
         /// The file.
         path: PathBuf,
+    },
+    /// The operator: others can write the file or its folder, so what stands there may be theirs.
+    #[error("write {}: others can write it: {reason}", path.display())]
+    Exposed {
+        /// The file or folder.
+        path: PathBuf,
+        /// What lets them.
+        reason: String,
     },
     /// The operator: another process kept the write lock for longer than the store waits.
     #[error("write {}: another process holds its write lock", path.display())]
@@ -110,6 +119,14 @@ pub enum StoreError {
         run_id: RunId,
         /// How many.
         blobs: u64,
+    },
+    /// The operator: another build wrote the file, or somebody took a part of it away.
+    #[error("use {}: a store of format {STORE_FORMAT} has {what}, and this one does not: another build of monolith wrote it, or somebody changed it", path.display())]
+    Lacking {
+        /// The file.
+        path: PathBuf,
+        /// The table or column.
+        what: String,
     },
     /// Whoever changed the file: it no longer holds what was written.
     #[error("read {}: {reason}", path.display())]

@@ -2,7 +2,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::TransactionBehavior;
+use rusqlite::{Connection, TransactionBehavior};
 
 use super::connection::BUSY;
 use super::import_error::ImportError;
@@ -10,7 +10,7 @@ use super::intake::Intake;
 use super::merge::{Change, Ended, Merge};
 use super::open_writer::open_writer;
 use super::vouched::vouched;
-use super::{Durability, StoreError};
+use super::{Durability, StoreError, deletions};
 use crate::kernel::{EventKind, Outcome};
 use crate::message::{Digest, RunId};
 use crate::transcript::{
@@ -29,6 +29,17 @@ pub(crate) struct Imported {
     pub change: Change,
 }
 
+/// What may be imported, and when that is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ImportTerms {
+    /// Whether a run that was deleted here comes back; the note of its deletion stays.
+    pub deleted: bool,
+    /// Now, in milliseconds since 1970-01-01 UTC.
+    pub now_unix_ms: u64,
+    /// Whether a run in progress is accepted.
+    pub open: bool,
+}
+
 /// What the lines of a file add up to, for the row of the run.
 #[derive(Default)]
 struct Sum {
@@ -41,8 +52,7 @@ struct Sum {
 
 /// Takes a transcript file into the store at `path`, which is made where there is none.
 ///
-/// The file is verified before anything is written and once more while it is, so that what enters is what was verified; `open`
-/// accepts a run in progress. It need not fit into memory, and may be a pipe. Tombstones are taken only where one of the keys of `trust` has signed them.
+/// The file is verified before anything is written and once more while it is, so that what enters is what was verified. It need not fit into memory, and may be a pipe. Tombstones are taken only where one of the keys of `trust` has signed them.
 /// The beginning of a run that was imported before is extended, and bytes that it lacks are added; a run of the store's own is never changed.
 ///
 /// # Errors
@@ -50,10 +60,14 @@ struct Sum {
 pub(crate) fn import(
     path: &Path,
     file: &Path,
-    open: bool,
-    now_unix_ms: u64,
+    terms: ImportTerms,
     trust: &Arc<Trust>,
 ) -> Result<Imported, ImportError> {
+    let ImportTerms {
+        deleted,
+        now_unix_ms,
+        open,
+    } = terms;
     let mut intake = Intake::open(file, path)?;
     read(&mut intake, open, trust, |sum, record| {
         judge_tombstone(sum, record, trust)
@@ -69,6 +83,9 @@ pub(crate) fn import(
         match (&mut merge, record, &sum.run_id, sum.contract_hash) {
             (None, Record::Header(_), Some(run_id), Some(contract_hash)) => {
                 let merged = Merge::begin(&tx, path, run_id, contract_hash, &sum.contract)?;
+                if merged.is_new() && !deleted {
+                    judge_deleted(&tx, path, run_id, trust)?;
+                }
                 merge = Some(merged);
                 Ok(())
             }
@@ -107,6 +124,25 @@ pub(crate) fn import(
         run_id,
         entries,
         change: merge.change(entries),
+    })
+}
+
+/// Refuses a run that was deleted here: what somebody took out on purpose does not come back by the way.
+fn judge_deleted(
+    conn: &Connection,
+    path: &Path,
+    run_id: &RunId,
+    trust: &Trust,
+) -> Result<(), ImportError> {
+    let note = deletions::last(conn, run_id.as_str());
+    let Some(note) = note.map_err(|fault| StoreError::from_sql(path, &fault))? else {
+        return Ok(());
+    };
+    let (by, reason) = deletions::by_whom(&note, &trust.keys);
+    Err(ImportError::Deleted {
+        run_id: run_id.clone(),
+        by,
+        reason,
     })
 }
 

@@ -52,6 +52,19 @@ pub(crate) enum ImportError {
         /// That in the file.
         given: Digest,
     },
+    /// The caller: the run was here, and somebody deleted it.
+    #[error(
+        "import run {run_id}: it was deleted here by {by}, {}",
+        if reason.is_empty() { "no reason given" } else { reason }
+    )]
+    Deleted {
+        /// The run.
+        run_id: RunId,
+        /// Who has signed the note of its deletion.
+        by: String,
+        /// Why; may be empty.
+        reason: String,
+    },
     /// The caller: the run was begun here, and only who drives it adds to it.
     #[error(
         "import run {run_id}: it was begun here and has {here} entries; the file goes on to {given}, and a file never changes a run of this store's own"

@@ -1,10 +1,10 @@
 use std::ffi::OsString;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::private::{own_folder, private_file, private_folder};
+use super::private::{open_own, open_regular_name, own_folder, private_file, private_folder};
 use super::{Store, StoreError, StoreReader};
 use crate::message::RunId;
 
@@ -99,7 +99,7 @@ impl StoreReader {
     /// [`StoreError::Lock`] where the lock file cannot be read.
     pub fn driver_of(&self, run_id: &RunId) -> Result<Option<RunDriver>, StoreError> {
         let path = folder_of(&self.path).join(run_id.as_str());
-        let mut file = match File::open(&path) {
+        let mut file = match open_regular_name(OpenOptions::new().read(true), &path) {
             Ok(file) => file,
             // A run that nobody has driven on this machine, or that has ended.
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -154,13 +154,9 @@ fn lock_file(folder: &Path, path: &Path) -> Result<File, StoreError> {
     private_folder(folder)
         .and_then(|()| own_folder(folder))
         .map_err(|fault| refused(path, &fault))?;
-    private_file()
-        .create(true)
-        .read(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .map_err(|fault| refused(path, &fault))
+    let mut file = private_file();
+    let file = file.create(true).read(true).truncate(false).write(true);
+    open_own(file, path).map_err(|fault| refused(path, &fault))
 }
 
 /// Locks a file for this process alone. Readers that look whether it is locked share a lock for a moment: they are passed.

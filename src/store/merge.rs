@@ -106,6 +106,11 @@ impl Merge {
         })
     }
 
+    /// Whether no run of that name was here.
+    pub(super) const fn is_new(&self) -> bool {
+        self.before.is_none()
+    }
+
     /// Takes the next line of the file.
     pub(super) fn take(
         &mut self,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::connection::{BUSY, distrust};
+use super::disk_space::free_bytes;
 use super::formats::steps;
 use super::lock::lock_store;
 use super::open_reader::open_to_read;
@@ -315,18 +316,6 @@ fn check_space(conn: &Connection, path: &Path) -> Result<(), MigrateError> {
         }),
         _ => Ok(()),
     }
-}
-
-/// How much space the file system of that file has; none where the system does not say.
-#[cfg(unix)]
-fn free_bytes(path: &Path) -> Option<u64> {
-    let space = rustix::fs::statvfs(path).ok()?;
-    space.f_bavail.checked_mul(space.f_frsize)
-}
-
-#[cfg(not(unix))]
-fn free_bytes(_path: &Path) -> Option<u64> {
-    None
 }
 
 /// Makes the name of a file durable.

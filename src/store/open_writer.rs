@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
@@ -7,8 +7,8 @@ use super::StoreError;
 use super::connection::distrust;
 use super::formats::STORE_FORMAT;
 use super::log_name::NAME_LOG;
-use super::private::private_file;
-use super::schema::{APPLICATION_ID, SCHEMA, format_of, lacking};
+use super::private::{Exposure, private_file};
+use super::schema::{APPLICATION_ID, BLOB_INDEX, SCHEMA, format_of, judge_whole};
 
 /// How sure an acknowledged append is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,8 +30,11 @@ pub(super) fn open_writer(
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    judge_owner(path)?;
     // SQLite makes the files beside it with the mode of this one. What cannot be made, or is there, is SQLite's to judge.
     drop(private_file().write(true).create_new(true).open(path));
+    // What another user has put there meanwhile is not opened either.
+    judge_owner(path)?;
     let mut conn = Connection::open_with_flags(path, flags).map_err(sql)?;
     distrust(&conn).map_err(sql)?;
     conn.busy_timeout(busy).map_err(sql)?;
@@ -63,6 +66,7 @@ pub(super) fn open_writer(
         judge_writable(found, path)?;
         if found.is_none() {
             tx.execute_batch(SCHEMA).map_err(sql)?;
+            tx.execute_batch(BLOB_INDEX).map_err(sql)?;
             tx.execute_batch(NAME_LOG).map_err(sql)?;
             tx.pragma_update(None, "application_id", APPLICATION_ID)
                 .map_err(sql)?;
@@ -72,6 +76,36 @@ pub(super) fn open_writer(
         tx.commit().map_err(sql)?;
     }
     Ok(conn)
+}
+
+/// Refuses a store that others can write, or whose folder they can: an entry, or a file beside it, may be theirs.
+fn judge_owner(path: &Path) -> Result<(), StoreError> {
+    // A folder is no store, and SQLite says so.
+    if path.is_dir() {
+        return Ok(());
+    }
+    let folder = |path: &Path| match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let beside = ["-wal", "-shm", "-journal"].map(|ending| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    });
+    let mut places = vec![folder(path), path.to_owned()];
+    places.extend(beside);
+    // The files beside it are beside what a link leads to.
+    places.extend(path.canonicalize().map(|path| folder(&path)));
+    for place in places {
+        if let Some(exposure) = Exposure::to_write(&place) {
+            return Err(StoreError::Exposed {
+                path: place,
+                reason: exposure.to_string(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses to write a store of an older format: that is for its migration alone.
@@ -84,18 +118,4 @@ fn judge_writable(found: Option<i32>, path: &Path) -> Result<(), StoreError> {
         }),
         Some(_) | None => Ok(()),
     }
-}
-
-/// Refuses to write a store that lost a part of its tables: what is missing would be found only once tools have run.
-fn judge_whole(conn: &Connection, found: Option<i32>, path: &Path) -> Result<(), StoreError> {
-    if found.is_none() {
-        return Ok(());
-    }
-    let lacking = lacking(conn).map_err(|fault| StoreError::from_sql(path, &fault))?;
-    lacking.map_or(Ok(()), |what| {
-        Err(StoreError::Corrupt {
-            path: path.to_path_buf(),
-            reason: format!("a store of format {STORE_FORMAT} has {what}, and this one does not"),
-        })
-    })
 }

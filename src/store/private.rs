@@ -1,8 +1,81 @@
 //! Files and folders that are for their owner alone, whatever the process's umask lets others have.
+//!
+//! Knows modes and owners. Root counts as the owner of everything: root may do anything here anyway. It judges a file or folder and
+//! the folder that it stands in, not the folders above.
 
-use std::fs::{self, OpenOptions};
+use std::fmt;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
+
+/// The bits of a mode that let others do anything.
+const ANYTHING: u32 = 0o077;
+/// The bits of a mode that let others write.
+const WRITING: u32 = 0o022;
+
+/// What lets others at a file or folder that is to be its owner's alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exposure {
+    /// Its mode.
+    Mode(u32),
+    /// It belongs to that user, who is neither this process's nor root.
+    Owner(u32),
+}
+
+impl fmt::Display for Exposure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mode(mode) => write!(f, "its mode is {mode:04o}"),
+            Self::Owner(uid) => write!(f, "it belongs to user {uid}"),
+        }
+    }
+}
+
+impl Exposure {
+    #[cfg(unix)]
+    fn of(found: &Metadata, forbidden: u32) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt as _;
+
+        let (uid, mode) = (found.uid(), found.mode() & 0o7777);
+        let own = rustix::process::geteuid();
+        if uid != 0 && uid != own.as_raw() {
+            return Some(Self::Owner(uid));
+        }
+        (mode & forbidden != 0).then_some(Self::Mode(mode))
+    }
+
+    /// Where modes and owners mean nothing, nothing is exposed.
+    #[cfg(not(unix))]
+    fn of(_found: &Metadata, _forbidden: u32) -> Option<Self> {
+        None
+    }
+
+    /// What lets others do anything with it; none where it is not there.
+    pub(crate) fn at(path: &Path) -> Option<Self> {
+        Self::of(&fs::metadata(path).ok()?, ANYTHING)
+    }
+
+    /// What lets others write to it; none where it is not there.
+    pub(crate) fn to_write(path: &Path) -> Option<Self> {
+        Self::of(&fs::metadata(path).ok()?, WRITING)
+    }
+
+    /// [`Self::at`], of an open file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn of_file(file: &File) -> io::Result<Option<Self>> {
+        Ok(Self::of(&file.metadata()?, ANYTHING))
+    }
+
+    /// [`Self::to_write`], of an open file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn of_file_to_write(file: &File) -> io::Result<Option<Self>> {
+        Ok(Self::of(&file.metadata()?, WRITING))
+    }
+}
 
 /// Makes a folder, and those above it that are not there, for their owner alone. One that is there stays as it is.
 ///
@@ -24,34 +97,49 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// What others may do with a file or folder: its mode, where that lets them do anything.
-#[cfg(unix)]
-pub(crate) fn looser_mode(path: &Path) -> Option<u32> {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o7777;
-    (mode & 0o077 != 0).then_some(mode)
-}
-
-/// Where modes mean nothing, none is looser.
-#[cfg(not(unix))]
-pub(crate) fn looser_mode(_path: &Path) -> Option<u32> {
-    None
-}
-
 /// Refuses a folder that others can write: what stands in it may be theirs.
 ///
 /// # Errors
-/// [`io::ErrorKind::PermissionDenied`] with its mode.
-pub(crate) fn own_folder(path: &Path) -> io::Result<()> {
-    match looser_mode(path).filter(|mode| mode & 0o022 != 0) {
-        None => Ok(()),
-        Some(mode) => {
-            let why = format!(
-                "others can write the folder {}: its mode is {mode:04o}, and only its owner may write it (0700)",
-                path.display()
-            );
-            Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
-        }
+/// [`io::ErrorKind::PermissionDenied`] with what lets them.
+pub(super) fn own_folder(path: &Path) -> io::Result<()> {
+    Exposure::to_write(path).map_or(Ok(()), |exposure| {
+        let path = path.display();
+        Err(denied(format!(
+            "others can write the folder {path}: {exposure}, and only its owner may write it (0700), this user or root"
+        )))
+    })
+}
+
+/// Opens the regular file of that very name, and refuses one that others can write. A link is not followed, and a pipe not waited for.
+///
+/// # Errors
+/// What the system says; [`io::ErrorKind::PermissionDenied`] with what lets others write it.
+pub(super) fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = open_regular_name(options, path)?;
+    match Exposure::of_file_to_write(&file)? {
+        None => Ok(file),
+        Some(exposure) => Err(denied(format!(
+            "others can write it: {exposure}, and only its owner may write it (0600), this user or root"
+        ))),
     }
+}
+
+/// [`open_own`], whoever can write it.
+pub(super) fn open_regular_name(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = i32::try_from(flags.bits()).unwrap_or_default();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(denied("it is no regular file".to_owned()))
+}
+
+fn denied(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
 }

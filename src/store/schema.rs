@@ -78,6 +78,10 @@ CREATE TABLE tombstones(
 ) STRICT;
 ";
 
+/// Finds the runs that use a blob. It changes nothing that is stored, so a store that was made without it gets it with its first deletion.
+pub(super) const BLOB_INDEX: &str =
+    "CREATE INDEX IF NOT EXISTS run_blobs_by_hash ON run_blobs(hash)";
+
 /// The tables of [`SCHEMA`].
 const TABLES: [&str; 10] = [
     "runs",
@@ -107,16 +111,42 @@ pub(super) fn missing_table(conn: &Connection) -> rusqlite::Result<Option<&'stat
 /// Why a table cannot be read: one of them is gone, or what SQLite says.
 pub(super) fn refusal(conn: &Connection, path: &Path, fault: &rusqlite::Error) -> StoreError {
     match missing_table(conn) {
-        Ok(Some(table)) => StoreError::Corrupt {
+        Ok(Some(table)) => StoreError::Lacking {
             path: path.to_path_buf(),
-            reason: format!("it lacks the table {table}, which every store of its format has"),
+            what: format!("the table {table}"),
         },
         Ok(None) | Err(_) => StoreError::from_sql(path, fault),
     }
 }
 
-/// What a store of this format must have and does not, in words.
-pub(super) fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
+/// Refuses to write a store that lost a part of its tables: what is missing would be found only once tools have run.
+pub(super) fn judge_whole(
+    conn: &Connection,
+    found: Option<i32>,
+    path: &Path,
+) -> Result<(), StoreError> {
+    if found.is_none() {
+        return Ok(());
+    }
+    let sql = |fault: rusqlite::Error| StoreError::from_sql(path, &fault);
+    if let Some(what) = lacking(conn).map_err(sql)? {
+        let path = path.to_path_buf();
+        return Err(StoreError::Lacking { path, what });
+    }
+    let Err(flaw) = log_name::name(conn).map_err(sql)? else {
+        return Ok(());
+    };
+    Err(StoreError::Corrupt {
+        path: path.to_path_buf(),
+        reason: format!(
+            "a store of format {STORE_FORMAT} has {} in table log_name, and this one does not",
+            flaw.expected
+        ),
+    })
+}
+
+/// The table or column that a store of this format must have and does not, in words.
+fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     if let Some(table) = missing_table(conn)? {
         return Ok(Some(format!("the table {table}")));
     }
@@ -135,10 +165,7 @@ pub(super) fn lacking(conn: &Connection) -> rusqlite::Result<Option<String>> {
     if let Some(column) = expected.find(|column| !here.contains(column)) {
         return Ok(Some(format!("the column {column}")));
     }
-    let name = log_name::name(conn)?;
-    Ok(name
-        .err()
-        .map(|flaw| format!("{} in table log_name", flaw.expected)))
+    Ok(None)
 }
 
 /// The format of a store; none where the database is empty.

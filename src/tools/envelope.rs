@@ -1,5 +1,3 @@
-use std::borrow::Cow;
-
 use super::CallTerms;
 use crate::kernel::CallOrder;
 use crate::message::{
@@ -153,8 +151,9 @@ impl ToolAnswer {
     }
 }
 
-/// The parts, none of which shows a piece of a secret that stands in several of them. Texts that show one together become one text
-/// without line feeds between them; where bytes are needed for it, nothing of the result is kept.
+/// The parts, none of which shows a piece of a known secret that stands in several of them. Texts that show one together become one
+/// text without line feeds between them; where bytes are needed for it, nothing of the result is kept. What only looks like a
+/// credential once texts are put together is none: nobody wrote it.
 fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
     let pieces = |part: &Part| match part {
         Part::Text(texts) => texts.len(),
@@ -171,15 +170,14 @@ fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
             }
         }
     }
-    let parts = match scrub.text(&text) {
-        Cow::Borrowed(_) => parts,
-        Cow::Owned(closed) => {
-            let resources = parts
-                .into_iter()
-                .filter(|part| matches!(part, Part::Resource { .. }));
-            let closed = Part::Text(vec![closed]);
-            [closed].into_iter().chain(resources).collect()
-        }
+    let parts = if scrub.knows(text.as_bytes()) {
+        let resources = parts
+            .into_iter()
+            .filter(|part| matches!(part, Part::Resource { .. }));
+        let closed = Part::Text(vec![scrub.owned_text(text)]);
+        [closed].into_iter().chain(resources).collect()
+    } else {
+        parts
     };
     let mut all = Vec::new();
     for part in &parts {
@@ -190,9 +188,10 @@ fn without_split_secrets(parts: Vec<Part>, scrub: &dyn Scrubber) -> Vec<Part> {
             Part::Resource { bytes, .. } => all.extend_from_slice(&scrub.bytes(bytes)),
         }
     }
-    match scrub.bytes(&all) {
-        Cow::Borrowed(_) => parts,
-        Cow::Owned(_) => vec![Part::Text(vec![scrub.marker(&all)])],
+    if scrub.knows(&all) {
+        vec![Part::Text(vec![scrub.marker(&all)])]
+    } else {
+        parts
     }
 }
 

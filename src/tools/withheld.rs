@@ -1,3 +1,7 @@
+#[cfg(unix)]
+use std::collections::BTreeSet;
+#[cfg(unix)]
+use std::fs::Metadata;
 use std::path::PathBuf;
 
 /// Files and folders of the host that no built-in tool reads, wherever a workspace or a link leads: its state, and its store.
@@ -13,17 +17,20 @@ pub(crate) struct Withheld {
 #[cfg(unix)]
 #[derive(Debug)]
 pub(super) struct WithheldIds {
-    closed: Vec<FileId>,
+    closed: BTreeSet<FileId>,
     open: Vec<FileId>,
+    /// A folder with more files than are looked at: a file of it could not be told from others.
+    uncounted: Option<String>,
 }
 
 /// Device and inode.
 #[cfg(unix)]
 pub(super) type FileId = (u64, u64);
 
-/// The most files of one folder that are looked at for their identity: they are withheld under other names, too.
+/// The most files of one folder that are looked at for their identity: they are withheld under other names, too. Where there are more, no file
+/// is read, because it may be one of them.
 #[cfg(unix)]
-const MOST_FILES: usize = 4_096;
+pub(super) const MOST_FILES: usize = 16_384;
 
 #[cfg(unix)]
 impl Withheld {
@@ -35,20 +42,30 @@ impl Withheld {
             let found = std::fs::metadata(path).ok()?;
             Some((found.dev(), found.ino()))
         };
-        let mut closed = Vec::new();
+        let mut closed = BTreeSet::new();
+        let mut uncounted = None;
         for path in &self.paths {
             closed.extend(id(path));
             let entries = std::fs::read_dir(path).into_iter().flatten();
-            for entry in entries.take(MOST_FILES).flatten() {
+            for (count, entry) in entries.enumerate() {
+                if count == MOST_FILES {
+                    let name = path.file_name().unwrap_or_default();
+                    uncounted = Some(name.to_string_lossy().into_owned());
+                    break;
+                }
                 // A link leads to a file that is used as if it stood here.
-                let path = entry.path();
-                if std::fs::metadata(&path).is_ok_and(|found| found.is_file()) {
-                    closed.extend(id(&path));
+                let found = entry.and_then(|entry| std::fs::metadata(entry.path()));
+                if let Some(found) = found.ok().filter(Metadata::is_file) {
+                    closed.insert((found.dev(), found.ino()));
                 }
             }
         }
         let open = self.open.iter().filter_map(|path| id(path)).collect();
-        WithheldIds { closed, open }
+        WithheldIds {
+            closed,
+            open,
+            uncounted,
+        }
     }
 }
 
@@ -56,6 +73,11 @@ impl Withheld {
 impl WithheldIds {
     pub(super) fn has(&self, id: FileId) -> bool {
         self.closed.contains(&id)
+    }
+
+    /// The name of a folder of which not every file was looked at.
+    pub(super) fn uncounted(&self) -> Option<&str> {
+        self.uncounted.as_deref()
     }
 
     /// Whether that folder lies in a withheld one, and in no open one below that.

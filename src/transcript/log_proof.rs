@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::verify::signers;
 use super::{
-    Flaw, FlawKind, LogLeaf, Note, Pin, TreeHash, TreeHead, Trust, VerifyCheck, leaf_hash,
-    verify_consistency, verify_inclusion,
+    Flaw, FlawKind, LogDeletions, LogLeaf, Note, Pin, SignedDeletion, TreeHash, TreeHead, Trust,
+    VerifyCheck, leaf_hash, verify_consistency, verify_inclusion,
 };
 
 /// A proof about a log of runs, as it is printed: that a run is in it, or that it has only grown.
@@ -33,6 +33,9 @@ pub(crate) struct InclusionProof {
     pub proof: Vec<String>,
     /// The signed head of the log.
     pub note: String,
+    /// Runs of the log that were deleted, that of this leaf first.
+    #[serde(default, skip_serializing_if = "LogDeletions::is_none")]
+    pub deletions: LogDeletions,
 }
 
 /// That the log at one size is a prefix of the log now.
@@ -51,6 +54,9 @@ pub(crate) struct ConsistencyProof {
     pub proof: Vec<String>,
     /// The signed head of the log.
     pub note: String,
+    /// Runs of the log that were deleted.
+    #[serde(default, skip_serializing_if = "LogDeletions::is_none")]
+    pub deletions: LogDeletions,
 }
 
 /// What checking a proof found.
@@ -145,6 +151,8 @@ impl LogProof {
             let why = "signature: the head is not signed by a known key";
             report.not_checked.push(why.to_owned());
         }
+        self.judge_deletions(size, trust, report)
+            .map_err(|flaw| ("deletions", flaw))?;
         let pins = self
             .judge_pins(trust, &head, old)
             .map_err(|flaw| ("pins", flaw))?;
@@ -195,6 +203,55 @@ impl LogProof {
                 Ok((detail, Some((proof.old_size, old_root))))
             }
         }
+    }
+
+    /// Judges what the proof says of deleted runs, and says what nothing covers: the tree is the same with and without them.
+    fn judge_deletions(
+        &self,
+        size: u64,
+        trust: &Trust,
+        report: &mut ProofReport,
+    ) -> Result<(), Flaw> {
+        let (deletions, own) = match self {
+            Self::Inclusion(proof) => (&proof.deletions, Some((proof.index, &proof.leaf))),
+            Self::Consistency(proof) => (&proof.deletions, None),
+        };
+        let named = u64::try_from(deletions.notes.len()).unwrap_or(u64::MAX);
+        if deletions.count < named || deletions.count > size {
+            let expected = format!("{named} to {size} deleted runs");
+            return Err(Flaw::tampered("count", expected, deletions.count));
+        }
+        for deletion in &deletions.notes {
+            let read = SignedDeletion::read(&deletion.note, &trust.keys)?;
+            if deletion.leaf >= size {
+                let expected = format!("a leaf of a log with {size} runs");
+                return Err(Flaw::tampered("leaf", expected, deletion.leaf));
+            }
+            if let Some((_, leaf)) = own.filter(|(index, _)| *index == deletion.leaf) {
+                read.judge_leaf(leaf)?;
+            }
+            let detail = format!("leaf {}, {read}", deletion.leaf);
+            if read.is_known() {
+                let (name, ok) = ("deletions", true);
+                report.checks.push(VerifyCheck { name, ok, detail });
+            } else if trust.signature_required {
+                let expected = "a deletion that a given key has signed";
+                return Err(Flaw::new(FlawKind::Unsigned, "note", expected, detail));
+            } else {
+                report.not_checked.push(format!("deletions: {detail}"));
+            }
+        }
+        let unnamed = deletions.count.saturating_sub(named);
+        if unnamed > 0 {
+            report.not_checked.push(format!(
+                "deletions: {unnamed} more that the proof does not name"
+            ));
+        }
+        report.not_checked.push(format!(
+            "deletions: {} of {size} runs, as whoever made the proof says; the tree keeps the leaf of a deleted run, so it covers none of them",
+            deletions.count
+        ));
+        Ok(())
     }
 
     /// Holds the heads of the proof against those that were noted; returns how many said something.

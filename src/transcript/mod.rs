@@ -26,6 +26,8 @@ mod flaw;
 #[cfg(test)]
 mod jcs_tests;
 mod key_ring;
+#[cfg(test)]
+mod key_rows_tests;
 mod log_proof;
 mod merkle;
 mod note;
@@ -48,7 +50,7 @@ pub(crate) use blobs::{Presence, blob_references, is_redacted};
 pub use blocks::BlockError;
 pub use chain::{Chain, Link};
 pub use checkpoint::{Checkpoint, EarlierCheckpoints};
-pub(crate) use deletion::Deletion;
+pub(crate) use deletion::{Deletion, LogDeletion, LogDeletions, SignedDeletion};
 pub use entry::SealedEntry;
 pub use file::{LineError, LineReader, checkpoint_line, tombstone_line};
 pub(crate) use file::{MAX_LINE_BYTES, TRANSCRIPT_FORMAT};
@@ -76,4 +78,4 @@ pub(crate) use tombstone::MAX_REASON_BYTES;
 pub use tombstone::Tombstone;
 pub use trust::{Pin, Trust};
 pub use verify::{LineVerifier, VerifyOptions, WithheldBlobs, verify_lines};
-pub(crate) use verify::{LogEvidence, ParentFound, Verifier, judge_tree, signers};
+pub(crate) use verify::{LogEvidence, ParentFound, Verifier, judge_tree};

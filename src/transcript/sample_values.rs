@@ -12,7 +12,8 @@ use crate::kernel::{
 use crate::message::{
     AgentMessage, CallSeq, ContentBlock, Digest, EnvelopeError, EnvelopeStatus, FailureCode,
     InferenceSeq, Observed, ObservedStatus, ProtocolAdapterResult, ProviderFault,
-    ProviderFaultClass, Repair, Role, ToolEnvelope, ToolInvocation, ToolOutcome, Usage, Withheld,
+    ProviderFaultClass, ReasoningPart, ReasoningText, ReasoningTrace, Repair, Role, ToolEnvelope,
+    ToolInvocation, ToolOutcome, Usage, Withheld,
 };
 
 /// An event of every kind, with every optional field once present and once absent, and text that JSON must escape.
@@ -276,5 +277,103 @@ pub(crate) fn full_action() -> Action {
             warnings: vec!["the format \"html\" was taken as text".to_owned()],
         }),
         ..action(8, EntryKind::Seal, State::Terminate, State::Terminate)
+    }
+}
+
+/// Events of the kinds that may leave something out, without it; and messages with the trace of a reasoning.
+pub(crate) fn sparse_events() -> Vec<Event> {
+    let digest = Digest::of(b"z");
+    let text = |signature: Option<&str>| ReasoningText {
+        bytes: 1,
+        signature: signature.map(str::to_owned),
+    };
+    let traced = AgentMessage {
+        reasoning_trace: Some(ReasoningTrace {
+            adapter_version: "anthropic-messages/1".to_owned(),
+            model: "m".to_owned(),
+            parts: vec![
+                ReasoningPart::Block("{}".to_owned()),
+                ReasoningPart::Call(Some("s".to_owned())),
+                ReasoningPart::Call(None),
+                ReasoningPart::Text(text(Some("s"))),
+                ReasoningPart::Text(text(None)),
+            ],
+        }),
+        tool_calls: vec![call("{}")],
+        ..AgentMessage::text(Role::Assistant, "", 1)
+    };
+    let plain = AgentMessage::text(Role::Assistant, "", 1);
+    let returned = |message| {
+        EventKind::InferenceReturned(Box::new(InferenceReturned {
+            gate_breached: false,
+            gated: false,
+            inference: InferenceSeq(1),
+            redacted: false,
+            request_hash: digest,
+            result: ProtocolAdapterResult {
+                usage: Some(Usage::default()),
+                withheld: Some(Withheld {
+                    blank: true,
+                    bytes: 1,
+                    hash: digest,
+                    report_bytes: None,
+                }),
+                ..verdict(message)
+            },
+            usage: Usage::default(),
+        }))
+    };
+    let kinds = vec![
+        EventKind::RunStarted(Box::new(RunStarted {
+            addresses: Vec::new(),
+            bring_up: Vec::new(),
+            contract_hash: digest,
+            intent_words: Vec::new(),
+            messages: vec![traced.clone(), plain.clone()],
+            parent: None,
+            run_id: run_id_of("r-2"),
+            started_unix_ms: 0,
+            tokenizer_fault: None,
+            workspace: None,
+        })),
+        returned(traced),
+        returned(plain),
+        EventKind::InferenceFailed(InferenceFailed {
+            fault: ProviderFault {
+                unknown_model: true,
+                ..ProviderFault::new(ProviderFaultClass::RateLimit, String::new())
+            },
+            gated: false,
+            inference: InferenceSeq(1),
+            redacted: false,
+            request_hash: None,
+            usage: None,
+        }),
+        EventKind::Resumed(Resumed {
+            addresses: Vec::new(),
+            contract_hash: digest,
+            tools_changed: Vec::new(),
+        }),
+    ];
+    kinds.into_iter().map(|kind| event(7, kind)).collect()
+}
+
+/// The parts of an action, each without what it may leave out.
+pub(crate) fn sparse_action() -> Action {
+    let full = full_action();
+    Action {
+        blocked: full.blocked.map(|blocked| ContextBlock {
+            dropped: None,
+            ..blocked
+        }),
+        context: full.context.map(|context| ContextAccount {
+            blocked: None,
+            ..context
+        }),
+        report: full.report.map(|report| ReportRecord {
+            warnings: Vec::new(),
+            ..report
+        }),
+        ..action(9, EntryKind::Transition, State::Infer, State::Infer)
     }
 }

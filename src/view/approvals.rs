@@ -30,8 +30,7 @@ impl Approvals {
         event: Option<&Event>,
     ) -> Option<(CallSeq, ApprovalEnd)> {
         let end = match event.map(|event| &event.event) {
-            // What the machine ignores, and a process that leaves the run or goes on with it, leave the call where it is.
-            _ if action.kind == EntryKind::Ignored => None,
+            _ if !Self::is_settled_by(action, event) => None,
             None | Some(EventKind::Suspended | EventKind::Resumed(_)) => None,
             Some(EventKind::ApprovalGiven(_)) => Some(ApprovalEnd::Allowed),
             Some(EventKind::ApprovalDenied(_)) => Some(ApprovalEnd::Refused),
@@ -54,6 +53,18 @@ impl Approvals {
             }
         }
         settled
+    }
+
+    /// Whether a call that waited before this entry does not wait after it. What the machine ignores, and a process that leaves the run or
+    /// goes on with it, leave the call where it is.
+    pub(crate) const fn is_settled_by(action: &Action, event: Option<&Event>) -> bool {
+        let stays = match event {
+            None => true,
+            Some(event) => {
+                matches!(event.event, EventKind::Suspended | EventKind::Resumed(_))
+            }
+        };
+        !stays && !matches!(action.kind, EntryKind::Ignored)
     }
 
     /// The call that waits now, and the hash of its arguments.

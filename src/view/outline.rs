@@ -1,7 +1,7 @@
 use super::run_start::RunStart;
 use super::{DecodedEntry, Entry};
 use crate::contract::ExecutionContract;
-use crate::kernel::Counters;
+use crate::kernel::{Counters, EntryKind, EventKind};
 
 /// What a list shows of a run, from its first entry and its last ones: nothing between them is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,8 @@ pub(crate) struct RunOutline {
     pub elapsed_ms: u64,
     /// `provider/model` of each target, in the contract's order.
     pub models: Vec<String>,
+    /// Whether a process left the run, to be gone on with, and no process has since; none where no entry says it.
+    pub suspended: Option<bool>,
     /// What the user said last before the run.
     pub task: Option<String>,
 }
@@ -29,6 +31,7 @@ impl RunOutline {
             counters: Counters::default(),
             elapsed_ms: 0,
             models: models.collect(),
+            suspended: None,
             task: start.task,
         })
     }
@@ -38,6 +41,13 @@ impl RunOutline {
         self.counters = entry.action.counters;
         if let Some(event) = entry.event {
             self.elapsed_ms = event.at_ms;
+            match event.event {
+                EventKind::Suspended if entry.action.kind != EntryKind::Ignored => {
+                    self.suspended = Some(true);
+                }
+                EventKind::Resumed(_) => self.suspended = Some(false),
+                _ => {}
+            }
         }
     }
 }

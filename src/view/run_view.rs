@@ -12,7 +12,7 @@ use super::{Approvals, Entry, Preflight, RequestEnd, RequestPurpose, RunStart};
 use crate::contract::ExecutionContract;
 use crate::kernel::{
     Action, ClosingReason, Counters, EffectRecord, EntryKind, EventKind, InferenceReturned,
-    LostEffect, Outcome, RunStarted, State, ToolReturned,
+    LostEffect, Outcome, ProviderAddress, RunStarted, State, ToolReturned,
 };
 use crate::message::{Digest, InferenceSeq, RunId, Usage};
 
@@ -54,6 +54,7 @@ mod facts;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunView {
     activities: Activities,
+    addresses: Vec<AddressFrom>,
     approvals: Approvals,
     asked: AskedCalls,
     at_ms: u64,
@@ -77,8 +78,18 @@ pub struct RunView {
     reports: Reports,
     requests: Requests,
     start: Option<RunStart>,
+    suspended: bool,
     turns: Turns,
     usage: UsageTotals,
+}
+
+/// Where a provider is whose address the contract gives by a variable's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AddressFrom {
+    /// The provider, and its address.
+    pub is: ProviderAddress,
+    /// The entry from which on it was there.
+    pub seq: u64,
 }
 
 /// What passed between an entry and the one before.
@@ -96,6 +107,7 @@ impl RunView {
     pub fn new(contract: Arc<ExecutionContract>) -> Self {
         Self {
             activities: Activities::default(),
+            addresses: Vec::new(),
             approvals: Approvals::default(),
             asked: AskedCalls::default(),
             at_ms: 0,
@@ -115,6 +127,7 @@ impl RunView {
             reports: Reports::default(),
             requests: Requests::default(),
             start: None,
+            suspended: false,
             turns: Turns::default(),
             usage: UsageTotals::default(),
         }
@@ -217,16 +230,34 @@ impl RunView {
             | EventKind::Interrupted(_)
             | EventKind::ApprovalGiven(_)
             | EventKind::ApprovalDenied(_)
-            | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait)
-            | EventKind::Suspended
-            | EventKind::Resumed(_) => {}
+            | EventKind::EffectLost(LostEffect::Probe | LostEffect::Wait) => {}
+            EventKind::Suspended => self.suspended |= action.kind != EntryKind::Ignored,
+            EventKind::Resumed(resumed) => {
+                self.suspended = false;
+                self.moved(&resumed.addresses);
+            }
         }
     }
 
     fn started(&mut self, started: &RunStarted) {
         self.preflight.bring_up.clone_from(&started.bring_up);
         self.reports = Reports::of_run(&self.contract, &started.run_id);
+        self.moved(&started.addresses);
         self.start = Some(RunStart::from(started));
+    }
+
+    /// Takes where providers are from this entry on.
+    fn moved(&mut self, addresses: &[ProviderAddress]) {
+        for is in addresses {
+            let mut known = self.addresses.iter().rev();
+            let last = known.find(|known| known.is.provider == is.provider);
+            if last.is_none_or(|last| last.is != *is) {
+                self.addresses.push(AddressFrom {
+                    is: is.clone(),
+                    seq: self.entries,
+                });
+            }
+        }
     }
 
     fn returned(&mut self, action: &Action, returned: &InferenceReturned) {

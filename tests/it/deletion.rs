@@ -1,11 +1,15 @@
 //! Runs and bytes that go for good, and a run that is gone on with only where it is what was noted: from outside.
 
 use std::fs;
+#[cfg(unix)]
+use std::process::Command;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
+#[cfg(unix)]
+use crate::desk::Left;
 use crate::desk::{Desk, calls, says};
 
 /// More than anything here takes.
@@ -54,6 +58,36 @@ impl Desk {
         Connection::open(self.path("home/runs.db")).unwrap()
     }
 
+    /// Everything that the files of the store hold, the log of writes among them; how much that log holds of it.
+    fn files(&self) -> (Vec<u8>, usize) {
+        let read = |name: &str| fs::read(self.path(name)).unwrap_or_default();
+        let log = read("home/runs.db-wal");
+        let length = log.len();
+        (
+            [read("home/runs.db"), log, read("home/runs.db-shm")].concat(),
+            length,
+        )
+    }
+
+    /// Writes that run so often again, as a store that is long in use has it: with the same blobs.
+    fn copies(&self, name: &str, count: u32) {
+        let store = self.store();
+        store
+            .execute_batch(&format!(
+                "PRAGMA foreign_keys = OFF; \
+                 CREATE TEMP TABLE more AS WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count}) \
+                 SELECT n, (SELECT max(id) FROM runs) + n AS id, '{name}-' || n AS name FROM n; \
+                 CREATE TEMP TABLE old AS SELECT * FROM runs WHERE run_id = '{name}'; \
+                 INSERT INTO runs SELECT more.id, more.name, contract, contract_hash, created_unix_ms, epoch, owner, head_seq, head_hash, class, code \
+                 FROM old, more; \
+                 INSERT INTO entries SELECT more.id, seq, state, event, action, e.hash FROM entries e, more WHERE run = (SELECT id FROM old); \
+                 INSERT INTO run_blobs SELECT more.id, hash FROM run_blobs, more WHERE run = (SELECT id FROM old); \
+                 INSERT INTO log_leaves SELECT (SELECT max(idx) FROM log_leaves) + more.n, more.id, replace(leaf, '\"{name}\"', '\"' || more.name || '\"') \
+                 FROM log_leaves, more WHERE run = (SELECT id FROM old);"
+            ))
+            .unwrap();
+    }
+
     fn entries(&self, name: &str) -> u64 {
         let left = self.run(&["show", name, "--json"]);
         left.document()["entries"].as_u64().unwrap()
@@ -68,13 +102,22 @@ fn end(mut child: Child) {
 #[test]
 fn a_deleted_run_leaves_its_leaf_and_who_deleted_it() {
     let desk = Desk::new();
-    desk.ended("r");
     desk.ended("other");
+    // As long as somebody reads an older state, what is written stays in the log of writes.
+    let held = desk.store();
+    held.execute_batch("BEGIN; SELECT count(*) FROM runs")
+        .unwrap();
+    desk.ended("r");
     desk.ok(&["replay", "r", "--fork-at", "6", "--run-id", "fork"]);
+    let own = "\"run_id\":\"r\",\"started";
+    let holds = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains(own);
+    let log = fs::read(desk.path("home/runs.db-wal")).unwrap();
+    assert!(holds(&log), "{} bytes of the log of writes", log.len());
     let root = desk.ok(&["log", "root", "--note"]);
     desk.write("heads", &root);
     let asked = desk.ends(&["delete", "r"], 4);
     assert!(asked.err.contains("delete"), "{}", asked.err);
+    held.execute_batch("ROLLBACK").unwrap();
     let said = desk.ok(&[
         "delete",
         "r",
@@ -83,10 +126,11 @@ fn a_deleted_run_leaves_its_leaf_and_who_deleted_it() {
         "asked for by the customer",
     ]);
     assert!(said.starts_with("deleted: r\n"), "{said}");
-    let bytes = fs::read(desk.path("home/runs.db")).unwrap();
+    let (bytes, log) = desk.files();
+    assert!(!holds(&bytes), "{log} bytes of the log of writes");
+    drop(held);
     let raw = |name: &str| desk.ok(&["show", name, "--raw"]);
     assert!(raw("other").contains(TEXT) && raw("fork").contains("parent"));
-    assert!(!String::from_utf8_lossy(&bytes).contains("\"run_id\":\"r\",\"started"));
     for gone in ["verify", "show", "replay"] {
         let left = desk.ends(&[gone, "r"], 7);
         let why = "it was deleted by local+";
@@ -106,9 +150,10 @@ fn a_deleted_run_leaves_its_leaf_and_who_deleted_it() {
         log.contains(told) && log.contains(", asked for by the customer"),
         "{log}"
     );
-    let proof = desk.run(&["log", "prove", "r"]);
-    desk.write("proof", &proof.out);
-    desk.ok(&["log", "check", "proof"]);
+    assert!(
+        log.contains("runs that were deleted: 1, by a known key: 1"),
+        "{log}"
+    );
     // A leaf without its run is what it was, where nobody says so, or says something else.
     let store = desk.store();
     store
@@ -261,4 +306,231 @@ fn a_run_that_lost_its_newest_entries_is_not_gone_on_with_under_a_pin() {
     assert_eq!(desk.entries("r"), entries, "nothing was written");
     let left = desk.ends(&["resume", "r", "--pin", "others"], 4);
     assert!(left.err.contains("no head among the pins"), "{}", left.err);
+}
+
+/// A run that was deleted by design is no rollback, where a known key says that it had what was noted.
+#[test]
+fn a_pin_of_a_deleted_run_holds_where_a_known_key_deleted_as_much() {
+    let desk = Desk::new();
+    desk.ended("r");
+    desk.ended("other");
+    desk.ok(&["verify", "r", "--write-pin", "heads"]);
+    desk.ok(&["export", "r", "--output", "r.jsonl"]);
+    desk.ok(&["delete", "r", "--yes"]);
+    let log = desk.ok(&["log", "verify", "--pin", "heads"]);
+    assert!(
+        log.contains("pins        run r: deleted by local+"),
+        "{log}"
+    );
+    // Whoever pinned more of it, or another end, was not told of this deletion.
+    let pin = desk.read("heads");
+    let words: Vec<&str> = pin.split_whitespace().collect();
+    let [name, entries, head] = words[..] else {
+        panic!("{pin}");
+    };
+    let more: u64 = entries.parse().unwrap();
+    for (line, why) in [
+        (format!("{name} {} {head}\n", more + 1), "rollback"),
+        (format!("{name} {entries} {}\n", "0".repeat(64)), "tampered"),
+        (format!("x {entries} {head}\n"), "rollback"),
+    ] {
+        desk.write("others", &line);
+        let left = desk.ends(&["log", "verify", "--pin", "others"], 7);
+        assert!(left.out.contains(why), "{line}: {}", left.out);
+    }
+    // A stranger's word for it is nobody's.
+    desk.store()
+        .execute(
+            "UPDATE deletions SET note = ?1",
+            [strangers(&desk.path("r.jsonl"), "r")],
+        )
+        .unwrap();
+    let left = desk.ends(&["log", "verify", "--pin", "heads"], 7);
+    assert!(left.out.contains("rollback"), "{}", left.out);
+    let log = desk.ok(&["log", "verify"]);
+    assert!(
+        log.contains("not checked: deletions: run r: deleted by local+"),
+        "{log}"
+    );
+    assert!(log.contains("(not known here)"), "{log}");
+    assert!(log.contains("by a known key: 0"), "{log}");
+    let key = ["log", "verify", "--key", "home/keys/local.pub"];
+    assert!(desk.ends(&key, 7).out.contains("unsigned"));
+}
+
+/// What somebody else signs who deletes that run in a store of their own.
+fn strangers(file: &std::path::Path, name: &str) -> String {
+    let other = Desk::new();
+    other.ok(&["import", file.to_str().unwrap()]);
+    other.ok(&["delete", name, "--yes", "--reason", "asked for"]);
+    let select = "SELECT note FROM deletions";
+    other
+        .store()
+        .query_row(select, [], |row| row.get(0))
+        .unwrap()
+}
+
+#[test]
+fn every_row_of_a_deletion_is_judged() {
+    let desk = Desk::new();
+    desk.ended("r");
+    desk.ended("other");
+    desk.script("", &["{\"fault\":\"hang\"}"]);
+    let run = ["run", "--contract", "c.yaml", "--run-id", "open"];
+    let mut child = desk.begun(&run);
+    let until = Instant::now() + LONGEST;
+    while desk.run(&["show", "open"]).code != 0 {
+        assert!(Instant::now() < until, "the run was never begun");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for name in ["r", "open"] {
+        desk.ok(&["delete", name, "--yes", "--force"]);
+    }
+    let log = desk.ok(&["log", "verify"]);
+    assert!(
+        log.contains("runs that were deleted: 2, by a known key: 2"),
+        "{log}"
+    );
+    assert!(log.contains("run open: deleted by local+"), "{log}");
+    let copy = desk.path("whole.db");
+    fs::copy(desk.path("home/runs.db"), &copy).unwrap();
+    let note: String = desk
+        .store()
+        .query_row("SELECT note FROM deletions WHERE leaf IS NULL", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    for change in [
+        // The deletion of a run that had no leaf is a signed note, too.
+        "UPDATE deletions SET note = 'nothing' WHERE leaf IS NULL".to_owned(),
+        format!("UPDATE deletions SET note = '{}' WHERE leaf IS NULL", note.replace("entries ", "entries 1")),
+        "UPDATE deletions SET run_id = 'x' WHERE leaf IS NULL".to_owned(),
+        // That of another run says nothing of this leaf.
+        "UPDATE deletions SET leaf = NULL WHERE leaf IS NOT NULL".to_owned(),
+        "UPDATE deletions SET leaf = 1 WHERE leaf IS NULL".to_owned(),
+        "UPDATE deletions SET leaf = 7 WHERE leaf IS NULL".to_owned(),
+        // What the leaf holds is read, not looked for in it.
+        "UPDATE log_leaves SET leaf = leaf || ' ' WHERE run IS NULL".to_owned(),
+        "UPDATE log_leaves SET leaf = replace(leaf, '\"code\":', '\"x\":0,\"code\":') WHERE run IS NULL".to_owned(),
+    ] {
+        let store = desk.store();
+        store.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+        assert_eq!(store.execute(&change, []).unwrap(), 1, "{change}");
+        drop(store);
+        let left = desk.run(&["log", "verify"]);
+        assert_eq!(left.code, 7, "{change}: {}", left.out);
+        fs::copy(&copy, desk.path("home/runs.db")).unwrap();
+    }
+    desk.ok(&["log", "verify"]);
+}
+
+/// What somebody took out on purpose does not come back by the way.
+#[test]
+fn the_file_of_a_deleted_run_is_imported_only_where_that_is_asked_for() {
+    let desk = Desk::new();
+    desk.ended("r");
+    desk.ok(&["export", "r", "--output", "r.jsonl"]);
+    desk.ok(&["delete", "r", "--yes", "--reason", "the customer left"]);
+    let left = desk.ends(&["import", "r.jsonl"], 4);
+    for expect in [
+        "it was deleted here by local+",
+        "the customer left",
+        "--deleted",
+    ] {
+        assert!(left.err.contains(expect), "{expect}: {}", left.err);
+    }
+    desk.ends(&["verify", "r"], 7);
+    desk.ok(&["import", "r.jsonl", "--deleted"]);
+    desk.ok(&["verify", "r"]);
+    // Its deletion is not forgotten.
+    let log = desk.ok(&["log", "verify"]);
+    assert!(log.contains("run r: deleted by local+"), "{log}");
+    // A store that never deleted it takes it as before.
+    desk.ok(&["import", "r.jsonl", "--store", "other.db"]);
+}
+
+/// A proof holds for the leaf of a deleted run as for any other, so it says beside it what was deleted.
+#[test]
+fn a_proof_names_the_deleted_runs_and_what_does_not_cover_them() {
+    let desk = Desk::new();
+    for name in ["a", "b", "c", "d"] {
+        desk.ended(name);
+    }
+    desk.ok(&["export", "c", "--output", "c.jsonl"]);
+    for name in ["b", "c"] {
+        desk.ok(&["delete", name, "--yes", "--reason", "asked for"]);
+    }
+    let change = "UPDATE deletions SET note = ?1 WHERE run_id = 'c'";
+    let note = strangers(&desk.path("c.jsonl"), "c");
+    desk.store().execute(change, [&note]).unwrap();
+    for proof in [
+        &["log", "prove", "b"][..],
+        &["log", "prove", "a"],
+        &["log", "consistency", "3"],
+    ] {
+        desk.write("proof", &desk.ok(proof));
+        let told = desk.ok(&["log", "check", "proof"]);
+        for expect in [
+            "ok      deletions   leaf 1, run b: deleted by local+",
+            "not checked: deletions: leaf 2, run c: deleted by local+",
+            "not checked: deletions: 2 of 4 runs",
+        ] {
+            assert!(told.contains(expect), "{proof:?}: {expect}: {told}");
+        }
+        let key = ["log", "check", "proof", "--key", "home/keys/local.pub"];
+        assert!(desk.ends(&key, 7).out.contains("not proven: unsigned"));
+        // A note of another run says nothing of this leaf.
+        let mut told: serde_json::Value = serde_json::from_str(&desk.read("proof")).unwrap();
+        told["deletions"]["notes"][0]["note"] = note.as_str().into();
+        desk.write("proof", &told.to_string());
+        let code = if proof[2] == "b" { 7 } else { 0 };
+        desk.ends(&["log", "check", "proof"], code);
+        told["deletions"]["count"] = 1.into();
+        desk.write("proof", &told.to_string());
+        desk.ends(&["log", "check", "proof"], 7);
+    }
+    // Without any the proof says that, too.
+    desk.ended("e");
+    let other = ["log", "prove", "e", "--store", "other.db"];
+    desk.ok(&["export", "e", "--output", "e.jsonl"]);
+    desk.ok(&["import", "e.jsonl", "--store", "other.db"]);
+    desk.write("proof", &desk.ok(&other));
+    let told = desk.ok(&["log", "check", "proof"]);
+    assert!(told.contains("deletions: 0 of 1 runs"), "{told}");
+}
+
+/// Locks are files: a process has fewer of them than a store has runs.
+#[cfg(unix)]
+#[test]
+fn prune_needs_no_descriptor_for_each_run() {
+    let desk = Desk::new();
+    desk.ended("r");
+    desk.copies("r", 600);
+    desk.ok(&["log", "verify"]);
+    let script = "ulimit -n 128; exec \"$@\"";
+    let pruned = Command::new("sh")
+        .args(["-c", script, "sh", env!("CARGO_BIN_EXE_monolith")])
+        .args(["prune", "--older-than", "2100-01-01", "--yes"])
+        .current_dir(desk.path(""))
+        .env("MONOLITH_HOME", desk.path("home"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let left = Left::from(pruned);
+    assert_eq!(left.code, 0, "{}", left.err);
+    assert!(
+        left.out.contains("deleted: r, r-1, r-10, r-100,"),
+        "{}",
+        left.out
+    );
+    let rows = |table: &str| -> i64 {
+        let count = format!("SELECT count(*) FROM {table}");
+        desk.store()
+            .query_row(&count, [], |row| row.get(0))
+            .unwrap()
+    };
+    let left = ["runs", "entries", "blobs", "run_blobs", "deletions"].map(rows);
+    assert_eq!(left, [0, 0, 0, 0, 601]);
+    desk.ok(&["log", "verify"]);
 }

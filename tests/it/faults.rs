@@ -23,7 +23,13 @@ impl Tmpfs {
     /// None where this machine does not let us mount one.
     fn mount(path: &Path, options: &str) -> Option<Self> {
         let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .args([
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("mode=0755,{options}"),
+                "tmpfs",
+            ])
             .arg(path)
             .output();
         let mounted = mount.is_ok_and(|output| output.status.success());

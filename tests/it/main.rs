@@ -60,6 +60,8 @@ mod migrate;
 #[cfg(test)]
 mod own_state;
 #[cfg(test)]
+mod ownership;
+#[cfg(test)]
 mod pieces;
 #[cfg(test)]
 mod reach;

@@ -208,3 +208,58 @@ fn versions_that_this_build_does_not_know_are_refused_by_name_everywhere() {
     scene.claim_format(1);
     scene.ends(&["verify", "chat-1"], 0, "verified");
 }
+
+/// Before the first release a store of another build has the same number. It is named for what it is, and what is said of a way out is so.
+#[test]
+fn a_store_of_another_build_is_named_and_its_runs_are_taken_along() {
+    let scene = Scene::new();
+    let lacking = rusqlite::Connection::open(scene.path(STORE)).unwrap();
+    lacking.execute_batch("DROP TABLE deletions").unwrap();
+    drop(lacking);
+    let run = ["run", "--contract", "c.yaml", "--run-id", "next"];
+    for command in [
+        &run[..],
+        &["log", "prove", "chat-1"],
+        &["delete", "chat-1", "--yes"],
+    ] {
+        let (code, out, err) = scene.command(command);
+        let said = format!("{out}{err}");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(code, 7, "{command:?}: {said}");
+        for expect in [
+            "has the table deletions, and this one does not: another build of monolith wrote it",
+            "monolith export RUN --output FILE",
+            "aside with what lies beside it",
+        ] {
+            assert!(said.contains(expect), "{command:?}: {expect}: {said}");
+        }
+        assert!(!said.contains("what still holds"), "{command:?}: {said}");
+    }
+    // What is said to work works.
+    scene.ends(&["list"], 0, "unsigned-1");
+    for name in ["chat-1", "unsigned-1"] {
+        scene.ends(&["show", name], 7, "NOT VERIFIED");
+        scene.ends(
+            &["export", name, "--output", &format!("{name}.jsonl")],
+            0,
+            "",
+        );
+    }
+    for ending in ["", "-wal", "-shm"] {
+        drop(std::fs::rename(
+            scene.path(&format!("{STORE}{ending}")),
+            scene.path(&format!("home/aside.db{ending}")),
+        ));
+    }
+    scene.ends(
+        &["import", "chat-1.jsonl", "unsigned-1.jsonl"],
+        0,
+        "imported",
+    );
+    scene.ends(
+        &["verify", "chat-1", "--require", "L1"],
+        0,
+        "verified at level L1",
+    );
+    scene.ends(&run, 0, "");
+}

@@ -122,7 +122,9 @@ fn no_file_tool_reads_the_state_folder_or_the_store_under_any_name() {
     );
     let (code, result) = desk.json(&["run", "c.yaml", "--run-id", "r", "--store", "kept.db"]);
     assert_eq!(code, 0, "{result}");
-    for (observed, (tool, given)) in Desk::observed(&result).iter().zip(tried) {
+    let observed = Desk::observed(&result);
+    assert_eq!(observed.len(), tried.len(), "{observed:?}");
+    for (observed, (tool, given)) in observed.iter().zip(tried) {
         let expect = format!("{given:?} belongs to monolith's own state");
         assert!(observed.contains(&expect), "{tool} {given}: {observed}");
     }
@@ -279,6 +281,34 @@ fn a_secret_is_found_over_blocks_behind_three_escapes_and_decoded() {
 }
 
 #[test]
+fn texts_that_only_together_look_like_a_secret_stay_as_they_are() {
+    if !has_python() {
+        return;
+    }
+    let desk = Desk::new();
+    let texts = [
+        "one header is authorization:",
+        "the second text stays",
+        "token sk-",
+        "0123456789abcdefghij",
+    ];
+    let blocks = texts.map(|text| json!({"type": "text", "text": text}));
+    desk.write("told.json", &json!(blocks).to_string());
+    let more = format!("redact: {{env: [HIDDEN]}}\ntools: {{mcp: {}}}\n", server());
+    contract(&desk, &more, &[("t__tell", "{}".to_owned())]);
+    let ended: Left = desk
+        .command(&["run", "c.yaml", "--run-id", "r"])
+        .env("HIDDEN", "topsecret-1234")
+        .output()
+        .unwrap()
+        .into();
+    assert_eq!(ended.code, 0, "{}", ended.said());
+    let file = desk.ok(&["export", "r"]);
+    let result = serde_json::to_string(&texts.join("\n")).unwrap();
+    assert!(file.contains(&result), "{file}");
+}
+
+#[test]
 fn no_diagnostic_shows_the_value_of_a_query() {
     let desk = Desk::new();
     let told = |address: &str| {
@@ -420,6 +450,7 @@ fn whatever_the_umask_state_and_store_are_their_owners_alone() {
         &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
     );
     fs::create_dir(desk.path("kept")).unwrap();
+    fs::set_permissions(desk.path("kept"), fs::Permissions::from_mode(0o755)).unwrap();
     let run = ["run", "c.yaml", "--run-id", "r", "--store", "kept/runs.db"];
     let mut waiting = open(&run)
         .stderr(Stdio::piped())
@@ -513,4 +544,29 @@ fn what_others_may_write_is_refused_or_named() {
         assert!(said.contains("its mode is 0777"), "{command:?}: {said}");
     }
     assert!(desk.run(&["doctor"]).said().contains("0777"));
+}
+
+/// Files are told from the host's own by looking at each of those. Where there are too many of them, none is read, and the answer says why.
+#[test]
+fn where_the_hosts_own_files_are_too_many_to_be_looked_at_no_file_is_read() {
+    let desk = Desk::new();
+    let reads = "tools: {builtin: [read_file, list_directory]}\n";
+    let tried = [("read_file", path("plain")), ("list_directory", path("."))];
+    contract(&desk, reads, &tried);
+    desk.write("plain", "a plain file");
+    let read = |name: &str| {
+        let (code, result) = desk.json(&["run", "c.yaml", "--run-id", name]);
+        assert_eq!(code, 0, "{result}");
+        Desk::observed(&result)
+    };
+    assert_eq!(read("first")[0], "a plain file");
+    for n in 0..16_384 {
+        fs::File::create(desk.path(&format!("home/{n}"))).unwrap();
+    }
+    let observed = read("second");
+    assert!(
+        observed[0].contains("has more than 16384 files"),
+        "{observed:?}"
+    );
+    assert!(observed[1].contains("plain"), "{observed:?}");
 }

@@ -232,6 +232,13 @@ fn an_address_in_a_variable_is_recorded_with_the_run_and_judged_by_itself() {
         format!("{}?tenant=[SECRET]", server.address())
     );
     assert_eq!(known("resumed"), second);
+    let shown = desk.ok(&["show", "r"]);
+    for expect in [
+        format!("address   web at {}?tenant=[SECRET]\n", server.address()),
+        format!("address   web at {second}, from entry "),
+    ] {
+        assert!(shown.contains(&expect), "{expect}: {shown}");
+    }
     for command in ["verify", "replay"] {
         desk.ok(&[command, "r"]);
     }

@@ -202,7 +202,13 @@ impl Disk {
     /// None where this user may not mount.
     fn mount(folder: &Path, size: &str) -> Option<Self> {
         let mounted = mount(
-            &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"],
+            &[
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("mode=0755,size={size}"),
+                "tmpfs",
+            ],
             folder,
         );
         if !mounted {

@@ -97,6 +97,36 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
     assert_eq!(count(|event| *event == EventKind::Suspended), 20);
     assert_eq!(count(|event| matches!(event, EventKind::EffectLost(_))), 0);
     desk.ok(&["verify", "r1", "--open"]);
+    // However often it was left, and whoever looks.
+    let listed = desk.ok(&["list"]);
+    let expect = "suspended (monolith resume r1), waits for an approval";
+    assert!(listed.contains(expect), "{listed}");
+    let (_, listed) = desk.json(&["list"]);
+    assert_eq!(listed["runs"][0]["state"], "suspended");
+    assert_eq!(listed["runs"][0]["waits_for_approval"], true);
+    let shown = desk.ok(&["show", "r1"]);
+    assert!(
+        shown.contains("no end yet: suspended, no process drives the run"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("Go on with it: monolith resume r1"),
+        "{shown}"
+    );
+    let (_, shown) = desk.json(&["show", "r1"]);
+    assert_eq!(
+        (&shown["error"], &shown["exit_code"]),
+        (&"suspended".into(), &8.into())
+    );
+    desk.ok(&["export", "r1", "--output", "r1.jsonl"]);
+    let shown = desk.ok(&["show", "r1.jsonl"]);
+    assert!(shown.contains("no end yet: suspended"), "{shown}");
+    desk.ok(&["import", "r1.jsonl", "--open", "--store", "other.db"]);
+    let listed = desk.ok(&["list", "--store", "other.db"]);
+    assert!(
+        listed.contains("suspended, waits for an approval, imported"),
+        "{listed}"
+    );
     let asked = desk.ends(&["approve", "r1"], 4).said();
     let hash = asked
         .split("blake3     ")
@@ -109,6 +139,11 @@ fn twenty_suspends_leave_an_approval_waiting_and_valid() {
     assert_eq!(desk.ends(&["resume", "r1"], 0).out, "said\n");
     desk.ends(&["replay", "r1"], 0);
     desk.ends(&["verify", "r1"], 0);
+    let ended = [desk.ok(&["list"]), desk.ok(&["show", "r1"])].concat();
+    assert!(
+        !ended.contains("no end yet") && !ended.contains("suspended ("),
+        "{ended}"
+    );
 }
 
 #[test]

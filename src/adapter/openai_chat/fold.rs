@@ -109,7 +109,8 @@ impl<const OPENROUTER: bool> fold::Fold for Fold<OPENROUTER> {
                 "/choices/0/finish_reason",
             ));
         }
-        if !self.saw_message {
+        // Azure leaves the message out where its filter stopped the whole of it.
+        if !self.saw_message && self.stop() != StopReason::ContentFilter {
             return Folded::Rejected(Failure::new(FailureCode::BodyShape, MESSAGE));
         }
         let may_be_cut = self.is_cut() || self.stop() != StopReason::End;

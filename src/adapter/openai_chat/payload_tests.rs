@@ -293,6 +293,18 @@ fn the_stop_reason_is_read_and_proves_nothing() {
 }
 
 #[test]
+fn a_content_filter_that_leaves_the_message_out_is_a_content_filter() {
+    let filtered = r#"{"choices":[{"index":0,"finish_reason":"content_filter","content_filter_results":{"hate":{"filtered":true}}}]}"#;
+    check(filtered, "ContentFilter: ");
+    check(
+        &format!("data: {filtered}\n\ndata: [DONE]\n\n"),
+        "ContentFilter: ",
+    );
+    let stopped = filtered.replace("\"content_filter\"", "\"stop\"");
+    check(&stopped, "BODY_SHAPE /choices/0/message");
+}
+
+#[test]
 fn only_the_choice_of_index_0_counts() {
     check(
         r#"{"choices":[{"index":1,"message":{"content":"b"},"finish_reason":"length"},{"index":0,"message":{"content":"a"},"finish_reason":"stop"}]}"#,

@@ -14,6 +14,12 @@ const GRACE: Duration = Duration::from_millis(800);
 /// How long the end of the process may take, before it is killed.
 const LAST: Duration = Duration::from_millis(150);
 
+// The second Ctrl-C ends every command within a second.
+const _: () = assert!(
+    GRACE.as_millis() + LAST.as_millis() <= 1_000,
+    "nothing but these two waits stands between the second interrupt and the end"
+);
+
 /// How many interrupts are the command's own.
 static OWN: AtomicU32 = AtomicU32::new(0);
 /// How many answers of a conversation have ended.

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::cli::context::app::App;
 use crate::cli::context::error::CliError;
 use crate::cli::ui::escape::line;
-use crate::store::looser_mode;
+use crate::store::Exposure;
 
 /// The most files of one folder that are looked at.
 const MOST_FILES: usize = 10_000;
 /// The most that are named.
 const MOST_NAMED: usize = 5;
 
-/// Each file and folder of the state and the store that is not its owner's alone, with its mode.
-pub(in crate::cli) fn looser(app: &App) -> Result<Vec<(PathBuf, u32)>, CliError> {
+/// Each file and folder of the state and the store that is not its owner's alone, with what lets others at it.
+pub(in crate::cli) fn looser(app: &App) -> Result<Vec<(PathBuf, Exposure)>, CliError> {
     let withheld = app.withheld()?.paths;
     let keys = app.keys()?;
     let store = app.store_path()?;
@@ -35,15 +35,20 @@ pub(in crate::cli) fn looser(app: &App) -> Result<Vec<(PathBuf, u32)>, CliError>
     paths.dedup();
     let found = paths.into_iter();
     Ok(found
-        .filter_map(|path| looser_mode(&path).map(|mode| (path, mode)))
+        .filter_map(|path| Exposure::at(&path).map(|exposure| (path, exposure)))
         .collect())
 }
 
 /// The first of them in words, and how many more there are.
-pub(in crate::cli) fn named(found: &[(PathBuf, u32)]) -> String {
+pub(in crate::cli) fn named(found: &[(PathBuf, Exposure)]) -> String {
     let first = found.iter().take(MOST_NAMED);
-    let first =
-        first.map(|(path, mode)| format!("{} ({mode:04o})", line(&path.display().to_string())));
+    let first = first.map(|(path, exposure)| {
+        let path = line(&path.display().to_string());
+        match exposure {
+            Exposure::Mode(mode) => format!("{path} ({mode:04o})"),
+            Exposure::Owner(uid) => format!("{path} (of user {uid})"),
+        }
+    });
     let mut text = first.collect::<Vec<_>>().join(", ");
     if let Some(more @ 1..) = found.len().checked_sub(MOST_NAMED) {
         // Writing to a String cannot fail.

@@ -93,7 +93,8 @@ pub(in crate::driver) async fn bring_up_again(
     cancel: &CancellationToken,
 ) -> Result<Again, Mismatch> {
     let contract = recorded.contract;
-    request.spec.task = recorded.started.judged_task(contract);
+    let judged = recorded.started.judged_messages(contract);
+    request.spec.task = RunStarted::intent(judged);
     let found = Found::read(&request, cancel).await?;
     let draft = found.draft();
     let name = contract.tokenizer.clone();

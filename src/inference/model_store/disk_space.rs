@@ -1,24 +1,10 @@
 use std::path::Path;
 
 use super::PullError;
+use crate::store::free_bytes;
 
 /// Bytes that stay free beside a model: the store of runs grows, too.
 const MARGIN: u64 = 64 << 20;
-
-/// How much space the file system of that path has; none where the system does not say.
-#[cfg(unix)]
-#[must_use]
-pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
-    let space = rustix::fs::statvfs(path).ok()?;
-    space.f_bavail.checked_mul(space.f_frsize)
-}
-
-/// How much space the file system of that path has; none where the system does not say.
-#[cfg(not(unix))]
-#[must_use]
-pub fn free_bytes(_: &Path) -> Option<u64> {
-    None
-}
 
 /// Refuses what does not fit beside what is there.
 ///

@@ -19,7 +19,7 @@ mod pull_lock;
 mod store;
 mod sums;
 
-pub(crate) use disk_space::{check_space, free_bytes};
+pub(crate) use disk_space::check_space;
 pub(crate) use error::{ModelStoreError, PullError};
 pub(crate) use hub::{Hub, USUAL_HUB};
 pub(crate) use hub_file::HubFile;

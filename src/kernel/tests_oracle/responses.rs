@@ -1,6 +1,7 @@
 //! What a response amounts to (semantics §2, §6).
 
 use super::*;
+use crate::contract::StepsLeft;
 
 impl Oracle {
     pub(super) fn accept(&mut self, usage: &Usage) {
@@ -150,6 +151,7 @@ impl Oracle {
         let mut answers: Vec<Option<String>> = Vec::new();
         let mut invalid = false;
         let mut room = self.terms.max_tool_calls_per_turn;
+        let mut left = StepsLeft::WHOLE;
         for (call, _) in &calls {
             let name = &call.name;
             let answer = if self.terms.tool(name).is_none() {
@@ -161,7 +163,10 @@ impl Oracle {
                 Some("tool changed since the contract was made".to_owned())
             } else if call.fault.is_some() {
                 Some("arguments are not valid JSON".to_owned())
-            } else if let Err(fault) = self.validators.validate(name, &call.arguments) {
+            } else if let Err(fault) =
+                self.validators
+                    .validate_within(name, &call.arguments, &mut left)
+            {
                 invalid = true;
                 Some(format!(
                     "TOOL_VALIDATION_ERROR: {}: {}",

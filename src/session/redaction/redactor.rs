@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 use super::forms::{base64_forms, can_be_matched, forms};
 use super::salt::{RedactionKey, Salt};
 use super::shapes::{Shapes, is_spent, secret_of};
-use super::view::{Undone, View};
+use super::view::{Escaping, Undone, View};
 use crate::contract::{ExecutionContract, RedactionTerms, SECRET_MARKER};
 use crate::message::{Digest, RunId, Scrubber};
 
@@ -138,12 +138,6 @@ impl Redactor {
         }
     }
 
-    /// Whether a text holds a known value.
-    #[must_use]
-    pub(crate) fn finds(&self, text: &str) -> bool {
-        !self.known(text.as_bytes()).is_empty()
-    }
-
     fn new<'v>(
         values: impl IntoIterator<Item = &'v str>,
         terms: &RedactionTerms,
@@ -195,7 +189,7 @@ impl Redactor {
             let view = &undone.view;
             let is_plain = view.is_plain();
             let mut hits: Vec<_> = self.finder.hits(view.bytes()).collect();
-            if let Some(unbroken) = View::unbroken(view.bytes()) {
+            if let Some(unbroken) = View::unescaped(view.bytes(), Escaping::Lines) {
                 let broken = self.unbroken.hits(unbroken.bytes());
                 hits.extend(broken.map(|(at, owner)| (unbroken.origin(&at), owner)));
             }
@@ -441,6 +435,10 @@ impl Scrubber for Redactor {
                 self.text(&marked).into_owned()
             }
         }
+    }
+
+    fn knows(&self, bytes: &[u8]) -> bool {
+        !self.known(bytes).is_empty()
     }
 
     fn settled(&self, text: &str) -> usize {

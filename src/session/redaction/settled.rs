@@ -1,7 +1,7 @@
 //! How much of a text that still grows can be scrubbed now: what a later byte could make a part of a secret is held back.
 
 use super::redactor::Redactor;
-use super::view::{Undone, View};
+use super::view::{Escaping, Undone, View};
 
 /// The most bytes that one byte of a value takes in a text: an escape of which each byte is escaped in turn, and those again.
 const MOST_ESCAPED: usize = 216;
@@ -58,7 +58,7 @@ impl Redactor {
 
     /// Where in a view the beginning of a form stands that the view ends within; the form may be broken into lines.
     fn begins_at_the_end_of(&self, view: &View<'_>) -> Option<usize> {
-        let unbroken = View::unbroken(view.bytes());
+        let unbroken = View::unescaped(view.bytes(), Escaping::Lines);
         let forms = self.beginnings.iter().map(|(form, ..)| form.as_slice());
         forms
             .flat_map(|form| {

@@ -2,20 +2,28 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// A text with its escapes undone, which knows where in the text each byte came from.
+///
+/// It keeps where it was at every [`MARK_EVERY`] bytes and goes on from there, so a text that is nothing but escapes costs little
+/// more memory than one that has none.
 #[derive(Debug)]
 pub(super) struct View<'t> {
+    source: &'t [u8],
     bytes: Cow<'t, [u8]>,
-    /// For each escape: where its bytes begin here, and where the escape begins and ends in the text. In order.
-    escapes: Vec<Escape>,
+    /// None where this is the text as it is.
+    escaping: Option<Escaping>,
+    /// In order.
+    marks: Vec<Mark>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Escape {
+/// A place behind an escape, in the view and in the text.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
     at: usize,
     from: usize,
-    len: usize,
-    to: usize,
 }
+
+/// Bytes of the text between two marks, at least.
+const MARK_EVERY: usize = 64;
 
 /// How many escapings deep a text is looked into, in any order of the two: JSON within JSON within JSON, and an address in it.
 pub(super) const DEPTH: usize = 3;
@@ -68,106 +76,138 @@ impl Undone<'_> {
     }
 }
 
-/// How a text may be escaped.
+/// What may stand in a text in place of other bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Escaping {
     /// RFC 8259 §7: `\n`, `\/`, `\u00e9`. What is no escape stays as it is.
     Json,
     /// RFC 3986 §2.1: `%2F`.
     Percent,
+    /// A line break and the blanks behind it, in place of nothing: how base64 is broken into lines.
+    Lines,
+}
+
+/// Some bytes that stay as they are, and the escape that follows them; without one where the text ends.
+struct Step<'t> {
+    plain: &'t [u8],
+    escape: Option<(usize, Undoing)>,
+}
+
+/// What an escape stands for, at most four bytes.
+#[derive(Clone, Copy, Default)]
+struct Undoing {
+    bytes: [u8; 4],
+    len: usize,
+}
+
+impl Undoing {
+    fn of_char(code: u32) -> Self {
+        let c = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        let mut bytes = [0; 4];
+        let len = c.encode_utf8(&mut bytes).len();
+        Self { bytes, len }
+    }
+
+    fn of_byte(byte: u8) -> Self {
+        let bytes = [byte, 0, 0, 0];
+        Self { bytes, len: 1 }
+    }
+}
+
+impl Escaping {
+    const fn may_begin(self, byte: u8) -> bool {
+        match self {
+            Self::Json => byte == b'\\',
+            Self::Percent => byte == b'%',
+            Self::Lines => matches!(byte, b'\r' | b'\n'),
+        }
+    }
+
+    /// The escape that `text` begins with: its length, and what it stands for.
+    fn escape(self, text: &[u8]) -> Option<(usize, Undoing)> {
+        match self {
+            Self::Json => json_escape(text).map(|(len, code)| (len, Undoing::of_char(code))),
+            Self::Percent => hex(text.get(1..3)?)
+                .and_then(|code| u8::try_from(code).ok())
+                .map(|byte| (3, Undoing::of_byte(byte))),
+            Self::Lines => {
+                let gap = |byte: &&u8| matches!(byte, b'\r' | b'\n' | b' ' | b'\t');
+                Some((text.iter().take_while(gap).count(), Undoing::default()))
+            }
+        }
+    }
+
+    /// The text up to its first escape, and that escape.
+    fn step(self, text: &[u8]) -> Step<'_> {
+        let mut at = 0;
+        while let Some(next) = text.get(at..) {
+            let Some(plain) = next.iter().position(|byte| self.may_begin(*byte)) else {
+                break;
+            };
+            let rest = next.get(plain..).unwrap_or_default();
+            if let Some(escape) = self.escape(rest) {
+                let plain = text.get(..at + plain).unwrap_or_default();
+                return Step {
+                    plain,
+                    escape: Some(escape),
+                };
+            }
+            at += plain + 1;
+        }
+        Step {
+            plain: text,
+            escape: None,
+        }
+    }
 }
 
 impl<'t> View<'t> {
     /// The text as it is.
     pub(super) const fn plain(text: &'t [u8]) -> Self {
         Self {
+            source: text,
             bytes: Cow::Borrowed(text),
-            escapes: Vec::new(),
+            escaping: None,
+            marks: Vec::new(),
         }
     }
 
     /// The text with every escape undone; none where there is no escape.
-    pub(super) fn unescaped(text: &[u8], escaping: Escaping) -> Option<View<'static>> {
-        let lead = match escaping {
-            Escaping::Json => b'\\',
-            Escaping::Percent => b'%',
-        };
-        if !text.contains(&lead) {
-            return None;
-        }
-        let mut out = Vec::with_capacity(text.len());
-        let mut escapes = Vec::new();
-        let mut at = 0;
-        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
-            let plain = rest.iter().position(|byte| *byte == lead);
-            let plain = plain.unwrap_or(rest.len());
-            out.extend_from_slice(rest.get(..plain).unwrap_or_default());
-            at += plain;
-            let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) else {
+    pub(super) fn unescaped(source: &'t [u8], escaping: Escaping) -> Option<Self> {
+        let mut step = escaping.step(source);
+        step.escape?;
+        let mut bytes = Vec::with_capacity(source.len());
+        let mut marks = vec![Mark::default()];
+        let mut from = 0;
+        loop {
+            bytes.extend_from_slice(step.plain);
+            from += step.plain.len();
+            let Some((len, undoing)) = step.escape else {
                 break;
             };
-            let undone = match escaping {
-                Escaping::Json => json_escape(rest),
-                Escaping::Percent => percent_escape(rest),
-            };
-            if let Some((len, c)) = undone {
-                let begin = out.len();
-                if let (Escaping::Percent, Ok(byte)) = (escaping, u8::try_from(c)) {
-                    out.push(byte);
-                } else {
-                    let c = char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER);
-                    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                }
-                escapes.push(Escape {
-                    at: begin,
-                    from: at,
-                    len: out.len() - begin,
-                    to: at + len,
-                });
-                at += len;
-            } else {
-                out.push(lead);
-                at += 1;
+            bytes.extend(undoing.bytes.into_iter().take(undoing.len));
+            from += len;
+            if marks
+                .last()
+                .is_none_or(|last| from - last.from >= MARK_EVERY)
+            {
+                let at = bytes.len();
+                marks.push(Mark { at, from });
             }
+            step = escaping.step(source.get(from..).unwrap_or_default());
         }
-        (!escapes.is_empty()).then_some(View {
-            bytes: Cow::Owned(out),
-            escapes,
-        })
-    }
-
-    /// The text without its line breaks and the blanks behind them, as base64 is broken into lines; none where there is no break.
-    pub(super) fn unbroken(text: &[u8]) -> Option<View<'static>> {
-        let is_break = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        if !text.iter().any(is_break) {
-            return None;
-        }
-        let mut out = Vec::with_capacity(text.len());
-        let mut escapes = Vec::new();
-        let mut from = 0;
-        while let Some(rest) = text.get(from..).filter(|rest| !rest.is_empty()) {
-            let plain = rest.iter().position(is_break).unwrap_or(rest.len());
-            out.extend_from_slice(rest.get(..plain).unwrap_or_default());
-            let gap = rest.iter().skip(plain);
-            let gap = gap.take_while(|byte| is_break(byte) || matches!(byte, b' ' | b'\t'));
-            let (begin, to) = (from + plain, from + plain + gap.count());
-            escapes.push(Escape {
-                at: out.len(),
-                from: begin,
-                len: 0,
-                to,
-            });
-            from = to;
-        }
-        Some(View {
-            bytes: Cow::Owned(out),
-            escapes,
+        bytes.shrink_to_fit();
+        Some(Self {
+            source,
+            bytes: Cow::Owned(bytes),
+            escaping: Some(escaping),
+            marks,
         })
     }
 
     /// Whether this is the text as it is.
     pub(super) const fn is_plain(&self) -> bool {
-        self.escapes.is_empty()
+        self.escaping.is_none()
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
@@ -182,31 +222,59 @@ impl<'t> View<'t> {
     /// A range of the text that cuts no escape: one that begins or ends within an escape takes the whole of it.
     pub(super) fn widened(&self, range: Range<usize>) -> Range<usize> {
         let around = |at: usize| {
-            let behind = self.escapes.partition_point(|e| e.from < at);
-            let escape = behind.checked_sub(1).and_then(|n| self.escapes.get(n))?;
-            (at < escape.to).then_some(*escape)
+            let near = self.mark_before(|mark| mark.from < at);
+            let mut escapes = self.steps(near).filter_map(|(begin, step)| {
+                let (len, _) = step.escape?;
+                let from = begin.from + step.plain.len();
+                Some(from..from + len)
+            });
+            let escape = escapes.find(|escape| at < escape.end)?;
+            (escape.start < at).then_some(escape)
         };
-        let start = around(range.start).map_or(range.start, |escape| escape.from);
-        let end = around(range.end).map_or(range.end, |escape| escape.to);
+        let start = around(range.start).map_or(range.start, |escape| escape.start);
+        let end = around(range.end).map_or(range.end, |escape| escape.end);
         start..end
     }
 
     /// Where in the text a byte of the view begins, or, as an end, where what stands before it ends.
     fn raw(&self, at: usize, is_end: bool) -> usize {
-        let behind = self
-            .escapes
-            .partition_point(|e| if is_end { e.at < at } else { e.at <= at });
-        let Some(escape) = behind.checked_sub(1).and_then(|n| self.escapes.get(n)) else {
-            return at;
-        };
-        let end = escape.at + escape.len;
-        if at >= end {
-            escape.to + (at - end)
-        } else if is_end {
-            escape.to
-        } else {
-            escape.from
+        let near = self.mark_before(|mark| if is_end { mark.at < at } else { mark.at <= at });
+        for (begin, step) in self.steps(near) {
+            let Some((len, undoing)) = step.escape else {
+                return begin.from + (at - begin.at);
+            };
+            let escape = begin.at + step.plain.len();
+            let from = begin.from + step.plain.len();
+            let is_before = if is_end { at <= escape } else { at < escape };
+            if is_before {
+                return begin.from + (at - begin.at);
+            }
+            if at < escape + undoing.len {
+                return if is_end { from + len } else { from };
+            }
         }
+        at
+    }
+
+    /// The last mark of those, which come first.
+    fn mark_before(&self, is_before: impl Fn(&Mark) -> bool) -> Mark {
+        let behind = self.marks.partition_point(is_before);
+        let last = behind.checked_sub(1).and_then(|n| self.marks.get(n));
+        last.copied().unwrap_or_default()
+    }
+
+    /// The steps from there on, each with where it begins. None in a text as it is.
+    fn steps(&self, from: Mark) -> impl Iterator<Item = (Mark, Step<'t>)> {
+        let mut next = Some(from);
+        std::iter::from_fn(move || {
+            let begin = next?;
+            let step = self.escaping?.step(self.source.get(begin.from..)?);
+            next = step.escape.map(|(len, undoing)| Mark {
+                at: begin.at + step.plain.len() + undoing.len,
+                from: begin.from + step.plain.len() + len,
+            });
+            Some((begin, step))
+        })
     }
 }
 
@@ -238,10 +306,6 @@ fn json_escape(text: &[u8]) -> Option<(usize, u32)> {
         _ => return None,
     };
     Some((2, c.into()))
-}
-
-fn percent_escape(text: &[u8]) -> Option<(usize, u32)> {
-    Some((3, hex(text.get(1..3)?)?))
 }
 
 fn hex(digits: &[u8]) -> Option<u32> {
@@ -278,7 +342,7 @@ mod tests {
     #[test]
     fn what_is_found_over_line_breaks_begins_and_ends_with_its_own_bytes() {
         let check = |text: &str, word: &str, expect: &str| {
-            let view = View::unbroken(text.as_bytes()).unwrap();
+            let view = View::unescaped(text.as_bytes(), Escaping::Lines).unwrap();
             let bytes = String::from_utf8_lossy(view.bytes()).into_owned();
             let at = bytes.find(word).unwrap();
             let range = view.origin(&(at..at + word.len()));
@@ -287,7 +351,48 @@ mod tests {
         check("ab\ncd\r\n  ef", "bcde", "b\ncd\r\n  e");
         check("ab\ncd\r\n  ef", "cd", "cd");
         check("\nab\n\n", "ab", "ab");
-        assert!(View::unbroken(b"a b").is_none());
+        assert!(View::unescaped(b"a b", Escaping::Lines).is_none());
+    }
+
+    #[test]
+    fn what_is_found_far_behind_in_a_text_of_escapes_is_found_where_it_stands() {
+        for (escaping, escape, undone) in [
+            (Escaping::Json, r"\u00e9", "é"),
+            (Escaping::Json, r"\n", "\n"),
+            (Escaping::Percent, "%2F", "/"),
+            (Escaping::Lines, "\r\n", ""),
+        ] {
+            let text = format!("{}key{}", escape.repeat(1_000), escape.repeat(1_000));
+            let view = View::unescaped(text.as_bytes(), escaping).unwrap();
+            let at = 1_000 * undone.len();
+            assert_eq!(&view.bytes()[at..at + 3], b"key");
+            let from = 1_000 * escape.len();
+            let (origin, key) = (view.origin(&(at..at + 3)), from..from + 3);
+            assert_eq!(origin, key, "{escape}");
+            assert_eq!(view.widened(key.clone()), key, "{escape}");
+            if escaping != Escaping::Lines {
+                let within = view.widened(from - 1..from + 4);
+                assert_eq!(
+                    within,
+                    from - escape.len()..from + 3 + escape.len(),
+                    "{escape}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_nothing_but_escapes_takes_no_more_memory_than_half_of_it_again() {
+        for escape in [r"\n", r"\u0041", r"\ud83d\ude00"] {
+            let text = escape.repeat(10_000);
+            let view = View::unescaped(text.as_bytes(), Escaping::Json).unwrap();
+            let held = view.bytes().len() + view.marks.len() * size_of::<Mark>();
+            assert!(
+                held * 2 <= text.len() * 3,
+                "{escape}: {held} for {}",
+                text.len()
+            );
+        }
     }
 
     #[test]

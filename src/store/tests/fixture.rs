@@ -6,9 +6,23 @@ use std::time::Duration;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::store::{Durability, NewBlob, NewCheckpoint, RunHandle, Store, format_0, wait};
+use crate::store::{
+    Durability, ImportTerms, NewBlob, NewCheckpoint, RunHandle, Store, format_0, wait,
+};
 use crate::transcript::sample::SampleRun;
 use crate::transcript::{Chain, Checkpoint, SecretKey};
+
+/// When the tests import.
+pub(super) const NOW: u64 = 1_800_000_000_000;
+
+/// An import now, of a run in progress where `open` is set.
+pub(super) const fn terms(open: bool) -> ImportTerms {
+    ImportTerms {
+        deleted: false,
+        now_unix_ms: NOW,
+        open,
+    }
+}
 
 pub(super) fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();

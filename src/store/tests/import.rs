@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{folder, open, write};
+use super::{NOW, folder, open, terms, write};
 use crate::message::{Digest, RunId};
 use crate::store::{
     Change, Erasure, ImportError, Imported, RunFilter, StoreError, StoreReader, erase, import, wait,
@@ -10,8 +10,6 @@ use crate::transcript::sample::SampleRun;
 use crate::transcript::{
     Chain, Link, SealedEntry, SecretKey, Trust, WithheldBlobs, blob_line, entry_line,
 };
-
-const NOW: u64 = 1_800_000_000_000;
 
 fn key() -> SecretKey {
     SecretKey::from_seed("local", &[1; 32]).unwrap()
@@ -63,7 +61,7 @@ fn an_imported_run_is_verified_logged_and_exported_byte_for_byte() {
         change: Change::New,
     };
     assert_eq!(
-        import(&path, &given, false, NOW, &trust()),
+        import(&path, &given, terms(false), &trust()),
         Ok(imported.clone())
     );
     assert_eq!(exported(&path, &run.run_id), file);
@@ -78,7 +76,7 @@ fn an_imported_run_is_verified_logged_and_exported_byte_for_byte() {
         change: Change::Nothing,
         ..imported
     };
-    assert_eq!(import(&path, &given, false, NOW, &trust()), Ok(again));
+    assert_eq!(import(&path, &given, terms(false), &trust()), Ok(again));
     assert_eq!(reader.verify_log(&Trust::default()).unwrap().size, 1);
     let store = open(&path);
     let driven = wait(store.claim_run(&run.run_id)).map(|_| ());
@@ -100,7 +98,7 @@ fn what_the_token_gate_held_back_may_be_left_out_of_a_file_that_is_imported() {
     assert!(stored.export(&mut file, WithheldBlobs::MayLack).unwrap() > 0);
     let given = folder.path().join("run.jsonl");
     std::fs::write(&given, &file).unwrap();
-    import(&path, &given, false, NOW, &trust()).unwrap();
+    import(&path, &given, terms(false), &trust()).unwrap();
     assert_eq!(exported(&path, &run.run_id), file);
     let mut reader = StoreReader::open(&path).unwrap();
     let report = reader.verify_run(&run.run_id, false).unwrap();
@@ -120,7 +118,7 @@ fn nothing_of_a_file_that_does_not_verify_or_of_another_history_enters() {
     let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
     let refuse = |bytes: Vec<u8>, open: bool| {
         std::fs::write(&given, bytes).unwrap();
-        let refused = import(&path, &given, open, NOW, &trust());
+        let refused = import(&path, &given, terms(open), &trust());
         assert!(
             matches!(refused, Err(ImportError::NotVerified { .. })),
             "{refused:?}"
@@ -149,7 +147,7 @@ fn nothing_of_a_file_that_does_not_verify_or_of_another_history_enters() {
     refuse(open_part.clone(), false);
     std::fs::write(&given, open_part).unwrap();
     assert_eq!(
-        import(&path, &given, true, NOW, &trust()).map(|done| done.entries),
+        import(&path, &given, terms(true), &trust()).map(|done| done.entries),
         Ok(3)
     );
     let mut reader = StoreReader::open(&path).unwrap();
@@ -189,7 +187,7 @@ fn an_imported_beginning_is_extended_by_the_rest_and_by_nothing_else() {
     let (lines, file) = (run.lines(), run.lines().concat());
     let take = |bytes: &[u8], open: bool| {
         std::fs::write(&given, bytes).unwrap();
-        import(&path, &given, open, NOW, &trust()).map(|done| (done.entries, done.change))
+        import(&path, &given, terms(open), &trust()).map(|done| (done.entries, done.change))
     };
     let beginning = lines[..4].concat();
     assert_eq!(take(&beginning, true), Ok((3, Change::New)));
@@ -229,7 +227,7 @@ fn a_run_that_was_begun_here_is_never_changed_by_a_file() {
     let first = run.entries[..3].to_vec();
     wait(store.append(&mut handle, first, Vec::new())).unwrap();
     let held = exported(&path, &run.run_id);
-    let refused = import(&path, &given, false, NOW, &trust());
+    let refused = import(&path, &given, terms(false), &trust());
     let own = ImportError::OwnRun {
         run_id: run.run_id.clone(),
         here: 3,
@@ -238,7 +236,7 @@ fn a_run_that_was_begun_here_is_never_changed_by_a_file() {
     assert_eq!(refused, Err(own));
     let beginning = lines(&file)[..3].concat();
     std::fs::write(&given, beginning).unwrap();
-    let done = import(&path, &given, true, NOW, &trust()).unwrap();
+    let done = import(&path, &given, terms(true), &trust()).unwrap();
     assert_eq!((done.entries, done.change), (2, Change::Nothing));
     assert_eq!(exported(&path, &run.run_id), held);
     // It can still be driven.
@@ -252,7 +250,7 @@ fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
     let given = folder.path().join("run.jsonl");
     let blob = Digest::of(b"the whole of a long file");
     // Whoever is not known here left the bytes out.
-    let refused = import(&path, &given, false, NOW, &Arc::default());
+    let refused = import(&path, &given, terms(false), &Arc::default());
     let signers = vec![format!("local+{}", key().public().id())];
     let unknown = ImportError::Tombstone {
         run_id: run.run_id.clone(),
@@ -262,15 +260,15 @@ fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
     assert_eq!(refused, Err(unknown));
     assert!(!path.exists());
     // It is in the store by the word of a key that is known no more: nobody here vouches for the tombstone then.
-    import(&path, &given, false, NOW, &trust()).unwrap();
+    import(&path, &given, terms(false), &trust()).unwrap();
     let whole = folder.path().join("whole.db");
     write(&open(&whole), &run, 1);
     let genuine = exported(&whole, &run.run_id);
     assert_ne!(genuine, file);
     std::fs::write(&given, &genuine).unwrap();
-    let done = import(&path, &given, false, NOW, &trust()).unwrap();
+    let done = import(&path, &given, terms(false), &trust()).unwrap();
     assert_eq!(done.change, Change::Nothing, "who is known erased them");
-    let done = import(&path, &given, false, NOW, &Arc::default()).unwrap();
+    let done = import(&path, &given, terms(false), &Arc::default()).unwrap();
     assert_eq!(done.change, Change::Restored { blobs: 1 });
     assert_eq!(exported(&path, &run.run_id), genuine);
     let mut reader = StoreReader::open(&path).unwrap();
@@ -278,7 +276,7 @@ fn bytes_are_missing_only_where_a_known_key_says_so_and_come_back() {
     assert_eq!(report.first_bad, None);
     // And no tombstone takes away what is here, whoever has signed it.
     std::fs::write(&given, &file).unwrap();
-    let done = import(&path, &given, false, NOW, &trust()).unwrap();
+    let done = import(&path, &given, terms(false), &trust()).unwrap();
     assert_eq!(done.change, Change::Nothing);
     assert_eq!(exported(&path, &run.run_id), genuine);
 }

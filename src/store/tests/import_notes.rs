@@ -3,12 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{folder, open, write};
+use super::{folder, open, terms, write};
 use crate::store::{ImportError, StoreReader, import};
 use crate::transcript::sample::SampleRun;
 use crate::transcript::{Chain, Checkpoint, SecretKey, Trust, WithheldBlobs, checkpoint_line};
-
-const NOW: u64 = 1_800_000_000_000;
 
 fn known() -> SecretKey {
     SecretKey::from_seed("local", &[1; 32]).unwrap()
@@ -72,7 +70,7 @@ impl Scene {
     fn import(&self, begun: bool, notes: &[Vec<u8>]) -> Result<(), ImportError> {
         let given = self.path.with_extension("jsonl");
         std::fs::write(&given, self.given(begun, notes)).unwrap();
-        import(&self.path, &given, begun, NOW, &trust()).map(|_| ())
+        import(&self.path, &given, terms(begun), &trust()).map(|_| ())
     }
 
     /// The checkpoints that the store has now, which verify to that level.

@@ -13,4 +13,6 @@ mod migrate_killed;
 mod refusals;
 mod schema;
 
-use fixture::{bytes_of, create, folder, held, older, open, signer, write, write_signed};
+use fixture::{
+    NOW, bytes_of, create, folder, held, older, open, signer, terms, write, write_signed,
+};

@@ -175,7 +175,9 @@ fn files_that_are_no_store_of_this_build_are_refused_by_name() {
         "{}",
         kind(&missing)
     );
-    assert!(matches!(kind(folder.path()), StoreError::CannotOpen { .. }));
+    let within = folder.path().join("a-folder");
+    std::fs::create_dir(&within).unwrap();
+    assert!(matches!(kind(&within), StoreError::CannotOpen { .. }));
     let text = folder.path().join("text.db");
     std::fs::write(
         &text,

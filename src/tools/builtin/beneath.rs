@@ -45,6 +45,8 @@ pub(super) enum Miss {
     Io(io::Error),
     NotAFile,
     Outside,
+    /// A folder of that name has too many files to tell whether this is one of them.
+    Uncounted(String),
     Withheld,
 }
 
@@ -91,8 +93,12 @@ impl Beneath {
 
     /// Opens the regular file at that path.
     pub(super) fn file(&self, path: &Path) -> Result<File, Miss> {
-        match self.walk(path)?.last()? {
-            Step::File(file) => Ok(file),
+        let mut walk = self.walk(path)?;
+        match walk.last()? {
+            Step::File(file) => match walk.ids.uncounted() {
+                None => Ok(file),
+                Some(folder) => Err(Miss::Uncounted(folder.to_owned())),
+            },
             Step::Folder => Err(Miss::NotAFile),
         }
     }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use super::beneath::{Beneath, Miss};
 use super::refusal::Refusal;
+#[cfg(unix)]
+use crate::tools::withheld::MOST_FILES;
 use crate::tools::withheld::Withheld;
 
 /// The folder that built-in tools see, and nothing outside it.
@@ -87,6 +89,17 @@ fn missed(path: &str, miss: Miss) -> Refusal {
             "PATH_WITHHELD",
             "belongs to monolith's own state, which no tool reads",
         ),
+        #[cfg(unix)]
+        Miss::Uncounted(folder) => {
+            let message = format!(
+                "{path:?} is not read: {folder:?} of monolith's own state has more than {MOST_FILES} files, so this may be one of them; \
+                 the operator can make room there"
+            );
+            return Refusal {
+                code: "PATH_WITHHELD",
+                message,
+            };
+        }
         Miss::Io(error) => return refusal(path, &error),
     };
     Refusal {

@@ -306,6 +306,10 @@ fn without_strangers(
             JsonRpcMessage::Response(rmcp::model::JsonRpcResponse {
                 id: RequestId::String(_),
                 ..
+            })
+            | JsonRpcMessage::Error(rmcp::model::JsonRpcError {
+                id: Some(RequestId::String(_)),
+                ..
             }),
             _,
         ) => Err(unexpected(STRANGER.to_owned())),

@@ -1,5 +1,5 @@
-/// Longest token that is kept: an id that rmcp gives is a number of at most 19 digits.
-const TOKEN_BYTES: usize = 24;
+/// Longest token that is kept: `jsonrpc` with every letter as `\u006a` has 42 bytes, and an id that rmcp gives at most 19 digits.
+const TOKEN_BYTES: usize = 48;
 
 /// What can be said of a JSON-RPC frame without decoding it: whose answer it is.
 ///
@@ -134,13 +134,16 @@ impl FrameHead {
     }
 
     fn end_name(&mut self) {
-        self.member = match self.token.as_slice() {
-            b"id" => Member::Id,
-            b"method" => {
+        // A name may be written with escapes, and rmcp undoes them (RFC 8259 §8.3).
+        let name = [b"\"", self.token.as_slice(), b"\""].concat();
+        let name: String = serde_json::from_slice(&name).unwrap_or_default();
+        self.member = match name.as_str() {
+            "id" => Member::Id,
+            "method" => {
                 self.kind = Kind::Message;
                 Member::Other
             }
-            b"result" | b"error" | b"jsonrpc" => {
+            "result" | "error" | "jsonrpc" => {
                 if self.kind == Kind::Unknown {
                     self.kind = Kind::Answer;
                 }
@@ -187,6 +190,7 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, Some(7));
         check(r#" {"result":{"id":9,"x":["}",{"id":8}]},"id":7}"#, Some(7));
         check(r#"{"id":7,"id":8,"result":1}"#, Some(7));
+        check(r#"{"\u0069d":7,"result":1}"#, Some(7));
     }
 
     #[test]
@@ -200,7 +204,12 @@ mod tests {
         assert!(stranger(r#"{"id": "7", "error": {}}"#));
         assert!(stranger(r#"{"result": {}, "id":"7"}"#));
         assert!(stranger(r#"{"id":"7","id":7,"result":1}"#));
+        assert!(stranger(r#"{"\u0069d":"7","result":1}"#));
+        assert!(stranger(
+            r#"{"\u0069\u0064":"7","\u0072\u0065\u0073\u0075\u006c\u0074":1}"#
+        ));
         assert!(!stranger(r#"{"id":"7","method":"ping"}"#));
+        assert!(!stranger(r#"{"id":"7","result":1,"m\u0065thod":"ping"}"#));
     }
 
     #[test]

@@ -204,3 +204,67 @@ async fn arguments_reach_an_address_bit_for_bit() {
     }
     bench.up.servers.close().await;
 }
+
+/// "1" is not 1, and rmcp would take it for that: in a body, in an event, in an error, and in what rmcp reads itself.
+#[tokio::test]
+async fn an_answer_over_http_whose_id_is_a_text_answers_nothing_of_ours() {
+    let server = MockServer::start().await;
+    let other = |request: &Request| {
+        let asked: Value = serde_json::from_slice(&request.body).unwrap();
+        let id = asked["id"].to_string();
+        let result = json!({"content": [{"type": "text", "text": "forged"}]});
+        let result = json!({"jsonrpc": "2.0", "id": id, "result": result});
+        let error = json!({"code": -32603, "message": "forged"});
+        let error = json!({"jsonrpc": "2.0", "id": id, "error": error});
+        match asked["params"]["name"].as_str().unwrap_or_default() {
+            "say" => ResponseTemplate::new(200).set_body_json(result),
+            "raw" => {
+                let escaped = result.to_string().replace("\"id\"", "\"\\u0069d\"");
+                ResponseTemplate::new(200).set_body_raw(escaped, "application/json")
+            }
+            "event" => ResponseTemplate::new(200)
+                .set_body_raw(format!("data: {result}\n\n"), "text/event-stream"),
+            "refuse" => ResponseTemplate::new(200).set_body_json(error),
+            "refused_by_status" => ResponseTemplate::new(400).set_body_json(error),
+            _ => respond(request),
+        }
+    };
+    Mock::given(method("POST"))
+        .and(wiremock::matchers::path("/calls"))
+        .respond_with(other)
+        .mount(&server)
+        .await;
+    // Of this one the list of tools is refused, which rmcp reads without us.
+    let lists = |request: &Request| {
+        let asked: Value = serde_json::from_slice(&request.body).unwrap();
+        if asked["method"] != "tools/list" {
+            return respond(request);
+        }
+        let error = json!({"code": -32603, "message": "forged"});
+        let error = json!({"jsonrpc": "2.0", "id": asked["id"].to_string(), "error": error});
+        ResponseTemplate::new(200).set_body_json(error)
+    };
+    Mock::given(method("POST"))
+        .and(wiremock::matchers::path("/lists"))
+        .respond_with(lists)
+        .mount(&server)
+        .await;
+    let root = tempfile::tempdir().unwrap();
+    let specs = [
+        ("h", at(format!("{}/calls", server.uri()), "secret")),
+        ("l", at(format!("{}/lists", server.uri()), "secret")),
+    ];
+    let bench = Bench::bring_up(specs, root.path()).await;
+    let faults = bench.faults();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(
+        faults[0].contains("the id of the answer is a text"),
+        "{faults:?}"
+    );
+    for tool in ["say", "raw", "event", "refuse", "refused_by_status"] {
+        let outcome = bench.call(&format!("h__{tool}"), "{}").await;
+        let lost = matches!(outcome, ToolOutcome::ConnectionLost { .. });
+        assert!(lost, "{tool}: {outcome:?}");
+    }
+    bench.up.servers.close().await;
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::RunView;
+use super::{AddressFrom, RunView};
 use crate::contract::ExecutionContract;
 use crate::kernel::{ClosingReason, Counters, Outcome};
 use crate::message::{CallSeq, Digest, InferenceSeq, RunId};
@@ -22,6 +22,16 @@ impl RunView {
     /// The numbers of the activities that have ended, in the order in which they did; it only ever grows.
     pub(crate) fn ended(&self) -> &[usize] {
         self.activities.ended()
+    }
+
+    /// Where providers were whose address was in a variable, in the order in which that was recorded: one each time that it changed.
+    pub(crate) fn addresses(&self) -> &[AddressFrom] {
+        &self.addresses
+    }
+
+    /// Whether a process left the run, to be gone on with, and no process has since.
+    pub(crate) const fn is_suspended(&self) -> bool {
+        self.suspended
     }
 
     /// The calls that wait for a person or did.

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use rustix::event::{PollFd, PollFlags, poll};
+
 use super::*;
 use crate::desk::calls;
 
@@ -224,6 +227,95 @@ fn an_interrupt_ends_every_command() {
             std::thread::yield_now();
         };
         assert!(!status.success(), "{command:?}");
+    }
+}
+
+/// How often the thread that counts interrupts has gone to sleep again, and whether it sleeps now.
+#[cfg(target_os = "linux")]
+fn counted(child: &Child) -> (u64, bool) {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    for task in tasks {
+        let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else {
+            continue;
+        };
+        let value = |key: &str| {
+            let line = status.lines().find(|line| line.starts_with(key));
+            line.unwrap_or_default()
+                .trim_start_matches(key)
+                .trim()
+                .to_owned()
+        };
+        if value("Name:") == "interrupts" {
+            let slept = value("voluntary_ctxt_switches:").parse().unwrap();
+            return (slept, value("State:").starts_with('S'));
+        }
+    }
+    (0, false)
+}
+
+/// Sends an interrupt, and waits until it is counted: two at the same moment are one.
+#[cfg(target_os = "linux")]
+fn interrupt(child: &Child) {
+    let until = Instant::now() + LONGEST;
+    let (before, _) = counted(child);
+    signal(child, "INT");
+    loop {
+        let (slept, sleeps) = counted(child);
+        if slept > before && sleeps {
+            return;
+        }
+        assert!(Instant::now() < until, "the interrupt is not counted");
+        std::thread::yield_now();
+    }
+}
+
+/// Each command hangs in a write that nobody reads, so nothing but the second interrupt can end it. That this takes less than a second
+/// is the sum of the two waits in between, which the compiler holds to it.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_second_interrupt_ends_a_command_that_hangs_in_a_write() {
+    let desk = Desk::new();
+    // More than a pipe takes.
+    let long = "x".repeat(1 << 21);
+    desk.script("", &[&says(&long), &says(&long), &says(&long)]);
+    desk.ok(&["run", "--contract", "c.yaml", "--run-id", "r"]);
+    for (command, first_ends) in [
+        (&["run", "--contract", "c.yaml"][..], false),
+        (&["run", "--contract", "c.yaml", "--json"], false),
+        (&["resume", "r"], true),
+        (&["show", "r", "--raw"], true),
+        (&["export", "r"], true),
+    ] {
+        let mut child = desk
+            .command(command)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // The first bytes are there, and no one takes them or the rest.
+        let out = child.stdout.take().unwrap();
+        let mut ready = [PollFd::new(&out, PollFlags::IN)];
+        poll(&mut ready, None).unwrap();
+        assert!(child.try_wait().unwrap().is_none(), "{command:?} ended");
+        if !first_ends {
+            interrupt(&child);
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "{command:?} ended by the first"
+            );
+        }
+        signal(&child, "INT");
+        let until = Instant::now() + LONGEST;
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(Instant::now() < until, "{command:?} does not end");
+            std::thread::yield_now();
+        };
+        assert_eq!(status.code(), Some(130), "{command:?}: {status}");
+        drop(out);
     }
 }
 

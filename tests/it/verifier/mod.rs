@@ -13,7 +13,6 @@ pub mod python;
 mod signed;
 mod weak;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::{fmt, fs};
@@ -252,41 +251,4 @@ fn a_run_in_progress_holds_only_where_that_is_asked_for() {
         })
         .collect();
     check(&closed, false);
-}
-
-/// The keys of every object that a verifier knows, by the names of its rows.
-fn rows(file: &str, begin: &str, end: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
-    let text = fs::read_to_string(path).unwrap();
-    let table = text.split_once(begin).unwrap().1.split_once(end).unwrap().0;
-    let mut rows = BTreeMap::new();
-    for row in table.split(';') {
-        let (names, keys) = row.split_once(':').unwrap();
-        let keys: BTreeSet<String> = keys.split_whitespace().map(str::to_owned).collect();
-        for name in names.split_whitespace() {
-            rows.insert(name.to_owned(), keys.clone());
-        }
-    }
-    rows
-}
-
-#[test]
-fn both_verifiers_know_the_same_keys_and_every_one_that_the_format_lets_out() {
-    let python = rows("verifier/verify.py", "ROWS = \"\"\"", "\"\"\"");
-    let page = rows(
-        "src/cli/commands/export/html/transcript.js",
-        "ROWS = new Map(`",
-        "`",
-    );
-    assert_eq!(python, page);
-    let known: BTreeSet<&str> = python.values().flatten().map(String::as_str).collect();
-    let format = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/transcript-format.md");
-    let format = fs::read_to_string(format).unwrap();
-    let mut checked = 0;
-    for (at, _) in format.match_indices("`?") {
-        let key = format[..at].rsplit('`').next().unwrap();
-        assert!(known.contains(format!("{key}?").as_str()), "{key}");
-        checked += 1;
-    }
-    assert!(checked > 30, "{checked}");
 }

@@ -43,7 +43,7 @@ pub(in crate::cli) fn approve(app: &App, args: &ApproveArgs) -> Result<Exit, Cli
     }
     let approved = !args.deny;
     let reader = StoreReader::open(&path)?;
-    let found = reader.left_answer(&run_id);
+    let found = reader.left_answer(&run_id)?;
     let given = found
         .filter(|given| (given.call, given.arguments_hash) == (order.call, order.arguments_hash));
     match given {

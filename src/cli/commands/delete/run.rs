@@ -87,6 +87,9 @@ fn deleted(app: &App, runs: Vec<RunId>, reason: String, force: bool) -> Result<E
     )?;
     let runs: Vec<&str> = done.runs.iter().map(RunId::as_str).collect();
     app.screen.out(&format!("deleted: {}\n", runs.join(", ")))?;
+    if let Some(fault) = done.stopped {
+        return Err(fault.into());
+    }
     if !done.cleared {
         app.screen.note("The file of the store keeps its size: it is in use, and is written anew by the next delete, prune or erase.");
     }

@@ -12,8 +12,7 @@ use crate::cli::context::runtime::runtime;
 use crate::cli::ui::numbers::{counted, grouped};
 use crate::contract::ProviderType;
 use crate::driver::KeyFileError;
-use crate::inference::free_bytes;
-use crate::store::{RunFilter, StoreError};
+use crate::store::{RunFilter, StoreError, free_bytes};
 
 mod embedded;
 mod finding;
@@ -157,7 +156,7 @@ fn modes(app: &App) -> Result<Finding, CliError> {
         return Ok(ok(name, "state and store are their owner's alone"));
     }
     let detail = format!("others may read or write {}", named(&found));
-    let fix = "chmod go-rwx each of them (files 0600, folders 0700)";
+    let fix = "chmod go-rwx each of them (files 0600, folders 0700), and chown what belongs to another user";
     Ok(wrong(name, detail, fix))
 }
 

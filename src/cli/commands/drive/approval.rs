@@ -20,6 +20,8 @@ pub(in crate::cli) struct Approver<'a> {
     #[cfg(not(unix))]
     lines: Option<Receiver<String>>,
     live: &'a Live,
+    /// Whether it was said that what was left as an answer is none.
+    refused: bool,
     store: &'a Store,
 }
 
@@ -31,6 +33,7 @@ impl<'a> Approver<'a> {
             #[cfg(not(unix))]
             lines: None,
             live,
+            refused: false,
             store,
         }
     }
@@ -70,12 +73,19 @@ impl<'a> Approver<'a> {
     }
 
     /// What another process left. An answer to another call, or to other arguments, is none.
-    fn answer_left(&self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
+    fn answer_left(&mut self, order: &CallOrder, run_id: &RunId) -> Option<Control> {
+        let taken = self.store.take_answer(run_id).unwrap_or_else(|fault| {
+            if !std::mem::replace(&mut self.refused, true) {
+                let text = line(&format!("no answer is taken: failed to {fault}"));
+                self.live.ask(&format!("{text}\n"));
+            }
+            None
+        });
         let Answer {
             approved,
             arguments_hash,
             call,
-        } = self.store.take_answer(run_id)?;
+        } = taken?;
         let same = call == order.call && arguments_hash == order.arguments_hash;
         same.then(|| answer(order, approved))
     }

@@ -14,4 +14,7 @@ pub(in crate::cli) struct ImportArgs {
     /// Accept runs in progress, which have no seal yet
     #[arg(long)]
     pub(in crate::cli) open: bool,
+    /// Import runs that were deleted here, too; the signed notes of their deletion stay
+    #[arg(long)]
+    pub(in crate::cli) deleted: bool,
 }

@@ -10,7 +10,9 @@ use crate::cli::context::exit::Exit;
 use crate::cli::context::source::each_line;
 use crate::cli::ui::escape::line;
 use crate::cli::ui::numbers::counted;
-use crate::store::{Change, ImportError, Imported, import as import_file, is_handed_in};
+use crate::store::{
+    Change, ImportError, ImportTerms, Imported, import as import_file, is_handed_in,
+};
 
 /// `monolith import`: file by file, so that one that does not verify keeps none of the others out.
 pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliError> {
@@ -30,7 +32,12 @@ pub(in crate::cli) fn import(app: &App, args: &ImportArgs) -> Result<Exit, CliEr
         if !is_handed_in(&path) {
             each_line(&path, |_| Ok(false))?;
         }
-        let told = match import_file(&store, &path, args.open, unix_ms(), &trust) {
+        let terms = ImportTerms {
+            deleted: args.deleted,
+            now_unix_ms: unix_ms(),
+            open: args.open,
+        };
+        let told = match import_file(&store, &path, terms, &trust) {
             Ok(done) => report_text(&done),
             Err(ImportError::NotVerified { report, .. }) => {
                 exit = Exit::EVIDENCE;

@@ -27,6 +27,7 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
         waits,
     } in rows
     {
+        let is_suspended = outline.as_ref().and_then(|outline| outline.suspended) == Some(true);
         let outcome = match (&row.outcome, status) {
             (Some((class, code)), _) => line(&format!("{class} ({code})")),
             (None, Some(RunStatus::Running { pid: Some(pid) })) => {
@@ -35,8 +36,14 @@ pub(super) fn table(app: &App, rows: &[Found]) -> String {
             (None, Some(RunStatus::Running { pid: None })) => "running".to_owned(),
             (None, Some(RunStatus::Interrupted)) => {
                 let name = app.brief_name(row.run_id.as_str());
-                format!("interrupted ({})", app.hint(&format!("resume {name}")))
+                let how = if is_suspended {
+                    "suspended"
+                } else {
+                    "interrupted"
+                };
+                format!("{how} ({})", app.hint(&format!("resume {name}")))
             }
+            (None, Some(RunStatus::Elsewhere)) if is_suspended => "suspended".to_owned(),
             (None, Some(RunStatus::Elsewhere) | None) => "unfinished".to_owned(),
         };
         let outcome = if *waits {

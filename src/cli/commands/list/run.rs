@@ -135,9 +135,13 @@ impl From<Found> for Listed {
             status,
             waits,
         } = found;
+        let is_suspended = outline.as_ref().and_then(|outline| outline.suspended) == Some(true);
         let (state, pid) = match (&row.outcome, status) {
             (Some(_), _) => ("ended", None),
             (None, Some(RunStatus::Running { pid })) => ("running", pid),
+            (None, Some(RunStatus::Interrupted | RunStatus::Elsewhere)) if is_suspended => {
+                ("suspended", None)
+            }
             (None, Some(RunStatus::Interrupted)) => ("interrupted", None),
             (None, Some(RunStatus::Elsewhere) | None) => ("unfinished", None),
         };

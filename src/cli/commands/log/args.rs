@@ -42,6 +42,9 @@ pub(in crate::cli) struct LogConsistencyArgs {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LogVerifyArgs {
+    /// A key that must have signed every deletion, or a file of keys and rotations; this machine's own keys by default
+    #[arg(long = "key", value_name = "FILE|KEY")]
+    pub(in crate::cli) keys: Vec<String>,
     /// A file of heads that were noted earlier
     #[arg(long = "pin", value_name = "FILE")]
     pub(in crate::cli) pins: Vec<PathBuf>,

@@ -16,8 +16,8 @@ use crate::cli::ui::screen::Style;
 use crate::message::RunId;
 use crate::store::RunLog;
 use crate::transcript::{
-    ConsistencyProof, InclusionProof, TreeHash, TreeHead, consistency_proof, inclusion_proof,
-    tree_root,
+    ConsistencyProof, InclusionProof, LogDeletions, TreeHash, TreeHead, consistency_proof,
+    inclusion_proof, tree_root,
 };
 
 #[derive(Serialize)]
@@ -88,7 +88,9 @@ fn prove(app: &App, asked: &str) -> Result<Exit, CliError> {
         return Err(TrustFault::NotInLog { run_id }.into());
     };
     let (head, note) = signed(app, &log)?;
+    let deletions = deletions(app, head.size, Some(index))?;
     app.screen.out_json(&InclusionProof {
+        deletions,
         index,
         leaf,
         size: head.size,
@@ -113,6 +115,7 @@ fn consistency(app: &App, old_size: u64) -> Result<Exit, CliError> {
         .into());
     };
     app.screen.out_json(&ConsistencyProof {
+        deletions: deletions(app, head.size, None)?,
         old_size,
         old_root: BASE64.encode(tree_root(old)),
         size: head.size,
@@ -125,7 +128,7 @@ fn consistency(app: &App, old_size: u64) -> Result<Exit, CliError> {
 
 fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, CliError> {
     let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
-    let trust = app.trust(&[], &args.pins, &[])?;
+    let trust = app.trust(&args.keys, &args.pins, &[])?;
     let report = reader.verify_log(&trust)?;
     if args.json {
         app.screen.out_json(&report)?;
@@ -155,6 +158,12 @@ fn verify(app: &App, args: &LogVerifyArgs) -> Result<Exit, CliError> {
 fn whole(app: &App) -> Result<RunLog, CliError> {
     let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
     Ok(reader.run_log()?)
+}
+
+/// What stays of the deleted runs of the log: nothing else in a proof shows that they are gone.
+fn deletions(app: &App, size: u64, first: Option<u64>) -> Result<LogDeletions, CliError> {
+    let reader = app.reader()?.ok_or(TrustFault::NoLog)?;
+    Ok(reader.log_deletions(size, first)?)
 }
 
 fn signed(app: &App, log: &RunLog) -> Result<(TreeHead, String), CliError> {

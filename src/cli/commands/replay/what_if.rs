@@ -15,7 +15,7 @@ use crate::cli::ui::screen::Style;
 use crate::contract::{AuthorForm, ExecutionContract};
 use crate::driver::{self, ServersToStart};
 use crate::inference::BuiltInTokenizers;
-use crate::kernel::{EventKind, Outcome};
+use crate::kernel::{EventKind, Outcome, RunStarted};
 use crate::message::TokenCounters;
 use crate::replay::{BlobSource, ReplayReport, WhatIf, WhatIfReport};
 use crate::transcript::SealedEntry;
@@ -149,7 +149,7 @@ fn not_started(server: &str) -> String {
 /// What the run was to do, by its first entry.
 fn task_of(entry: &SealedEntry, contract: &ExecutionContract) -> Option<String> {
     match entry.decode_event().ok()??.event {
-        EventKind::RunStarted(started) => started.judged_task(contract),
+        EventKind::RunStarted(started) => RunStarted::intent(started.judged_messages(contract)),
         _ => None,
     }
 }

@@ -150,6 +150,14 @@ fn header(screen: Screen, run: &ShownRun, verified: &str) -> String {
         .map(|index| target_name(contract, u32::try_from(index).unwrap_or(u32::MAX)))
         .collect();
     let _ = writeln!(out, "targets   {}", targets.join(", "));
+    for address in view.addresses() {
+        let (provider, is) = (line(&address.is.provider), line(&address.is.address));
+        let since = match address.seq {
+            0 => String::new(),
+            seq => format!(", from entry {seq} on"),
+        };
+        let _ = writeln!(out, "address   {provider} at {is}{since}");
+    }
     out.push_str(&budgets(view));
     let head = view.head().map(|head| head.short(16)).unwrap_or_default();
     let _ = writeln!(
@@ -228,6 +236,12 @@ pub(in crate::cli) fn end(screen: Screen, view: &RunView, status: Option<RunStat
             }
             Some(RunStatus::Running { pid: None }) => {
                 "no end yet: the run is in progress\n".to_owned()
+            }
+            Some(RunStatus::Interrupted) if view.is_suspended() => {
+                "no end yet: suspended, no process drives the run\n".to_owned()
+            }
+            Some(RunStatus::Elsewhere) | None if view.is_suspended() => {
+                "no end yet: suspended, to be gone on with where it was begun\n".to_owned()
             }
             Some(RunStatus::Interrupted) => {
                 "no end yet: interrupted, no process drives the run\n".to_owned()

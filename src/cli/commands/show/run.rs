@@ -89,7 +89,11 @@ fn report_text(app: &App, args: &ShowArgs, verified: &str) -> Result<Exit, CliEr
             Source::File(_) => None,
         };
         let (run, view) = source.fold(first)?;
-        let result = AgentResult::of_run(&run, &view);
+        let result = if view.is_suspended() && view.outcome().is_none() {
+            AgentResult::suspended(Some(&run), &view)
+        } else {
+            AgentResult::of_run(&run, &view)
+        };
         app.screen.out_json(&result)?;
         return Ok(Exit(result.exit_code));
     }

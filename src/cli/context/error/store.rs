@@ -10,9 +10,10 @@ impl Advice for StoreError {
             | Self::Erased { .. }
             | Self::NoSuchRun { .. }
             | Self::Ambiguous { .. } => Exit::USAGE,
-            Self::Corrupt { .. } => Exit::EVIDENCE,
+            Self::Lacking { .. } | Self::Corrupt { .. } => Exit::EVIDENCE,
             Self::CannotOpen { .. }
             | Self::CutOff { .. }
+            | Self::Exposed { .. }
             | Self::ReadOnly { .. }
             | Self::Locked { .. }
             | Self::DiskFull { .. }
@@ -52,6 +53,9 @@ impl Advice for StoreError {
             Self::ReadOnly { .. } => {
                 "make the file and its folder writable, or name another with --store"
             }
+            Self::Exposed { .. } => {
+                "make it yours alone (chmod go-w, chown), or name a store in a folder of your own with --store or MONOLITH_HOME"
+            }
             Self::CutOff { .. } => {
                 "monolith list by somebody who may write there does it; or copy both files to a folder of your own"
             }
@@ -68,6 +72,14 @@ impl Advice for StoreError {
             }
             Self::InUse { .. } => "wait for it to end",
             Self::NewerFormat { .. } => "use the build of monolith that wrote it, or a newer one",
+            Self::Lacking { path, .. } => {
+                let path = path.display();
+                return Some(format!(
+                    "list and export still read it: export each run (monolith export RUN --output FILE), move {path} aside with \
+                     what lies beside it under that name, and import the files into a new store, where they can be read; a run without an \
+                     end goes on only with the build that wrote it"
+                ));
+            }
             Self::Corrupt { .. } => "monolith verify RUN says what still holds",
             _ => return None,
         };
@@ -127,6 +139,7 @@ impl Advice for ImportError {
             Self::Unreadable { .. }
             | Self::OtherHistory { .. }
             | Self::OtherContract { .. }
+            | Self::Deleted { .. }
             | Self::OwnRun { .. } => Exit::USAGE,
             Self::NotVerified { .. } | Self::Tombstone { .. } => Exit::EVIDENCE,
             Self::Store(fault) => fault.exit(),
@@ -140,6 +153,9 @@ impl Advice for ImportError {
             }
             Self::OwnRun { .. } => {
                 "name another store with --store for the file; here monolith resume RUN goes on"
+            }
+            Self::Deleted { .. } => {
+                "--deleted imports it nevertheless, and the note of its deletion stays; or name another store with --store"
             }
             Self::Tombstone { .. } => {
                 "--key takes the key of whoever erased it, if you trust it: monolith key show on their machine"

@@ -2,6 +2,8 @@
 //!
 //! Without a browser the cases are skipped, and counted.
 
+mod every;
+
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -47,13 +49,19 @@ fn page_of(file: &Path) -> String {
 
 /// The document after the scripts have run; nothing where there is no browser.
 fn opened(page: &str, address: &str) -> Option<String> {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("page.html");
+    std::fs::write(&file, page).unwrap();
+    opened_at(&file, address)
+}
+
+/// The same of a page in a file.
+fn opened_at(file: &Path, address: &str) -> Option<String> {
     let Some(browser) = *BROWSER else {
         println!("skipped a case: there is no browser");
         return None;
     };
     let folder = TempDir::new().unwrap();
-    let file = folder.path().join("page.html");
-    std::fs::write(&file, page).unwrap();
     let output = Command::new(browser)
         .args([
             "--headless",

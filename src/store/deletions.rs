@@ -1,0 +1,186 @@
+//! What stays of deleted runs: the rows of `deletions`, each a signed note. A row says nothing by itself; it is judged by the note,
+//! the leaf that it names, and who has signed.
+
+use rusqlite::{Connection, OptionalExtension as _, Row};
+
+use super::schema::refusal;
+use super::{StoreError, StoreReader};
+use crate::message::{Digest, RunId};
+use crate::transcript::{
+    Flaw, FlawKind, LogDeletion, LogDeletions, PublicKey, SignedDeletion, Trust,
+};
+
+impl StoreReader {
+    /// What is said of a run that was deleted: by whom, and why; none where none of that name was.
+    pub(crate) fn deleted(
+        &self,
+        name: &str,
+        keys: &[PublicKey],
+    ) -> Result<Option<(String, String)>, StoreError> {
+        let note = last(&self.conn, name);
+        let note = note.map_err(|fault| refusal(&self.conn, &self.path, &fault))?;
+        Ok(note.map(|note| by_whom(&note, keys)))
+    }
+
+    /// The number of the leaf that stays of a deleted run, and its text.
+    pub(crate) fn deleted_leaf(&self, name: &str) -> Result<Option<(u64, String)>, StoreError> {
+        let found: rusqlite::Result<Option<(i64, String)>> = self
+            .conn
+            .prepare_cached(
+                "SELECT l.idx, l.leaf FROM deletions d JOIN log_leaves l ON l.idx = d.leaf \
+                 WHERE d.run_id = ?1 ORDER BY d.rowid DESC LIMIT 1",
+            )
+            .and_then(|mut select| {
+                select
+                    .query_row([name], |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()
+            });
+        let found = found.map_err(|fault| refusal(&self.conn, &self.path, &fault))?;
+        Ok(found.map(|(index, leaf)| (u64::try_from(index).unwrap_or(u64::MAX), leaf)))
+    }
+
+    /// The deleted runs among the first `size` leaves of the log; the note of leaf `first` comes before the others.
+    pub(crate) fn log_deletions(
+        &self,
+        size: u64,
+        first: Option<u64>,
+    ) -> Result<LogDeletions, StoreError> {
+        let number = |leaf: u64| i64::try_from(leaf).unwrap_or(i64::MAX);
+        let read = || {
+            // One snapshot for both.
+            let tx = self.conn.unchecked_transaction()?;
+            let count: i64 = tx.query_row(
+                "SELECT count(*) FROM deletions WHERE leaf < ?1",
+                [number(size)],
+                |row| row.get(0),
+            )?;
+            let most = i64::try_from(LogDeletions::MOST).unwrap_or(i64::MAX);
+            let mut select = tx.prepare(
+                "SELECT leaf, note FROM deletions WHERE leaf < ?1 ORDER BY leaf = ?2 DESC, leaf LIMIT ?3",
+            )?;
+            let first = first.map_or(-1, number);
+            let notes = select.query_map([number(size), first, most], |row| {
+                let leaf: i64 = row.get(0)?;
+                Ok(LogDeletion {
+                    leaf: u64::try_from(leaf).unwrap_or(u64::MAX),
+                    note: row.get(1)?,
+                })
+            })?;
+            Ok(LogDeletions {
+                count: u64::try_from(count).unwrap_or(0),
+                notes: notes.collect::<rusqlite::Result<_>>()?,
+            })
+        };
+        read().map_err(|fault| refusal(&self.conn, &self.path, &fault))
+    }
+}
+
+/// The note of the last deletion of a run of that name.
+pub(super) fn last(conn: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+    let note: Option<Vec<u8>> = conn
+        .prepare_cached(
+            "SELECT CAST(note AS BLOB) FROM deletions WHERE run_id = ?1 ORDER BY rowid DESC LIMIT 1",
+        )?
+        .query_row([name], |row| row.get(0))
+        .optional()?;
+    Ok(note.map(|note| String::from_utf8_lossy(&note).into_owned()))
+}
+
+/// Who deleted a run, and why, as its note says.
+pub(super) fn by_whom(note: &str, keys: &[PublicKey]) -> (String, String) {
+    match SignedDeletion::read(note, keys) {
+        Ok(read) => (read.by(), read.stated.reason),
+        Err(_) => ("a note that does not hold".to_owned(), String::new()),
+    }
+}
+
+/// Judges every row: its note, the name beside it, and the leaf that stays of a sealed run. A note that no known key has signed is a
+/// flaw only where one must have.
+pub(super) fn judge(
+    conn: &Connection,
+    trust: &Trust,
+) -> rusqlite::Result<Result<Vec<SignedDeletion>, Flaw>> {
+    let mut select = conn.prepare(
+        "SELECT CAST(d.note AS BLOB), CAST(d.run_id AS BLOB), d.leaf, l.idx IS NOT NULL, l.run IS NOT NULL, \
+         CAST(coalesce(l.leaf, '') AS BLOB) FROM deletions d LEFT JOIN log_leaves l ON l.idx = d.leaf ORDER BY d.rowid",
+    )?;
+    let mut rows = select.query([])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        match judge_row(row, trust)? {
+            Ok(read) => found.push(read),
+            Err(flaw) => return Ok(Err(flaw)),
+        }
+    }
+    Ok(Ok(found))
+}
+
+fn judge_row(row: &Row<'_>, trust: &Trust) -> rusqlite::Result<Result<SignedDeletion, Flaw>> {
+    let text = |column| -> rusqlite::Result<String> {
+        let bytes: Vec<u8> = row.get(column)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let read = match SignedDeletion::read(&text(0)?, &trust.keys) {
+        Ok(read) => read,
+        Err(flaw) => return Ok(Err(flaw)),
+    };
+    let name = text(1)?;
+    if read.stated.run_id.as_str() != name {
+        return Ok(Err(Flaw::tampered("run_id", read.stated.run_id, name)));
+    }
+    if let Some(leaf) = row.get::<_, Option<i64>>(2)? {
+        let (exists, kept): (bool, bool) = (row.get(3)?, row.get(4)?);
+        if !exists || kept {
+            let got = if kept {
+                format!("leaf {leaf}, whose run is kept")
+            } else {
+                format!("leaf {leaf}, which is not there")
+            };
+            let expected = "the leaf of a run that is gone";
+            return Ok(Err(Flaw::tampered("leaf", expected, got)));
+        }
+        if let Err(flaw) = read.judge_leaf(&text(5)?) {
+            return Ok(Err(flaw));
+        }
+    }
+    if trust.signature_required && !read.is_known() {
+        let expected = "a deletion that a given key has signed";
+        return Ok(Err(Flaw::new(FlawKind::Unsigned, "note", expected, read)));
+    }
+    Ok(Ok(read))
+}
+
+/// Whether a run that was noted earlier, and is not here, was deleted by design with as many entries: a known key must say so. In words.
+pub(super) fn judge_pinned(
+    conn: &Connection,
+    trust: &Trust,
+    run_id: &RunId,
+    (entries, head): (u64, Digest),
+) -> rusqlite::Result<Result<String, Flaw>> {
+    let expected = format!("run {run_id} with {entries} entries, as was noted");
+    let rollback = |got: &str| Flaw::new(FlawKind::Rollback, "pin", &expected, got);
+    let Some(note) = last(conn, run_id.as_str())? else {
+        return Ok(Err(rollback("no such run")));
+    };
+    let read = match SignedDeletion::read(&note, &trust.keys) {
+        Ok(read) => read,
+        Err(flaw) => return Ok(Err(flaw)),
+    };
+    let stated = &read.stated;
+    if !read.is_known() {
+        // Whoever takes entries away can write such a note.
+        let got = format!("no such run, and a deletion that no known key has signed: {read}");
+        return Ok(Err(rollback(&got)));
+    }
+    if stated.entries < entries {
+        let got = format!(
+            "a run that had {} entries when it was deleted",
+            stated.entries
+        );
+        return Ok(Err(rollback(&got)));
+    }
+    if stated.entries == entries && stated.head != head {
+        return Ok(Err(Flaw::tampered("pin", head, stated.head)));
+    }
+    Ok(Ok(format!("{read}, with {} entries", stated.entries)))
+}

@@ -1,0 +1,16 @@
+use std::path::Path;
+
+/// How many bytes are free on the file system of that path; none where the system does not say.
+#[cfg(unix)]
+#[must_use]
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let space = rustix::fs::statvfs(path).ok()?;
+    space.f_bavail.checked_mul(space.f_frsize)
+}
+
+/// How many bytes are free on the file system of that path; none where the system does not say.
+#[cfg(not(unix))]
+#[must_use]
+pub(crate) fn free_bytes(_path: &Path) -> Option<u64> {
+    None
+}

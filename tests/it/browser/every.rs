@@ -1,0 +1,107 @@
+//! Every golden transcript in one browser: each page verifies, and opens each of its entries and views without a fault.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{opened_at, page_of};
+use crate::golden::goldens;
+
+/// Walks through a page; `NAME` is filled in.
+const WALK: &str = include_str!("walked.js");
+/// Collects what the pages report: an element each.
+const COLLECT: &str = "<script>addEventListener('message', (event) => {\
+     const said = document.createElement('pre'); said.className = 'report';\
+     said.textContent = JSON.stringify(event.data); document.body.append(said); });</script>";
+/// Pages of one browser.
+const AT_ONCE: usize = 30;
+
+#[test]
+fn every_golden_transcript_verifies_in_the_browser_and_every_entry_opens() {
+    for files in goldens().chunks(AT_ONCE) {
+        let folder = TempDir::new().unwrap();
+        let mut frames = String::new();
+        let mut expected = BTreeSet::new();
+        for file in files {
+            let name = file.file_stem().unwrap().to_str().unwrap();
+            let page = page_of(file);
+            // The page's policy names its own scripts alone.
+            let (before, policy) = page.split_once("<meta http-equiv=").unwrap();
+            let (_, after) = policy.split_once('>').unwrap();
+            let (head, body) = after.split_once("</head>").unwrap();
+            let walk = WALK.replace("NAME", &format!("{name:?}"));
+            let page = format!("{before}{head}<script>{walk}</script></head>{body}");
+            fs::write(folder.path().join(format!("{name}.html")), page).unwrap();
+            write!(
+                frames,
+                "<iframe src=\"{name}.html\" width=1200 height=800></iframe>"
+            )
+            .unwrap();
+            let text = fs::read_to_string(file).unwrap();
+            let entries = text.lines().filter(|line| line.starts_with("{\"action\":"));
+            expected.insert((name.to_owned(), entries.count()));
+        }
+        let all = folder.path().join("all.html");
+        fs::write(&all, format!("<!doctype html><body>{COLLECT}{frames}")).unwrap();
+        let Some(document) = opened_at(&all, "") else {
+            return;
+        };
+        let reports = document.split("<pre class=\"report\">").skip(1);
+        let reports = reports.map(|rest| rest.split_once("</pre>").unwrap().0);
+        let mut walked = BTreeSet::new();
+        for report in reports {
+            let report: Value = serde_json::from_str(&report.replace("&quot;", "\"")).unwrap();
+            let name = report["name"].as_str().unwrap().to_owned();
+            assert_eq!(report["faults"], serde_json::json!([]), "{name}");
+            assert_eq!(report["verdict"], "verified", "{name}");
+            let opened = report["opened"].as_u64().unwrap();
+            walked.insert((name, usize::try_from(opened).unwrap()));
+        }
+        assert_eq!(walked, expected);
+    }
+}
+
+/// The kinds of event that docs/transcript-format.md lists, but for those that the model, the tools and the clock never bring:
+/// each of the others stands in some golden transcript.
+#[test]
+fn the_golden_transcripts_hold_every_kind_of_event_effect_and_tool_outcome() {
+    let mut text = String::new();
+    for file in goldens() {
+        text.push_str(&fs::read_to_string(file).unwrap());
+    }
+    let kinds = [
+        "run_started",
+        "probed",
+        "inference_returned",
+        "inference_failed",
+        "tool_returned",
+        "timer_fired",
+        "stop_requested",
+        "suspended",
+        "interrupted",
+        "approval_given",
+        "approval_denied",
+        "effect_lost",
+        "resumed",
+        "probe",
+        "cancel",
+        "finish",
+        "infer",
+        "execute",
+        "summarise",
+        "await_approval",
+        "wait",
+        "returned",
+        "malformed",
+        "connection_lost",
+        "timed_out",
+        "cancelled",
+        "tool_changed",
+    ];
+    for kind in kinds {
+        assert!(text.contains(&format!("\"kind\":\"{kind}\"")), "{kind}");
+    }
+}

@@ -1,0 +1,176 @@
+//! Whose the host's files are: what another user owns or can write is refused, against the binary.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::process::{Child, Stdio};
+
+use crate::desk::{Desk, calls, says};
+
+/// A user who is neither this process's nor root.
+const STRANGER: u32 = 65534;
+
+/// Only root gives files away.
+fn gives_files_away(cases: usize) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        println!("skipped {cases} cases: only root can give a file to another user");
+    }
+    is_root
+}
+
+/// Runs a command that must refuse, and say what belongs to whom.
+#[track_caller]
+fn refuses(desk: &Desk, command: &[&str], expect: &str) {
+    let refused = desk.run(command);
+    let said = refused.said();
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_ne!(refused.code, 0, "{command:?}: {said}");
+    assert!(said.contains(expect), "{command:?}: {said}");
+}
+
+#[test]
+fn what_belongs_to_another_user_is_refused_and_named() {
+    const RUN: &[&str] = &["run", "c.yaml"];
+    const KEPT: &[&str] = &["run", "c.yaml", "--store", "kept/runs.db"];
+    const VERIFY: &[&str] = &["verify", "r"];
+    let cases: [(&str, &[&[&str]]); 8] = [
+        ("home/keys", &[RUN, VERIFY, &["key", "show"]]),
+        ("home/keys/local.key", &[RUN, &["key", "show"]]),
+        ("home/keys/local.pub", &[VERIFY]),
+        ("home/keys/redaction.key", &[RUN]),
+        ("home/runs.db", &[RUN, &["delete", "r", "--yes"]]),
+        ("home/runs.db.locks", &[RUN]),
+        ("kept", &[KEPT]),
+        ("kept/runs.db-journal", &[KEPT]),
+    ];
+    if !gives_files_away(cases.len()) {
+        return;
+    }
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    desk.ok(&["run", "c.yaml", "--run-id", "r"]);
+    desk.write("kept/runs.db-journal", "");
+    for (path, commands) in cases {
+        chown(desk.path(path), Some(STRANGER), None).unwrap();
+        for command in commands {
+            refuses(&desk, command, "belongs to user 65534");
+        }
+        if path.starts_with("home") {
+            let doctor = desk.run(&["doctor"]).said();
+            assert!(doctor.contains("user 65534"), "{path}: {doctor}");
+        }
+        chown(desk.path(path), Some(0), None).unwrap();
+        for command in commands.iter().filter(|command| **command == VERIFY) {
+            desk.ok(command);
+        }
+    }
+    desk.ok(KEPT);
+    desk.ok(&["delete", "r", "--yes"]);
+}
+
+#[test]
+fn a_store_that_others_can_write_is_refused_and_so_are_public_keys() {
+    let desk = Desk::new();
+    desk.script("tool_policy: optional\n", &[&says("done")]);
+    let kept = ["run", "c.yaml", "--store", "kept/runs.db"];
+    fs::create_dir(desk.path("kept")).unwrap();
+    let mode = |path: &str, mode| {
+        fs::set_permissions(desk.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("kept", 0o755);
+    desk.ok(&[&kept[..], &["--run-id", "r"]].concat());
+    for (path, open, closed) in [
+        ("kept", 0o777, 0o755),
+        ("kept", 0o1777, 0o755),
+        ("kept", 0o775, 0o755),
+        ("kept/runs.db", 0o666, 0o600),
+        ("kept/runs.db", 0o620, 0o644),
+    ] {
+        mode(path, open);
+        let expect = format!("its mode is {open:04o}");
+        refuses(&desk, &kept, &expect);
+        refuses(
+            &desk,
+            &["delete", "r", "--yes", "--store", "kept/runs.db"],
+            &expect,
+        );
+        // Whoever only reads it is no worse off.
+        desk.ok(&["show", "r", "--store", "kept/runs.db"]);
+        mode(path, closed);
+        // A reader has made the files beside it with the mode that it had then.
+        for ending in ["-wal", "-shm"] {
+            drop(fs::remove_file(desk.path(&format!("kept/runs.db{ending}"))));
+        }
+        desk.ok(&kept);
+    }
+    // The files beside a store are beside what a link leads to.
+    fs::create_dir(desk.path("open")).unwrap();
+    fs::rename(desk.path("kept/runs.db"), desk.path("open/runs.db")).unwrap();
+    symlink("../open/runs.db", desk.path("kept/runs.db")).unwrap();
+    mode("open", 0o777);
+    refuses(&desk, &kept, "its mode is 0777");
+    mode("home/keys/local.pub", 0o666);
+    refuses(
+        &desk,
+        &["verify", "r", "--store", "kept/runs.db"],
+        "its mode is 0666",
+    );
+}
+
+/// A run that waits for an approval, its process, and what it says on its standard error.
+fn parked(desk: &Desk) -> (Child, impl Iterator<Item = String> + use<>) {
+    desk.script(
+        "tool_policy: optional\ntools: {builtin: [echo]}\nrequire_approval: [echo]\n",
+        &[&calls("echo", "{\"text\":\"x\"}"), &says("done")],
+    );
+    let mut waiting = desk
+        .command(&["run", "c.yaml", "--run-id", "r"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    (waiting, said.map(Result::unwrap))
+}
+
+/// An answer is a file of ours under its own name: neither a link nor what another user has put there allows a call.
+#[test]
+fn an_answer_that_is_not_ours_allows_no_call() {
+    let mut foreign = vec!["link"];
+    if gives_files_away(1) {
+        foreign.push("file of another user");
+    }
+    for what in foreign {
+        let desk = Desk::new();
+        let (mut waiting, mut said) = parked(&desk);
+        let hash = said.find_map(|line| Some(line.split_once("blake3")?.1.trim().to_owned()));
+        let hash = hash.unwrap();
+        assert!(said.any(|line| line.contains("monolith approve r")));
+        let answer = format!("{{\"approved\":true,\"arguments_hash\":\"{hash}\",\"call\":1}}");
+        let path = desk.path("home/runs.db.answers/r");
+        desk.write("forged", &answer);
+        let folder = path.parent().unwrap();
+        fs::create_dir(folder).unwrap();
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+        if what == "link" {
+            symlink("../../forged", &path).unwrap();
+        } else {
+            chown(desk.path("forged"), Some(STRANGER), None).unwrap();
+            fs::rename(desk.path("forged"), &path).unwrap();
+        }
+        // It ends where the answer is taken.
+        let refused = said.find(|line| line.contains("no answer is taken"));
+        assert!(refused.is_some(), "{what}");
+        refuses(
+            &desk,
+            &["approve", "r", "--yes", "--arguments", &hash],
+            "answers/r",
+        );
+        fs::remove_file(&path).unwrap();
+        desk.ok(&["approve", "r", "--yes", "--arguments", &hash]);
+        assert!(waiting.wait().unwrap().success(), "{what}");
+    }
+}
