@@ -253,8 +253,8 @@ fn withheld_text_leaves_in_no_form_unasked() {
 #[test]
 fn a_run_is_shown_as_a_conversation_first_and_the_machine_below() {
     let desk = Desk::new();
-    let long: String = (1..=40).map(|line| format!("line {line}\n")).collect();
-    desk.write("notes.txt", &long);
+    let long: Vec<String> = (1..=40).map(|line| format!("line {line}\n")).collect();
+    desk.write("notes.txt", &long.concat());
     let call = calls("read_file", "{\"path\": \"notes.txt\"}");
     desk.script(
         "system: Be brief.\ntool_policy: required\ntools: {builtin: [read_file]}\n",
@@ -328,7 +328,7 @@ fn why_names_the_limit_its_figures_and_the_entries() {
         "max_turns: 1\nmax_attempts_per_turn: 1\n",
         &["{\"fault\": \"refused\"}"],
     );
-    desk.ends(&["run", "c.yaml", "--run-id", "s"], 2);
+    desk.ends(&["run", "c.yaml", "--run-id", "s"], 1);
     let why = desk.ok(&["show", "s", "--why"]);
     assert!(
         why.contains("  max_attempts_per_turn: 1 of 1 used\n"),

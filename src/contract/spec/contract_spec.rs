@@ -95,6 +95,8 @@ pub struct ContractSpec {
     pub total_timeout_ms: Option<u64>,
     /// Where each value is from that the contract's own file does not hold, by its dotted path.
     pub(crate) origins: BTreeMap<String, ValueOrigin>,
+    /// Numbers that are taken at their limit instead of as they are written, in words.
+    pub(crate) clamped: Vec<String>,
 }
 
 impl ContractSpec {

@@ -86,6 +86,7 @@ pub(super) fn read_file(root: &Node, out: &Out<'_>) -> Option<ContractSpec> {
             tool_transport: file.get(&FILE.tool_transport),
             tools: file.get(&FILE.tools).unwrap_or_default(),
             total_timeout_ms: file.get(&FILE.total_timeout_ms),
+            clamped: Vec::new(),
             origins: BTreeMap::new(),
         }
     })

@@ -251,7 +251,7 @@ pub(in crate::contract) struct UpTo<const MAX: u32>(pub(super) f64);
 
 impl<const MAX: u32> Read for UpTo<MAX> {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        f64::read(node, out).map(|number| Self(clamped(number, f64::from(MAX))))
+        f64::read(node, out).map(|number| Self(clamped(number, f64::from(MAX), out)))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -264,7 +264,7 @@ pub(in crate::contract) struct NotNegative(pub(super) f64);
 
 impl Read for NotNegative {
     fn read(node: &Node, out: &Out<'_>) -> Option<Self> {
-        f64::read(node, out).map(|number| Self(clamped(number, f64::MAX)))
+        f64::read(node, out).map(|number| Self(clamped(number, f64::MAX, out)))
     }
 
     fn schema(definitions: &mut Schemas) -> Value {
@@ -272,9 +272,13 @@ impl Read for NotNegative {
     }
 }
 
-fn clamped(number: f64, max: f64) -> f64 {
+fn clamped(number: f64, max: f64, out: &Out<'_>) -> f64 {
     // `+ 0.0` turns the −0 that clamp lets pass into 0.
-    number.clamp(0.0, max) + 0.0
+    let taken = number.clamp(0.0, max) + 0.0;
+    if (taken - number).abs() > 0.0 {
+        out.findings.clamp(&out.path, number, taken);
+    }
+    taken
 }
 
 /// A price in US dollars, as it is written: as a number of the file it would not be exact.

@@ -38,6 +38,8 @@ pub(crate) struct Preview {
     pub(crate) tokenizer_fault: Option<String>,
     /// What the contract's tokens are counted with.
     pub(crate) tokenizers: Tokenizers,
+    /// Numbers of the file that are taken at their limit, in words.
+    pub(crate) clamped: Vec<String>,
     /// The keys of `sampling` that the author wrote: for every target, or for the one of that number.
     pub(crate) written: Vec<(Option<usize>, &'static str)>,
     /// Servers of the file that were not started, whose pins the contract therefore lacks; sorted.
@@ -134,6 +136,7 @@ async fn made(
         not_started,
         origins: spec.origins.clone(),
         tokenizers,
+        clamped: spec.clamped.clone(),
         written: written(spec),
     })
 }

@@ -90,8 +90,8 @@ fn used(view: &RunView) -> String {
 /// The last message of the user before the run begins.
 fn task_of(conversation: &[Arc<AgentMessage>], opening: usize) -> Option<usize> {
     let opening = conversation.iter().take(opening).enumerate();
-    let of_user = opening.filter(|(_, message)| message.role == Role::User);
-    of_user.last().map(|(at, _)| at)
+    let mut of_user = opening.filter(|(_, message)| message.role == Role::User);
+    of_user.next_back().map(|(at, _)| at)
 }
 
 fn block(screen: Screen, title: &str, message: &AgentMessage, cut: bool, full: bool) -> String {
